@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+# The usual commands. Meson and ninja do the work: see meson.build. `make help` lists the targets.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 30
+
+C_FILES = $(shell find src include tests bench -name '*.[ch]' 2>/dev/null)
+
+.PHONY: all setup run test bench asan clang fuzz soak portable test-peers format install clean help
+
+all: setup build/build.ninja ## build everything into build/
+	ninja -C build
+
+setup: ## install the packages that building needs, if any is missing
+	@tools/setup build
+
+build/build.ninja: | setup
+	CC=$${CC:-gcc} meson setup build
+
+run: all ## build and run the demonstration
+	build/storm demo
+
+test: ## run the whole suite: gcc, clang, sanitizers, other processors
+	@tools/setup test portable
+	@tools/test
+
+bench: all ## measure the primitives in the simulator
+	build/storm bench primitives --sim
+
+asan: ## run the suite with address and undefined-behaviour sanitizers
+	@tools/setup test
+	@tools/test asan
+
+clang: ## build with clang, run the suite
+	@tools/setup test
+	@tools/test clang
+
+portable: ## run the logic's tests on x86-64 and s390x, under emulation
+	@tools/setup portable
+	@tools/test portable
+
+fuzz: ## fuzz each target for FUZZ_SECONDS (30) seconds
+	@tools/setup test
+	test -e build-fuzz/build.ninja || CC=clang meson setup build-fuzz -Dfuzz=true
+	ninja -C build-fuzz
+	@set -e; for target in build-fuzz/*_fuzz; do \
+		name=$$(basename "$$target" _fuzz); corpus=tests/fuzz/corpus/$$name; \
+		test -d "$$corpus" || corpus=; \
+		mkdir -p build-fuzz/corpus/$$name; \
+		echo "== $$name: $(FUZZ_SECONDS) s; new inputs go to build-fuzz/corpus/$$name"; \
+		$$target -max_total_time=$(FUZZ_SECONDS) -timeout=10 -print_final_stats=1 \
+			-verbosity=0 -artifact_prefix=build-fuzz/$$name- build-fuzz/corpus/$$name $$corpus; \
+	done
+
+soak: all ## long simulation campaigns
+	tests/soak.sh
+
+test-peers: all ## run the same workloads on other resource managers
+	@set -e; for script in tests/peers/*.sh; do \
+		test -e "$$script" || { echo "there are no peer tests yet"; break; }; \
+		"$$script"; \
+	done
+
+format: ## lay the C files out with clang-format
+	@tools/setup test
+	clang-format -i $(C_FILES)
+
+install: all ## install below DESTDIR and PREFIX (/usr/local)
+	meson configure build -Dprefix=$(PREFIX)
+	@dir="$(abspath $(DESTDIR)/$(PREFIX))"; sudo=; \
+	mkdir -p "$$dir" 2>/dev/null && test -w "$$dir" || sudo=sudo; \
+	$$sudo env DESTDIR="$(if $(DESTDIR),$(abspath $(DESTDIR)))" meson install -C build
+
+clean: ## remove all build folders
+	rm -rf build build-*
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
+		while IFS='|' read -r name text; do printf '%-16s %s\n' "make $$name" "$$text"; done

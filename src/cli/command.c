@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of subcommands, and which of them is meant: see command.h. */
+#include "cli/command.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "cli/complain.h"
+#include "cli/nearest.h"
+
+static const struct command commands[] = {
+    {"bench", "measure the primitives on simulated clusters", bench_main},
+    {"campaign", "search for faults: many simulated clusters under many faults", campaign_main},
+    {"demo", "a simulated cluster of 1,024 nodes: primitives, failures, healing", demo_main},
+    {"help", "explain a command", help_main},
+    {"version", "show the version", version_main},
+};
+
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+const struct command *command_at(unsigned index) {
+    return index < COMMANDS ? &commands[index] : NULL;
+}
+
+const struct command *command_find(const char *name) {
+    for (unsigned i = 0; i < COMMANDS; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+int command_unknown(const char *typed) {
+    const char *names[COMMANDS];
+    for (uint32_t i = 0; i < COMMANDS; i++)
+        names[i] = commands[i].name;
+    const char *near = nearest_name(typed, names, COMMANDS);
+    if (near != NULL)
+        return complain(typed, "there is no such command; did you mean: storm %s?", near);
+    return complain(typed, "there is no such command; see: storm help");
+}
+
+int command_run(int argc, char **argv) {
+    static char help[] = "help";
+    static char version[] = "version";
+    static char *nothing[] = {help, NULL};
+    if (argc < 2)
+        return help_main(1, nothing);
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        argv[1] = help;
+    if (strcmp(argv[1], "--version") == 0)
+        argv[1] = version;
+    if (argv[1][0] == '-')
+        return complain(argv[1], "options follow a command; see: storm help");
+    const struct command *c = command_find(argv[1]);
+    return c != NULL ? c->run(argc - 1, argv + 1) : command_unknown(argv[1]);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* The subcommands of storm, in one table. */
+#pragma once
+
+struct command {
+    const char *name;
+    const char *words; /* what it does, in a line */
+    int (*run)(int argc, char **argv);
+};
+
+/* argv[0] is the subcommand's name; with --help it explains itself. Returns the exit status. */
+int bench_main(int argc, char **argv);
+int campaign_main(int argc, char **argv);
+int demo_main(int argc, char **argv);
+int help_main(int argc, char **argv);
+int version_main(int argc, char **argv);
+
+/* The arguments of the storm command itself. */
+int command_run(int argc, char **argv);
+
+/* NULL if there is none of that name. */
+const struct command *command_find(const char *name);
+const struct command *command_at(unsigned index); /* NULL beyond the last */
+
+/* Complains that there is no such command and suggests the nearest. Returns the exit status. */
+int command_unknown(const char *typed);

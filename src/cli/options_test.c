@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of options, and of the names suggested for mistyped ones. */
+#include "cli/options.h"
+
+#include "cli/nearest.h"
+#include "tap.h"
+
+/* Complaints go to stderr, which tests may fill. */
+
+static void test_number(void) {
+    uint64_t v = 0;
+    CHECK(options_number("0", &v) && v == 0);
+    CHECK(options_number("18446744073709551615", &v) && v == UINT64_MAX);
+    CHECK(!options_number("18446744073709551616", &v));
+    CHECK(!options_number("", &v) && !options_number("-1", &v) && !options_number("12x", &v));
+}
+
+static void check_list(const char *text, uint32_t count, const uint64_t *numbers) {
+    struct number_list list;
+    if (!CHECK(options_list(text, &list)) || !CHECK_EQ(list.count, count))
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        CHECK_EQ(list.at[i], numbers[i]);
+}
+
+static void test_list(void) {
+    struct number_list list;
+    check_list("7", 1, (uint64_t[]){7});
+    check_list("4,16,64", 3, (uint64_t[]){4, 16, 64});
+    check_list("4..32", 4, (uint64_t[]){4, 8, 16, 32});
+    check_list("3..20", 4, (uint64_t[]){3, 6, 12, 20});
+    check_list("5..5", 1, (uint64_t[]){5});
+    check_list("1,4..8,100", 4, (uint64_t[]){1, 4, 8, 100});
+    CHECK(
+        !options_list("1..18446744073709551615", &list)); /* more numbers than there is room for */
+    const char *wrong[] = {"", ",", "4,", ",4", "4..", "..4", "8..4", "0..4", "4...8", "4-8", "a"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        CHECK(!options_list(wrong[i], &list));
+}
+
+static void test_range(void) {
+    struct number_range range;
+    CHECK(options_range("20", &range) && range.first == 1 && range.last == 20);
+    CHECK(options_range("5..9", &range) && range.first == 5 && range.last == 9);
+    CHECK(options_range("0..0", &range) && range.first == 0 && range.last == 0);
+    CHECK(!options_range("0", &range) && !options_range("9..5", &range));
+    CHECK(!options_range("5..", &range) && !options_range("x", &range));
+}
+
+static void test_rate(void) {
+    uint64_t rate = 0;
+    CHECK(options_rate("125000000", &rate) && rate == 125000000);
+    CHECK(options_rate("300MB", &rate) && rate == 300000000);
+    CHECK(options_rate("1.25GB/s", &rate) && rate == 1250000000);
+    CHECK(options_rate("0.5KB", &rate) && rate == 500);
+    CHECK(!options_rate("GB", &rate) && !options_rate("1.GB", &rate));
+    CHECK(!options_rate("5XB", &rate) && !options_rate("99999999999GB", &rate));
+}
+
+/* ---- a command line ---- */
+
+struct values {
+    bool flag;
+    const char *text;
+    uint64_t number, time, rate;
+    struct number_list list;
+    struct number_range range;
+};
+
+static int parse(struct values *v, int argc, const char *const *args) {
+    const struct option table[] = {{"json", OPTION_FLAG, &v->flag, NULL, "words"},
+                                   {"shape", OPTION_TEXT, &v->text, "SHAPE", "words"},
+                                   {"runs", OPTION_NUMBER, &v->number, "R", "words"},
+                                   {"nodes", OPTION_LIST, &v->list, "LIST", "words"},
+                                   {"seeds", OPTION_RANGE, &v->range, "A..B", "words"},
+                                   {"latency", OPTION_DURATION, &v->time, "TIME", "words"},
+                                   {"bandwidth", OPTION_RATE, &v->rate, "RATE", "words"},
+                                   {0}};
+    char *argv[16] = {0};
+    for (int i = 0; i < argc; i++)
+        argv[i] = (char *)args[i];
+    return options_parse(table, argc, argv);
+}
+
+#define PARSE(v, ...)                                                  \
+    parse((v), sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *), \
+          (const char *[]){__VA_ARGS__})
+
+static void test_parse(void) {
+    struct values v = {0};
+    CHECK_EQ(PARSE(&v, "bench", "primitives", "--nodes", "4..16", "--json", "--runs=7", "more"), 2);
+    CHECK(v.flag && v.number == 7 && v.list.count == 3);
+    CHECK_EQ(PARSE(&v, "bench", "--shape", "flat", "--latency", "20us", "--bandwidth=1GB"), 0);
+    CHECK_STR(v.text, "flat");
+    CHECK(v.time == 20000 && v.rate == 1000000000);
+    CHECK_EQ(PARSE(&v, "bench", "--", "--json"), 1);
+    CHECK_EQ(PARSE(&v, "bench"), 0);
+    CHECK_EQ(PARSE(&v, "bench", "x", "--help"), OPTIONS_HELP);
+    CHECK_EQ(PARSE(&v, "bench", "-h"), OPTIONS_HELP);
+}
+
+static void test_wrong(void) {
+    struct values v = {0};
+    CHECK_EQ(PARSE(&v, "bench", "--node", "4"), OPTIONS_WRONG);
+    CHECK_EQ(PARSE(&v, "bench", "--nodes"), OPTIONS_WRONG);
+    CHECK_EQ(PARSE(&v, "bench", "--nodes", "many"), OPTIONS_WRONG);
+    CHECK_EQ(PARSE(&v, "bench", "--json=yes"), OPTIONS_WRONG);
+    CHECK_EQ(PARSE(&v, "bench", "--shape="), OPTIONS_WRONG);
+    CHECK_EQ(PARSE(&v, "bench", "-x"), OPTIONS_WRONG);
+    CHECK_EQ(PARSE(&v, "bench", "--seeds", "3..1"), OPTIONS_WRONG);
+}
+
+/* ---- names ---- */
+
+static void test_nearest(void) {
+    static const char *const names[] = {"bench", "campaign", "demo", "help", "version"};
+    CHECK_EQ(nearest_distance("demo", "demo"), 0);
+    CHECK_EQ(nearest_distance("dmeo", "demo"), 1); /* neighbours swapped */
+    CHECK_EQ(nearest_distance("dem", "demo"), 1);
+    CHECK_EQ(nearest_distance("kitten", "sitting"), 3);
+    CHECK_EQ(nearest_distance("", "abc"), 3);
+    CHECK_STR(nearest_name("benhc", names, 5), "bench");
+    CHECK_STR(nearest_name("campain", names, 5), "campaign");
+    CHECK_STR(nearest_name("verison", names, 5), "version");
+    CHECK(nearest_name("xyzzy", names, 5) == NULL);
+    CHECK(nearest_name("", names, 5) == NULL);
+}
+
+int main(void) {
+    TEST(test_number);
+    TEST(test_list);
+    TEST(test_range);
+    TEST(test_rate);
+    TEST(test_parse);
+    TEST(test_wrong);
+    TEST(test_nearest);
+    return tap_finish();
+}

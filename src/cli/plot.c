@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes a plot as SVG: see plot.h. */
+#include "cli/plot.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/units.h"
+
+/* Layout, in pixels. */
+enum { WIDTH = 860, HEIGHT = 500, LEFT = 96, RIGHT = 226, TOP = 70, BOTTOM = 58 };
+enum { LOG_FROM = 8 }; /* the vertical axis is logarithmic if values span a factor of that */
+
+struct axis {
+    uint64_t low, high; /* values at both ends */
+    bool log;
+    int32_t from, to; /* where these are, in hundredths of a pixel */
+};
+
+struct plot_series *plot_add(struct plot *p, uint32_t colour, bool dashed) {
+    if (p->count == PLOT_SERIES_MAX)
+        return NULL;
+    struct plot_series *s = &p->series[p->count++];
+    *s = (struct plot_series){.colour = colour % PLOT_COLOURS, .dashed = dashed};
+    return s;
+}
+
+void plot_point(struct plot_series *s, uint64_t x, uint64_t y) {
+    if (s->count < PLOT_POINTS_MAX)
+        s->points[s->count++] = (struct plot_point){.x = x > 0 ? x : 1, .y = y > 0 ? y : 1};
+}
+
+/* Squaring doubles the logarithm: each doubling yields one more bit of it. */
+uint64_t plot_log2(uint64_t value) {
+    ASSERT(value > 0);
+    uint32_t whole = 63 - (uint32_t)__builtin_clzll(value);
+    uint64_t mantissa = whole >= 31 ? value >> (whole - 31) : value << (31 - whole);
+    uint64_t result = whole;
+    for (int bit = 0; bit < 16; bit++) {
+        mantissa = mantissa * mantissa >> 31;
+        result = 2 * result + (mantissa >> 32);
+        mantissa >>= mantissa >> 32;
+    }
+    return result;
+}
+
+/* ---- axes ---- */
+
+static int32_t place(const struct axis *a, uint64_t value) {
+    uint64_t low = a->log ? plot_log2(a->low) : a->low;
+    uint64_t high = a->log ? plot_log2(a->high) : a->high;
+    uint64_t at = a->log ? plot_log2(value) : value;
+    int64_t span = high > low ? (int64_t)(high - low) : 1;
+    return a->from + (int32_t)((int64_t)(at - low) * (a->to - a->from) / span);
+}
+
+/* The next round number: 1, 2 or 5 and zeros. */
+static uint64_t round_after(uint64_t value) {
+    uint64_t unit = 1;
+    while (unit <= value / 10)
+        unit *= 10;
+    static const uint64_t steps[] = {1, 2, 5, 10};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        if (steps[i] * unit > value)
+            return steps[i] * unit;
+    return 20 * unit;
+}
+
+static uint64_t round_before(uint64_t value) {
+    uint64_t before = 1;
+    for (uint64_t next = 1; next <= value; next = round_after(next))
+        before = next;
+    return before;
+}
+
+static void find_axes(const struct plot *p, struct axis *x, struct axis *y) {
+    *x = (struct axis){.low = UINT64_MAX, .log = true, .from = LEFT * 100};
+    *y = (struct axis){.low = UINT64_MAX, .from = (HEIGHT - BOTTOM) * 100, .to = TOP * 100};
+    x->to = (WIDTH - RIGHT) * 100;
+    for (uint32_t i = 0; i < p->count; i++)
+        for (uint32_t k = 0; k < p->series[i].count; k++) {
+            const struct plot_point *at = &p->series[i].points[k];
+            x->low = at->x < x->low ? at->x : x->low;
+            x->high = at->x > x->high ? at->x : x->high;
+            y->low = at->y < y->low ? at->y : y->low;
+            y->high = at->y > y->high ? at->y : y->high;
+        }
+    ASSERT(x->high > 0);
+    if (x->low == x->high)
+        x->high = 2 * x->low;
+    y->log = y->high / LOG_FROM >= y->low;
+    y->low = y->log ? round_before(y->low) : 0;
+    y->high = round_after(y->high - 1);
+}
+
+/* ---- drawing ---- */
+
+/* A number of hundredths. */
+static void put(FILE *out, const char *before, int32_t at) {
+    fprintf(out, "%s%d.%02d", before, at / 100, at % 100);
+}
+
+static void draw_text(FILE *out, const char *class, int32_t x, int32_t y, const char *words) {
+    fprintf(out, "<text class=\"%s\"", class);
+    put(out, " x=\"", x);
+    put(out, "\" y=\"", y);
+    fputs("\">", out);
+    for (; *words; words++) {
+        if (*words == '<')
+            fputs("&lt;", out);
+        else if (*words == '&')
+            fputs("&amp;", out);
+        else
+            fputc(*words, out);
+    }
+    fputs("</text>\n", out);
+}
+
+static void draw_line(FILE *out, const char *class, int32_t x1, int32_t y1, int32_t x2,
+                      int32_t y2) {
+    fprintf(out, "<line class=\"%s\"", class);
+    put(out, " x1=\"", x1);
+    put(out, "\" y1=\"", y1);
+    put(out, "\" x2=\"", x2);
+    put(out, "\" y2=\"", y2);
+    fputs("\"/>\n", out);
+}
+
+/* Colours of everything that has no colour of its own, then those of the series. */
+static void draw_colours(const char *ground, const char *ink, const char *faint, const char *grid,
+                         const char *const *series, FILE *out) {
+    fprintf(out,
+            ".ground { fill: %s; }\ntext { fill: %s; }\n.words, .tick { fill: %s; }\n"
+            ".grid { stroke: %s; }\n.axis { stroke: %s; }\n",
+            ground, ink, faint, grid, faint);
+    for (int i = 0; i < PLOT_COLOURS; i++)
+        fprintf(out, ".c%d { stroke: %s; } .d%d { fill: %s; }\n", i, series[i], i, series[i]);
+}
+
+static void draw_head(const struct plot *p, FILE *out) {
+    static const char *const light[PLOT_COLOURS] = {"#1d6fd8", "#d9730d", "#0f9d76", "#c0366b",
+                                                    "#7a52cc", "#8a6d00", "#3a8fa3", "#6b7280"};
+    static const char *const dark[PLOT_COLOURS] = {"#6db1ff", "#ffab52", "#3fdcab", "#ff7fae",
+                                                   "#b79cff", "#e3c84a", "#7fd4e6", "#a3abb8"};
+    fprintf(out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+            "viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\">\n<style>\n"
+            "text { font: 13px \"DejaVu Sans\", Verdana, sans-serif; }\n"
+            ".title { font-size: 17px; font-weight: bold; }\n"
+            ".y { text-anchor: end; }\n.mid { text-anchor: middle; }\n"
+            ".grid, .axis { stroke-width: 1; }\n"
+            ".line { fill: none; stroke-width: 2.2; stroke-linejoin: round; }\n"
+            ".dash { stroke-dasharray: 5 4; }\n",
+            WIDTH, HEIGHT, WIDTH, HEIGHT, p->title);
+    draw_colours("#ffffff", "#1f2430", "#5b6472", "#e4e7ec", light, out);
+    fputs("@media (prefers-color-scheme: dark) {\n", out);
+    draw_colours("#14171f", "#e6e9ef", "#a0a9b8", "#2a2f3a", dark, out);
+    fprintf(out, "}\n</style>\n<rect class=\"ground\" width=\"%d\" height=\"%d\"/>\n", WIDTH,
+            HEIGHT);
+    draw_text(out, "title", LEFT * 100, 2800, p->title);
+    draw_text(out, "words", LEFT * 100, 4900, p->subtitle);
+}
+
+static void draw_x(const struct plot *p, const struct axis *x, const struct axis *y, FILE *out) {
+    uint64_t octaves = (plot_log2(x->high) - plot_log2(x->low)) >> 16;
+    uint64_t step = octaves > 8 ? 4 : 2;
+    for (uint64_t at = x->low; at <= x->high; at *= step) {
+        char text[24];
+        int32_t px = place(x, at);
+        snprintf(text, sizeof text, "%" PRIu64, at);
+        draw_line(out, "grid", px, y->to, px, y->from);
+        draw_text(out, "tick mid", px, y->from + 1900, text);
+    }
+    draw_line(out, "axis", x->from, y->from, x->to, y->from);
+    draw_text(out, "words mid", (x->from + x->to) / 2, (HEIGHT - 14) * 100, p->x_words);
+}
+
+static void draw_y(const struct plot *p, const struct axis *x, const struct axis *y, FILE *out) {
+    uint64_t octaves = y->log ? (plot_log2(y->high) - plot_log2(y->low)) >> 16 : 0;
+    uint64_t linear = y->high / 5 > 0 ? y->high / 5 : 1;
+    for (uint64_t at = y->low; at <= y->high;) {
+        char text[24];
+        int32_t py = place(y, at);
+        p->label(at, text, sizeof text);
+        draw_line(out, "grid", x->from, py, x->to, py);
+        draw_text(out, "tick y", x->from - 900, py + 450, text);
+        if (!y->log)
+            at += linear;
+        else
+            at = octaves > 12 && at > 0 ? at * 10 : round_after(at);
+    }
+    int32_t middle = (y->from + y->to) / 2;
+    fputs("<g transform=\"rotate(-90", out);
+    put(out, " ", 1800);
+    put(out, " ", middle);
+    fputs(")\">\n", out);
+    draw_text(out, "words mid", 1800, middle, p->y_words);
+    fputs("</g>\n", out);
+}
+
+static void draw_series(const struct plot_series *s, const struct axis *x, const struct axis *y,
+                        FILE *out) {
+    fprintf(out, "<polyline class=\"line c%u%s\" points=\"", s->colour, s->dashed ? " dash" : "");
+    for (uint32_t i = 0; i < s->count; i++) {
+        put(out, i ? " " : "", place(x, s->points[i].x));
+        put(out, ",", place(y, s->points[i].y));
+    }
+    fputs("\"/>\n", out);
+    for (uint32_t i = 0; i < s->count; i++) {
+        fprintf(out, "<circle class=\"d%u\" r=\"%s\"", s->colour, s->dashed ? "2.2" : "3");
+        put(out, " cx=\"", place(x, s->points[i].x));
+        put(out, "\" cy=\"", place(y, s->points[i].y));
+        fputs("\"/>\n", out);
+    }
+}
+
+static void draw_legend(const struct plot *p, FILE *out) {
+    int32_t x = (WIDTH - RIGHT + 18) * 100;
+    for (uint32_t i = 0; i < p->count; i++) {
+        const struct plot_series *s = &p->series[i];
+        char class[32];
+        int32_t y = (TOP + 10 + 22 * (int32_t)i) * 100;
+        snprintf(class, sizeof class, "line c%u%s", s->colour, s->dashed ? " dash" : "");
+        draw_line(out, class, x, y, x + 2600, y);
+        draw_text(out, "name", x + 3400, y + 450, s->name);
+    }
+}
+
+int plot_write(const struct plot *p, FILE *out) {
+    struct axis x, y;
+    find_axes(p, &x, &y);
+    draw_head(p, out);
+    draw_y(p, &x, &y, out);
+    draw_x(p, &x, &y, out);
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->series[i].count > 0)
+            draw_series(&p->series[i], &x, &y, out);
+    draw_legend(p, out);
+    fputs("</svg>\n", out);
+    return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
+}
+
+/* ---- labels ---- */
+
+static void print_scaled(uint64_t value, uint64_t unit, const char *name, char *buf, size_t cap) {
+    if (value % unit == 0)
+        snprintf(buf, cap, "%" PRIu64 " %s", value / unit, name);
+    else
+        snprintf(buf, cap, "%" PRIu64 ".%" PRIu64 " %s", value / unit, value % unit * 10 / unit,
+                 name);
+}
+
+void plot_label_time(uint64_t ns, char *buf, size_t cap) {
+    if (ns >= NS_PER_S)
+        print_scaled(ns, NS_PER_S, "s", buf, cap);
+    else if (ns >= NS_PER_MS)
+        print_scaled(ns, NS_PER_MS, "ms", buf, cap);
+    else
+        print_scaled(ns, NS_PER_US, "\u00b5s", buf, cap);
+}
+
+void plot_label_rate(uint64_t bytes_per_s, char *buf, size_t cap) {
+    if (bytes_per_s >= (uint64_t)1000 * 1000)
+        print_scaled(bytes_per_s, (uint64_t)1000 * 1000, "MB/s", buf, cap);
+    else
+        print_scaled(bytes_per_s, 1000, "KB/s", buf, cap);
+}

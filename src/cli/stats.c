@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* Small statistics: see stats.h. */
+#include "cli/stats.h"
+
+uint64_t stats_root(uint64_t square) {
+    uint64_t root = 0;
+    for (uint64_t bit = (uint64_t)1 << 31; bit > 0; bit /= 2)
+        if ((root + bit) * (root + bit) <= square)
+            root += bit;
+    return root;
+}
+
+struct stats stats_of(const uint64_t *values, uint32_t count) {
+    uint64_t low = values[(count - 1) / 2];
+    struct stats s = {.median = low + (values[count / 2] - low) / 2};
+    if (count < 2)
+        return s;
+    uint64_t first = values[0]; /* sums of distances: smaller numbers, the same spread */
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < count; i++)
+        sum += values[i] - first;
+    uint64_t mean = sum / count;
+    uint64_t squares = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t away =
+            values[i] - first > mean ? values[i] - first - mean : mean - (values[i] - first);
+        squares += away * away;
+    }
+    s.ci95 = stats_root(squares / (count - 1) / count) * 196 / 100;
+    return s;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/* The contract between logic and world.
+ *
+ * A machine is a deterministic function: one input in, own state changed, effects appended. It
+ * calls nobody, reads no clock, allocates nothing. Two worlds carry the effects out: the simulator
+ * and the real one; neither the machine nor its tests can tell them apart.
+ *
+ * Who owns which bytes:
+ *  - What an input points to (message body, node set, vars) is borrowed for that step.
+ *  - What an effect points to is either in that same input or in the effects' own byte store, never
+ *    in the machine's state; so a machine may change its state at once, and the world may carry the
+ *    effects out any time before it feeds the next input.
+ *  - Bulk bytes never pass through a machine. They live in buffers of the world, named by number; a
+ *    put moves them from a local buffer into a peer's (shaped like RMA; stream links emulate it).
+ *  - The symmetric heap belongs to the world too; machines write it by effects.
+ *
+ * What the world promises:
+ *  - A link delivers frames in order and once per lane until it goes down; then an unknown suffix
+ * is lost and both ends hear LINK_DOWN, though perhaps at very different times. No link number is
+ *    used again before its LINK_DOWN was delivered.
+ *  - A frame reaches a machine only through the gate (wire/gate.h): known type, right lane and
+ *    sender, size within limits, body fully decodable is up to the machine's decoder.
+ *  - A timer fires once, not before its time, and never after it was cancelled or moved.
+ *  - DURABLE follows PERSIST only when the value survives any crash. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "machine/primitive.h"
+
+enum lane { LANE_CONTROL, LANE_BULK, LANES };
+
+/* What a link is for; who opens it follows from that. */
+enum purpose {
+    PURPOSE_TREE, /* opened by the child to its parent in the order tree */
+    PURPOSE_SLOT, /* opened by a receiver to its source in the tree of one bulk transfer */
+    PURPOSES
+};
+
+/* What the peer on a link is to us; the message table says what each may send. */
+enum role { ROLE_PARENT, ROLE_CHILD, ROLE_SOURCE, ROLE_SINK, ROLES };
+
+enum input_kind {
+    INPUT_BOOT,       /* first input of a life */
+    INPUT_MESSAGE,    /* a frame arrived */
+    INPUT_LINK_UP,    /* a link is usable: ours (cookie as asked) or a peer's (cookie 0) */
+    INPUT_LINK_DOWN,  /* it is gone, or could not be opened (link 0, cookie as asked) */
+    INPUT_TIMER,      /* a timer of ours is due */
+    INPUT_DURABLE,    /* what we persisted will survive */
+    INPUT_PUT,        /* a peer's put has arrived in a buffer of ours */
+    INPUT_REQUEST,    /* from above: a primitive request */
+    INPUT_COMPLETION, /* from below: a request is finished (or its outcome unknown for now) */
+    INPUT_SIGNAL,     /* from below: an ordered operation has signalled an event here */
+    INPUT_PREPARED,   /* from below: an operation is here but undecided (hint) */
+    INPUT_STROBE,     /* from below: the newest strobe of a channel */
+    INPUT_JOINED,     /* from below: this node is a member now, variables hold the snapshot */
+    INPUT_FENCED,     /* from below: this node was given up by the others; it starts anew */
+    INPUT_NODES,      /* from below, at the root: nodes that came up or went down for good */
+    INPUT_WAVE,       /* from below, at the root: a heartbeat wave has come back */
+    INPUT_KINDS
+};
+
+struct input_boot {
+    uint32_t node;
+    uint32_t boots; /* how often this node has started, kept durable by the world */
+    uint64_t kept;  /* the highest value this node has persisted, 0 if none */
+    bool root;      /* this node is to act as root, of this epoch, never given before */
+    uint32_t epoch;
+    uint64_t random_seed; /* for jitter */
+};
+
+struct input_message {
+    uint32_t link;
+    uint32_t epoch; /* the sender's, from the header */
+    uint16_t type;  /* enum message_type */
+    struct bytes body;
+};
+
+struct input_link {
+    uint32_t link;
+    uint32_t peer;
+    uint64_t cookie;
+    enum role role; /* of the peer */
+};
+
+struct input_put {
+    uint32_t link;
+    uint32_t buffer;
+    uint64_t offset;
+    uint32_t len;
+    uint64_t note; /* the sender's remote completion data */
+};
+
+struct input_signal {
+    uint32_t event;
+    uint64_t order;
+    uint32_t heap_offset;
+    uint64_t len;
+};
+
+struct input_prepared {
+    uint64_t order;
+    uint32_t heap_offset;
+    struct bytes body;
+};
+
+struct input_strobe {
+    uint32_t channel;
+    uint64_t number;
+    struct bytes body;
+};
+
+struct input_joined {
+    uint32_t epoch;
+    uint64_t incarnation;
+    uint64_t order; /* operations after this one count for us */
+};
+
+struct input_nodes {
+    const struct nodeset *nodes;
+    bool up;
+    uint64_t order;
+};
+
+struct input_wave {
+    uint64_t tick;
+    uint32_t nodes; /* that answered */
+    bool complete;  /* all attached ones did */
+};
+
+struct input {
+    enum input_kind kind;
+    uint64_t now; /* monotonic nanoseconds */
+    union {
+        struct input_boot boot;
+        struct input_message message;
+        struct input_link link;
+        struct {
+            uint32_t id;
+        } timer;
+        struct {
+            uint64_t ticket;
+        } durable;
+        struct input_put put;
+        struct primitive request;
+        struct completion completion;
+        struct input_signal signal;
+        struct input_prepared prepared;
+        struct input_strobe strobe;
+        struct input_joined joined;
+        struct input_nodes nodes;
+        struct input_wave wave;
+    };
+};
+
+enum effect_kind {
+    EFFECT_NONE,         /* consumed by the stack */
+    EFFECT_SEND,         /* one frame to one or many links */
+    EFFECT_OPEN,         /* open a link to a node */
+    EFFECT_CLOSE,        /* close a link: frames sent before still go out */
+    EFFECT_TIMER,        /* set, move (or, at 0, cancel) a timer */
+    EFFECT_PERSIST,      /* keep a small value for ever, then tell */
+    EFFECT_HEAP_WRITE,   /* store bytes into the symmetric heap */
+    EFFECT_HEAP_PUBLISH, /* store a buffer's bytes into the symmetric heap */
+    EFFECT_HEAP_CLEAR,   /* zero the heap: a new incarnation begins */
+    EFFECT_BUFFER_OPEN,  /* make a buffer of so many bytes */
+    EFFECT_BUFFER_CLOSE, /* it is not needed any more */
+    EFFECT_PUT,          /* bytes of a local buffer into a peer's buffer */
+    EFFECT_REQUEST,      /* to the primitives below */
+    EFFECT_RAISE,        /* to the daemon above */
+    EFFECT_KINDS
+};
+
+struct effect_send {
+    const uint32_t *links;
+    uint32_t link_count;
+    uint32_t epoch;
+    uint16_t type;
+    struct bytes head; /* the frame's body is head, then tail; many links share these bytes */
+    struct bytes tail;
+};
+
+struct effect_open {
+    uint32_t node;
+    enum purpose purpose;
+    uint64_t cookie; /* not 0 */
+};
+
+struct effect_heap {
+    uint32_t offset;
+    struct bytes bytes; /* WRITE */
+    uint32_t buffer;    /* PUBLISH */
+    uint64_t len;       /* PUBLISH */
+};
+
+struct effect_buffer {
+    uint32_t buffer;
+    uint64_t bytes;
+};
+
+struct effect_put {
+    uint32_t link;
+    uint32_t buffer; /* ours */
+    uint64_t offset;
+    uint32_t len;
+    uint32_t peer_buffer;
+    uint64_t peer_offset;
+    uint64_t note;
+};
+
+struct effect {
+    enum effect_kind kind;
+    uint8_t layer; /* of a timer or ticket: which machine of the stack it belongs to */
+    union {
+        struct effect_send send;
+        struct effect_open open;
+        struct {
+            uint32_t link;
+            uint8_t refusal; /* enum refusal (wire/gate.h): why, or 0 for an ordinary end */
+        } close;
+        struct {
+            uint32_t id;
+            uint64_t at; /* 0 cancels */
+        } timer;
+        struct {
+            uint64_t ticket;
+            uint64_t value;
+        } persist;
+        struct effect_heap heap;
+        struct effect_buffer buffer;
+        struct effect_put put;
+        struct primitive request;
+        struct input raise;
+    };
+};
+
+/* Effects of one step, in order. One store serves all machines of a world, one after the other. */
+struct effects {
+    struct effect *list;
+    uint32_t count;
+    uint32_t cap;
+    uint8_t *bytes;
+    size_t bytes_used;
+    size_t bytes_cap;
+};
+
+struct machine {
+    void *self;
+    void (*step)(void *self, const struct input *in, struct effects *out);
+};
+
+void effects_init(struct effects *e, struct effect *list, uint32_t cap, uint8_t *bytes,
+                  size_t bytes_cap);
+void effects_clear(struct effects *e);
+
+/* Appends an effect; the caller fills it in. Running out of room is a bug: limits give the bound.
+ */
+struct effect *effects_add(struct effects *e, enum effect_kind kind);
+
+/* Room in the byte store, to be filled by the caller; effects may point into it. 8-aligned. */
+uint8_t *effects_room(struct effects *e, size_t len);
+struct bytes effects_copy(struct effects *e, struct bytes from);
+const struct nodeset *effects_copy_set(struct effects *e, const struct nodeset *from);
+
+/* All the room that is left, then how much of it was used: for encoders. */
+struct room effects_tail(struct effects *e);
+struct bytes effects_take(struct effects *e, size_t len);
+
+void effects_timer(struct effects *e, uint32_t id, uint64_t at);
+void effects_send(struct effects *e, uint32_t link, uint32_t epoch, uint16_t type,
+                  struct bytes head, struct bytes tail);
+struct input *effects_raise(struct effects *e, enum input_kind kind, uint64_t now);
+
+const char *input_name(enum input_kind kind);

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: MIT */
+/* The total order of operations, kept by the acting root.
+ *
+ * An admitted operation waits in the queue for its number, is then cast to its set to be prepared,
+ * and is decided when all have voted, or when one has voted no, is lost, or the deadline is over.
+ * What is decided is cast again and again until everyone of the set who is still a member has it.
+ * The caller hears "done" only then, "failed" at once. An operation leaves the table when its
+ * initiator has the result; until then every member remembers what became of it, so that a new root
+ * can tell.
+ *
+ *   queued -> preparing -> decided -> done -> free
+ *   armed  -> queued ...   (standing compare; armed again when the ordered compare finds it false)
+ */
+#include <string.h>
+
+#include "base/assert.h"
+#include "prim/internal.h"
+
+#define OP(at_) CONTAINER_OF(at_, struct op, at)
+
+void order_init(struct prim *p, struct arena *a) {
+    const struct limits *l = &p->config.limits;
+    struct order *o = ARENA_TAKE(a, struct order, 1);
+    uint32_t n = l->window + l->queue + l->standing;
+    struct op *ops = ARENA_TAKE(a, struct op, n);
+    uint8_t *bodies = ARENA_TAKE(a, uint8_t, (size_t)n * l->body_bytes);
+    size_t words = nodeset_bytes(p->universe) / 8;
+    uint64_t *sets = ARENA_TAKE(a, uint64_t, 2 * words * n);
+    if (arena_measuring(a))
+        return;
+    p->order = o;
+    o->ops = ops;
+    o->op_count = n;
+    list_init(&o->free);
+    list_init(&o->queue);
+    list_init(&o->flight);
+    list_init(&o->standing);
+    list_init(&o->closed);
+    o->next = 1;
+    o->next_arm = 1;
+    for (uint32_t i = 0; i < n; i++) {
+        ops[i].body = bodies + (size_t)i * l->body_bytes;
+        nodeset_init(&ops[i].set, p->universe, sets + 2 * i * words);
+        nodeset_init(&ops[i].pending, p->universe, sets + (2 * i + 1) * words);
+        list_push_back(&o->free, &ops[i].at);
+    }
+}
+
+/* Orders of an epoch are above those of all earlier ones, also when nobody is left to tell theirs.
+ */
+uint64_t order_first(const struct prim *p) {
+    return ((uint64_t)p->epoch << 40) + 1;
+}
+
+bool order_undecided(const struct prim *p) {
+    LIST_EACH (at, &p->order->flight)
+        if (OP(at)->state == OP_PREPARING)
+            return true;
+    return false;
+}
+
+uint32_t order_in_flight(const struct prim *p) {
+    uint32_t count = 0;
+    LIST_EACH (at, &p->order->flight)
+        count += OP(at)->state != OP_DONE;
+    return count;
+}
+
+/* Everything before this number is finished, known to its initiator, and may be forgotten. */
+uint64_t order_stable(const struct prim *p) {
+    if (p->view->stage < STAGE_DONATING)
+        return 0; /* members of the former epoch have not all heard what became of its operations */
+    struct list *first = list_first(&p->order->flight);
+    return first == NULL ? p->order->next : OP(first)->order;
+}
+
+static bool writes(const struct operation *o) {
+    bool compares = o->kind == OPERATION_COMPARE || o->kind == OPERATION_STANDING;
+    return !compares || o->write_variable != NO_VARIABLE;
+}
+
+static bool pure_compare(const struct op *op) {
+    return !writes(&op->operation);
+}
+
+/* ---- casts ---- */
+
+static void cast_prepare(struct prim *p, struct op *op, struct nodeset *set) {
+    union message m = {.prepare = {.order = op->order,
+                                   .stable = order_stable(p),
+                                   .id = op->id,
+                                   .set = set,
+                                   .operation = op->operation}};
+    m.prepare.operation.body = bytes_of(op->body, op->operation.body.len);
+    route_cast(p, MESSAGE_PREPARE, set, prim_encode(p, MESSAGE_PREPARE, &m), (struct bytes){0});
+    if (nodeset_has(set, p->self))
+        member_prepare(p, &m.prepare);
+}
+
+static void cast_decide(struct prim *p, struct op *op, struct nodeset *set) {
+    union message m = {
+        .decide = {
+            .order = op->order, .stable = order_stable(p), .commit = op->commit, .set = set}};
+    route_cast(p, MESSAGE_DECIDE, set, prim_encode(p, MESSAGE_DECIDE, &m), (struct bytes){0});
+    if (nodeset_has(set, p->self))
+        member_decide(p, op->order, m.decide.stable, op->commit);
+}
+
+static void cast_arm(struct prim *p, struct op *op, struct nodeset *set, bool disarm) {
+    union message m = {.arm = {.number = op->arm_number,
+                               .set = set,
+                               .disarm = disarm,
+                               .relation = op->operation.relation,
+                               .variable = op->operation.variable,
+                               .value = op->operation.value}};
+    route_cast(p, MESSAGE_ARM, set, prim_encode(p, MESSAGE_ARM, &m), (struct bytes){0});
+    if (nodeset_has(set, p->self))
+        member_arm(p, &m.arm);
+}
+
+/* ---- the end of an operation ---- */
+
+static bool initiator_waits(const struct prim *p, const struct op *op) {
+    return op->id.node != p->self && nodeset_has(&p->member.members, op->id.node) &&
+           p->view->peers[op->id.node].incarnation == op->id.incarnation;
+}
+
+static void send_result(struct prim *p, const struct op_id *id, enum outcome outcome,
+                        uint32_t culprit, uint64_t order) {
+    union message m = {.result = {
+                           .id = *id,
+                           .outcome = (uint8_t)outcome,
+                           .culprit = culprit,
+                           .order = order,
+                       }};
+    if (id->node == p->self)
+        request_result(p, &m.result);
+    else
+        route_unicast(p, id->node, MESSAGE_RESULT, prim_encode(p, MESSAGE_RESULT, &m));
+}
+
+static void release(struct prim *p, struct op *op) {
+    if (op->standing)
+        p->order->armed_count--;
+    list_remove(&op->at);
+    op->state = OP_FREE;
+    list_push_back(&p->order->free, &op->at);
+}
+
+static void answer(struct prim *p, struct op *op, enum outcome outcome, uint32_t culprit) {
+    op->outcome = (uint8_t)outcome;
+    op->culprit = culprit;
+    op->answered = true;
+    if (!initiator_waits(p, op))
+        op->received = true; /* it is here, or gone */
+    if (op->id.node != p->self || op->id.incarnation == p->incarnation)
+        send_result(p, &op->id, outcome, culprit, op->order);
+}
+
+/* Over: stays only until the initiator has the result. */
+static void retire(struct prim *p, struct op *op) {
+    op->state = OP_DONE;
+    if (op->order == 0) { /* it never had a place in the order: nobody else remembers it */
+        list_remove(&op->at);
+        list_push_back(&p->order->closed, &op->at);
+    }
+    if (!initiator_waits(p, op))
+        op->received = true;
+    if (op->received)
+        release(p, op);
+}
+
+static void arm_timer(struct prim *p, uint64_t deadline) {
+    struct order *o = p->order;
+    if (o->timer_at != 0 && o->timer_at <= deadline)
+        return;
+    o->timer_at = deadline;
+    effects_timer(p->out, TIMER_ORDER, deadline);
+}
+
+static void arm(struct prim *p, struct op *op) {
+    if (op->id.node != p->self && !initiator_waits(p, op)) {
+        retire(p, op);
+        return;
+    }
+    list_remove(&op->at);
+    list_push_back(&p->order->standing, &op->at);
+    op->state = OP_ARMED;
+    op->order = 0;
+    op->arm_number = (uint64_t)p->epoch << 32 | p->order->next_arm++;
+    nodeset_copy(&op->pending, &op->set);
+    arm_timer(p, op->deadline);
+    cast_arm(p, op, &op->set, false);
+}
+
+static void try_finish(struct prim *p, struct op *op) {
+    if (op->state != OP_DECIDED || !nodeset_empty(&op->pending) || p->view->acked < op->view_needed)
+        return;
+    if (op->commit)
+        answer(p, op, OUTCOME_DONE, NO_NODE);
+    else if (!op->answered) { /* a standing compare that did not hold after all */
+        arm(p, op);
+        return;
+    }
+    retire(p, op);
+}
+
+/* A compare without a write has no second round: nothing is to be applied or dropped. */
+static void decide_pure(struct prim *p, struct op *op, enum outcome outcome, uint32_t culprit) {
+    if (op->standing && outcome == OUTCOME_FALSE) {
+        arm(p, op);
+        return;
+    }
+    answer(p, op, outcome, culprit);
+    retire(p, op);
+}
+
+static void decide(struct prim *p, struct op *op, enum outcome outcome, uint32_t culprit) {
+    if (pure_compare(op)) {
+        decide_pure(p, op, outcome, culprit);
+        return;
+    }
+    op->state = OP_DECIDED;
+    op->commit = outcome == OUTCOME_DONE;
+    nodeset_copy(&op->pending, &op->set);
+    nodeset_intersect(&op->pending, &p->member.members);
+    if (nodeset_count(&op->pending) < nodeset_count(&op->set))
+        op->view_needed = p->member.view;
+    if (!op->commit && !(op->standing && outcome == OUTCOME_FALSE))
+        answer(p, op, outcome, culprit);
+    nodeset_copy(&p->part2, &op->pending);
+    cast_decide(p, op, &p->part2);
+    try_finish(p, op);
+}
+
+static enum outcome no_outcome(const struct op *op) {
+    return op->operation.kind == OPERATION_COMPARE ? OUTCOME_FALSE : OUTCOME_FAILED;
+}
+
+/* Ends an operation that cannot go on, in whatever state it is. */
+static void abandon(struct prim *p, struct op *op, enum outcome outcome, uint32_t culprit) {
+    switch (op->state) {
+    case OP_ARMED:
+        cast_arm(p, op, &op->set, true);
+        answer(p, op, outcome, culprit);
+        retire(p, op);
+        break;
+    case OP_QUEUED:
+        answer(p, op, outcome, culprit);
+        retire(p, op);
+        break;
+    case OP_PREPARING:
+        decide(p, op, outcome, culprit);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- acknowledgements ---- */
+
+static struct op *find_order(struct prim *p, uint64_t order, enum op_state state) {
+    LIST_EACH (at, &p->order->flight)
+        if (OP(at)->order == order)
+            return OP(at)->state == state ? OP(at) : NULL;
+    return NULL;
+}
+
+static void voted(struct prim *p, uint64_t order, bool no, const struct nodeset *set) {
+    struct op *op = find_order(p, order, OP_PREPARING);
+    if (op == NULL)
+        return;
+    if (no) {
+        decide(p, op, no_outcome(op), NO_NODE);
+        return;
+    }
+    nodeset_subtract(&op->pending, set);
+    if (nodeset_empty(&op->pending))
+        decide(p, op, OUTCOME_DONE, NO_NODE);
+}
+
+static void told(struct prim *p, uint64_t number, const struct nodeset *set) {
+    LIST_EACH (at, &p->order->standing) {
+        struct op *op = OP(at);
+        if (op->arm_number != number || op->state != OP_ARMED)
+            continue;
+        nodeset_subtract(&op->pending, set);
+        if (!nodeset_empty(&op->pending))
+            return;
+        op->state = OP_QUEUED;
+        list_remove(&op->at);
+        list_push_back(&p->order->queue, &op->at);
+        return;
+    }
+}
+
+void order_acked(struct prim *p, enum ack_what what, uint64_t number, bool no,
+                 const struct nodeset *set) {
+    switch (what) {
+    case ACK_PREPARE:
+        voted(p, number, no, set);
+        break;
+    case ACK_DECIDE: {
+        struct op *op = find_order(p, number, OP_DECIDED);
+        if (op != NULL) {
+            nodeset_subtract(&op->pending, set);
+            try_finish(p, op);
+        }
+        break;
+    }
+    case ACK_ARM:
+        told(p, number, set);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- admission ---- */
+
+static void strobe(struct prim *p, const struct message_request *m) {
+    nodeset_copy(&p->part2, m->set);
+    union message s = {.strobe = {
+                           .channel = m->operation.event,
+                           .number = (uint64_t)p->epoch << 32 | ++p->order->strobe,
+                           .set = &p->part2,
+                           .body = m->operation.body,
+                       }};
+    route_cast(p, MESSAGE_STROBE, &p->part2, prim_encode(p, MESSAGE_STROBE, &s), (struct bytes){0});
+    if (nodeset_has(&p->part2, p->self))
+        member_strobe(p, &s.strobe);
+}
+
+/* Has this number been admitted before? Marks it if not. */
+static bool seen_before(struct peer *peer, uint32_t number, uint32_t floor) {
+    if (floor > peer->floor) {
+        uint32_t by = floor - peer->floor;
+        peer->seen = by < 64 ? peer->seen >> by : 0;
+        peer->floor = floor;
+    }
+    if (number < peer->floor || number - peer->floor >= 64)
+        return true;
+    uint64_t bit = (uint64_t)1 << (number - peer->floor);
+    bool seen = peer->seen & bit;
+    peer->seen |= bit;
+    return seen;
+}
+
+static struct op *find_id(struct prim *p, const struct op_id *id) {
+    for (uint32_t i = 0; i < p->order->op_count; i++) {
+        struct op *op = &p->order->ops[i];
+        if (op->state != OP_FREE && op->id.node == id->node && op->id.number == id->number &&
+            op->id.incarnation == id->incarnation)
+            return op;
+    }
+    return NULL;
+}
+
+/* A number that came before: say again how it ended, if it has. */
+static void repeat(struct prim *p, const struct op_id *id) {
+    struct op *op = find_id(p, id);
+    if (op == NULL)
+        send_result(p, id, OUTCOME_REFUSED, NO_NODE, 0);
+    else if (op->answered)
+        send_result(p, id, (enum outcome)op->outcome, op->culprit, op->order);
+}
+
+static void enter(struct prim *p, struct op *op, const struct message_request *m) {
+    struct op fresh = {.id = m->id,
+                       .operation = m->operation,
+                       .body = op->body,
+                       .set = op->set,
+                       .pending = op->pending,
+                       .at = op->at,
+                       .culprit = NO_NODE,
+                       .standing = m->operation.kind == OPERATION_STANDING,
+                       .deadline = p->now + m->timeout_ns};
+    if (fresh.deadline < p->now)
+        fresh.deadline = UINT64_MAX;
+    if (fresh.standing)
+        fresh.operation.kind = OPERATION_COMPARE;
+    *op = fresh;
+    list_init(&op->at);
+    nodeset_copy(&op->set, m->set);
+    nodeset_clear(&op->pending);
+    op->operation.body = (struct bytes){.len = m->operation.body.len};
+    if (m->operation.body.len > 0)
+        memcpy(op->body, m->operation.body.at, m->operation.body.len);
+    arm_timer(p, op->deadline);
+    if (op->standing) {
+        p->order->armed_count++;
+        arm(p, op);
+    } else {
+        op->state = OP_QUEUED;
+        list_push_back(&p->order->queue, &op->at);
+    }
+}
+
+void order_admit(struct prim *p, const struct message_request *m) {
+    if (m->id.node >= p->universe || p->view->stage != STAGE_OPEN)
+        return; /* it will be sent again */
+    struct peer *peer = &p->view->peers[m->id.node];
+    bool known = m->id.incarnation == peer->incarnation || planted(PLANTED_OLD_INCARNATION);
+    if (!known || !nodeset_has(&p->member.members, m->id.node)) {
+        p->refused[REFUSAL_LIFE]++;
+        return;
+    }
+    if (m->operation.kind == OPERATION_STROBE) {
+        strobe(p, m);
+        return;
+    }
+    if (seen_before(peer, m->id.number, m->floor)) {
+        if (m->id.number >= peer->floor && m->id.node != p->self)
+            repeat(p, &m->id);
+        return;
+    }
+    if (m->epoch != p->epoch && writes(&m->operation)) {
+        send_result(p, &m->id, OUTCOME_FAILED, p->root_node, 0);
+        return; /* the former root may have done it where nobody survived: never do it twice */
+    }
+    uint32_t unfit = view_unfit(p, m->set);
+    bool too_many = m->operation.kind == OPERATION_STANDING &&
+                    p->order->armed_count >= p->config.limits.standing;
+    struct operation checked = m->operation;
+    if (checked.kind == OPERATION_STANDING)
+        checked.kind = OPERATION_COMPARE;
+    if (unfit != NO_NODE || too_many || list_empty(&p->order->free) || !member_fits(p, &checked)) {
+        send_result(p, &m->id, OUTCOME_REFUSED, unfit, 0);
+        return;
+    }
+    enter(p, OP(list_pop_front(&p->order->free)), m);
+}
+
+void order_received(struct prim *p, const struct message_received *m) {
+    if (m->id.node >= p->universe)
+        return;
+    struct op *op = find_id(p, &m->id);
+    if (op != NULL && op->answered) {
+        op->received = true;
+        if (op->state == OP_DONE)
+            release(p, op);
+    }
+}
+
+/* Gives numbers to what waits, as far as the window and a pending change of view allow. */
+void order_pump(struct prim *p) {
+    struct order *o = p->order;
+    while (p->view->stage == STAGE_OPEN && !view_holds_order(p) && !list_empty(&o->queue) &&
+           o->next - order_stable(p) < p->config.limits.window) {
+        struct op *op = OP(list_first(&o->queue));
+        uint32_t unfit = view_unfit(p, &op->set);
+        if (unfit != NO_NODE) {
+            abandon(p, op, OUTCOME_FAILED, unfit);
+            continue;
+        }
+        list_remove(&op->at);
+        list_push_back(&o->flight, &op->at);
+        op->order = o->next++;
+        op->state = OP_PREPARING;
+        nodeset_copy(&op->pending, &op->set);
+        nodeset_copy(&p->part2, &op->set);
+        cast_prepare(p, op, &p->part2);
+    }
+}
+
+void order_timer(struct prim *p) {
+    struct order *o = p->order;
+    o->timer_at = 0;
+    uint64_t next = UINT64_MAX;
+    for (uint32_t i = 0; i < o->op_count; i++) {
+        struct op *op = &o->ops[i];
+        if (op->state == OP_FREE || op->state == OP_DECIDED || op->state == OP_DONE)
+            continue;
+        if (op->deadline <= p->now)
+            abandon(p, op, OUTCOME_FAILED, nodeset_first(&op->pending));
+        else if (op->deadline < next)
+            next = op->deadline;
+    }
+    if (next != UINT64_MAX)
+        arm_timer(p, next);
+}
+
+/* ---- changes of membership ---- */
+
+/* Nodes that have found a new way to us get what is in flight for them, in order. */
+void order_resend(struct prim *p, const struct nodeset *set) {
+    if (planted(PLANTED_NO_RESEND))
+        return;
+    struct nodeset *part = &p->part2;
+    LIST_EACH_SAFE (at, &p->order->flight) {
+        struct op *op = OP(at);
+        nodeset_and(part, &op->pending, set);
+        if (op->state == OP_PREPARING && !nodeset_empty(part))
+            cast_prepare(p, op, part);
+        else if (op->state == OP_DECIDED && !nodeset_empty(part))
+            cast_decide(p, op, part);
+        if (op->state != OP_FREE && op->answered && !op->received && nodeset_has(set, op->id.node))
+            send_result(p, &op->id, (enum outcome)op->outcome, op->culprit, op->order);
+    }
+    LIST_EACH_SAFE (at, &p->order->standing) {
+        nodeset_and(part, &OP(at)->pending, set);
+        if (!nodeset_empty(part))
+            cast_arm(p, OP(at), part, false);
+    }
+}
+
+static void drop_from(struct prim *p, struct op *op, const struct nodeset *gone) {
+    bool named = nodeset_intersects(&op->set, gone);
+    nodeset_and(&p->part, &op->set, gone);
+    uint32_t culprit = nodeset_first(&p->part);
+    bool orphan = nodeset_has(gone, op->id.node);
+    switch (op->state) {
+    case OP_QUEUED:
+    case OP_ARMED:
+    case OP_PREPARING:
+        if (named || (orphan && op->state != OP_PREPARING))
+            abandon(p, op, OUTCOME_FAILED, culprit);
+        break;
+    case OP_DECIDED:
+        if (nodeset_intersects(&op->pending, gone)) {
+            nodeset_subtract(&op->pending, gone);
+            op->view_needed = p->member.view;
+        }
+        try_finish(p, op);
+        break;
+    case OP_DONE:
+        retire(p, op);
+        break;
+    case OP_FREE:
+        break;
+    }
+}
+
+/* These nodes are members no more; the view that says so has its number but is not yet cast. */
+void order_drop(struct prim *p, const struct nodeset *gone) {
+    for (uint32_t i = 0; i < p->order->op_count; i++)
+        if (p->order->ops[i].state != OP_FREE)
+            drop_from(p, &p->order->ops[i], gone);
+}
+
+void order_view_acked(struct prim *p) {
+    LIST_EACH_SAFE (at, &p->order->flight)
+        try_finish(p, OP(at));
+}
+
+/* An operation of the former epoch whose initiator still waits: we know how it ended. */
+void order_recover(struct prim *p, const struct record *r) {
+    struct peer *peer = &p->view->peers[r->id.node];
+    if (peer->incarnation != r->id.incarnation || list_empty(&p->order->free) ||
+        seen_before(peer, r->id.number, peer->floor))
+        return;
+    struct op *op = OP(list_pop_front(&p->order->free));
+    bool done = r->state == RECORD_COMMITTED;
+    op->id = r->id;
+    op->order = r->order;
+    op->state = OP_DONE;
+    op->standing = false;
+    op->answered = true;
+    op->received = false;
+    op->outcome = (uint8_t)(done ? OUTCOME_DONE : OUTCOME_FAILED);
+    op->culprit = done ? NO_NODE : p->root_node;
+    list_push_back(&p->order->flight, &op->at);
+}
+
+/* The new epoch begins: tell those who still wait for results of the former one. */
+void order_open(struct prim *p) {
+    LIST_EACH_SAFE (at, &p->order->flight)
+        send_result(p, &OP(at)->id, (enum outcome)OP(at)->outcome, OP(at)->culprit, OP(at)->order);
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/* What this node's own daemon has asked for.
+ *
+ * Requests are numbered; each stays in the table until the root's result is here and is sent again
+ * now and then, since any hop may have lost it. The root admits each number once. When the deadline
+ * is over and the root still cannot be asked, the daemon hears "unknown"; the final outcome follows
+ * when there is a root again. A bulk transfer is two ordered operations under one tag: announce
+ * (everyone makes room) and, when the bytes are everywhere, publish (make them visible). */
+#include <string.h>
+
+#include "base/assert.h"
+#include "prim/internal.h"
+
+void request_init(struct prim *p, struct arena *a) {
+    uint32_t n = p->config.limits.outstanding;
+    struct requests *q = &p->requests;
+    q->asks = ARENA_TAKE(a, struct ask, n);
+    uint8_t *bodies = ARENA_TAKE(a, uint8_t, (size_t)n * p->config.limits.body_bytes);
+    uint64_t *sets = ARENA_TAKE(a, uint64_t, n * nodeset_bytes(p->universe) / 8);
+    q->next_number = 1;
+    if (arena_measuring(a))
+        return;
+    for (uint32_t i = 0; i < n; i++) {
+        q->asks[i].body = bodies + (size_t)i * p->config.limits.body_bytes;
+        nodeset_init(&q->asks[i].set, p->universe, sets + i * (nodeset_bytes(p->universe) / 8));
+    }
+}
+
+uint32_t request_count(const struct prim *p) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < p->config.limits.outstanding; i++)
+        count += p->requests.asks[i].state != ASK_FREE;
+    return count;
+}
+
+static struct ask *find(struct prim *p, uint32_t number) {
+    for (uint32_t i = 0; i < p->config.limits.outstanding; i++) {
+        struct ask *a = &p->requests.asks[i];
+        if (a->state == ASK_WAITING && a->number == number)
+            return a;
+    }
+    return NULL;
+}
+
+/* Which numbers are answered, for the root: all below the floor, and those in the mask above it. */
+void request_answered(const struct prim *p, uint32_t *ret_floor, uint64_t *ret_mask) {
+    uint32_t floor = p->requests.next_number;
+    for (uint32_t i = 0; i < p->config.limits.outstanding; i++) {
+        const struct ask *a = &p->requests.asks[i];
+        if (a->state == ASK_WAITING && a->number < floor)
+            floor = a->number;
+    }
+    uint64_t mask = 0;
+    for (uint32_t n = floor; n < p->requests.next_number && n - floor < 64; n++)
+        if (find((struct prim *)p, n) == NULL)
+            mask |= (uint64_t)1 << (n - floor);
+    *ret_floor = floor;
+    *ret_mask = mask;
+}
+
+static void raise_outcome(struct prim *p, const struct ask *a, enum outcome outcome,
+                          uint32_t culprit, uint64_t order) {
+    struct input *up = effects_raise(p->out, INPUT_COMPLETION, p->now);
+    up->completion =
+        (struct completion){.tag = a->tag, .outcome = outcome, .culprit = culprit, .order = order};
+}
+
+static void submit(struct prim *p, struct ask *a) {
+    if (!p->root && p->uplink.state != UPLINK_ATTACHED)
+        return;
+    if (a->epoch == 0)
+        a->epoch = p->epoch;
+    union message m = {.request = {
+                           .id = {p->self, a->number, p->incarnation},
+                           .epoch = a->epoch,
+                           .timeout_ns = a->timeout_ns,
+                           .set = &a->set,
+                           .operation = a->operation,
+                       }};
+    uint64_t mask;
+    request_answered(p, &m.request.floor, &mask);
+    m.request.operation.body = bytes_of(a->body, a->operation.body.len);
+    if (p->root)
+        order_admit(p, &m.request);
+    else
+        uplink_send(p, MESSAGE_REQUEST, &m);
+}
+
+static void arm_timer(struct prim *p) {
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < p->config.limits.outstanding; i++) {
+        const struct ask *a = &p->requests.asks[i];
+        if (a->state == ASK_FREE)
+            continue;
+        uint64_t due = p->requests.resend_at;
+        if ((!a->unknown_told || a->state == ASK_STREAMING) && a->deadline < due)
+            due = a->deadline;
+        if (at == 0 || due < at)
+            at = due;
+    }
+    effects_timer(p->out, TIMER_REQUEST, at);
+}
+
+/* Gives the ask a number of its own and sends it. */
+static void ask_root(struct prim *p, struct ask *a) {
+    if (p->requests.resend_at <= p->now)
+        p->requests.resend_at = p->now + RESEND_PERIODS * p->config.period_ns;
+    a->state = ASK_WAITING;
+    a->epoch = 0;
+    a->number = p->requests.next_number++;
+    submit(p, a);
+    arm_timer(p);
+}
+
+static bool valid(struct prim *p, const struct primitive *r, const struct operation *o) {
+    if (r->set == NULL || r->set->universe != p->universe || nodeset_empty(r->set))
+        return false;
+    if (r->local_event != NO_EVENT && r->local_event >= p->config.limits.events)
+        return false;
+    return r->relation < RELATIONS && member_fits(p, o);
+}
+
+static uint8_t operation_kind(const struct primitive *r) {
+    static const uint8_t kinds[PRIMITIVE_KINDS] = {
+        [PRIMITIVE_XFER] = OPERATION_XFER,         [PRIMITIVE_COMPARE] = OPERATION_COMPARE,
+        [PRIMITIVE_STANDING] = OPERATION_STANDING, [PRIMITIVE_BULK] = OPERATION_ANNOUNCE,
+        [PRIMITIVE_STROBE] = OPERATION_STROBE,
+    };
+    return kinds[r->kind];
+}
+
+static void describe(const struct primitive *r, struct operation *o) {
+    bool compares = r->kind == PRIMITIVE_COMPARE || r->kind == PRIMITIVE_STANDING;
+    bool carries = r->kind == PRIMITIVE_XFER || r->kind == PRIMITIVE_STROBE;
+    *o = (struct operation){.kind = operation_kind(r),
+                            .event = NO_EVENT,
+                            .variable = r->variable,
+                            .write_variable = NO_VARIABLE,
+                            .relation = compares ? (uint8_t)r->relation : 0};
+    if (compares) {
+        o->value = r->value;
+        o->write_variable = r->write_variable;
+        o->write_value = r->write_value;
+    } else {
+        o->variable = NO_VARIABLE;
+        o->event = r->kind == PRIMITIVE_STROBE ? r->channel : r->remote_event;
+        o->heap_offset = r->heap_offset;
+        o->hint = r->kind == PRIMITIVE_XFER && r->hint;
+        o->len = r->kind == PRIMITIVE_BULK ? r->buffer_bytes : 0;
+    }
+    if (carries)
+        o->body = r->body;
+}
+
+static struct ask *find_free(struct prim *p) {
+    for (uint32_t i = 0; i < p->config.limits.outstanding; i++)
+        if (p->requests.asks[i].state == ASK_FREE)
+            return &p->requests.asks[i];
+    return NULL;
+}
+
+/* Strobes are not kept: what is lost is replaced by the next. */
+static void send_strobe(struct prim *p, const struct primitive *r, const struct operation *o) {
+    union message m = {.request = {.id = {p->self, 0, p->incarnation},
+                                   .set = (struct nodeset *)r->set,
+                                   .operation = *o}};
+    if (p->root)
+        order_admit(p, &m.request);
+    else if (p->uplink.state == UPLINK_ATTACHED)
+        uplink_send(p, MESSAGE_REQUEST, &m);
+}
+
+static void complete(struct prim *p, struct ask *a, enum outcome outcome, uint32_t culprit,
+                     uint64_t order) {
+    a->state = ASK_FREE;
+    if (outcome == OUTCOME_DONE && a->local_event < p->config.limits.events)
+        p->member.events[a->local_event]++;
+    raise_outcome(p, a, outcome, culprit, order);
+    arm_timer(p);
+}
+
+/* The announcement tells everyone the set, from which they work out the tree of the transfer. */
+static bool announce(struct prim *p, struct ask *a) {
+    struct codec c = {.encoding = true, .out = a->body, .len = p->config.limits.body_bytes};
+    codec_set(&c, &a->set);
+    a->operation.body.len = c.at;
+    a->operation.value = a->timeout_ns;
+    a->operation.transfer = p->requests.next_number;
+    a->transfer = (struct op_id){p->self, p->requests.next_number, p->incarnation};
+    return !c.failed;
+}
+
+void request_make(struct prim *p, const struct primitive *r) {
+    if (r->kind == PRIMITIVE_SET) {
+        member_set(p, r->variable, r->value);
+        return;
+    }
+    struct operation o;
+    describe(r, &o);
+    bool ok = valid(p, r, &o);
+    if (r->kind == PRIMITIVE_STROBE) {
+        if (ok)
+            send_strobe(p, r, &o);
+        return;
+    }
+    struct ask *a = ok ? find_free(p) : NULL;
+    if (a == NULL) {
+        struct ask refused = {.tag = r->tag};
+        raise_outcome(p, &refused, OUTCOME_REFUSED, NO_NODE, 0);
+        return;
+    }
+    struct nodeset set = a->set;
+    *a = (struct ask){.tag = r->tag,
+                      .deadline = p->now + r->timeout_ns + RESEND_PERIODS * p->config.period_ns,
+                      .timeout_ns = r->timeout_ns,
+                      .local_event = r->local_event,
+                      .buffer = r->buffer,
+                      .operation = o,
+                      .set = set,
+                      .body = a->body};
+    nodeset_copy(&a->set, r->set);
+    if (o.body.len > 0)
+        memcpy(a->body, o.body.at, o.body.len);
+    if (o.kind == OPERATION_ANNOUNCE && !announce(p, a)) {
+        complete(p, a, OUTCOME_REFUSED, NO_NODE, 0);
+        return;
+    }
+    ask_root(p, a);
+}
+
+/* A transfer that cannot be completed; the others forget theirs when its time is over. */
+static void give_up(struct prim *p, struct ask *a, uint32_t culprit) {
+    slot_discard(p, a->transfer);
+    complete(p, a, OUTCOME_FAILED, culprit, 0);
+}
+
+/* The next step of a bulk transfer after one of its operations is over. */
+static void bulk_result(struct prim *p, struct ask *a, const struct message_result *m) {
+    enum outcome outcome = (enum outcome)m->outcome;
+    if (outcome != OUTCOME_DONE) {
+        slot_discard(p, a->transfer);
+        complete(p, a, outcome == OUTCOME_FALSE ? OUTCOME_FAILED : outcome, m->culprit, 0);
+    } else if (a->operation.kind == OPERATION_PUBLISH) {
+        slot_discard(p, a->transfer);
+        complete(p, a, outcome, m->culprit, m->order);
+    } else {
+        a->state = ASK_STREAMING;
+        arm_timer(p);
+        if (!slot_source(p, a))
+            give_up(p, a, NO_NODE);
+    }
+}
+
+void request_result(struct prim *p, const struct message_result *m) {
+    if (m->id.incarnation != p->incarnation && !planted(PLANTED_OLD_INCARNATION)) {
+        p->refused[REFUSAL_LIFE]++;
+        return;
+    }
+    struct ask *a = find(p, m->id.number);
+    if (a != NULL) {
+        a->unknown_told = false;
+        if (a->operation.kind >= OPERATION_ANNOUNCE)
+            bulk_result(p, a, m);
+        else
+            complete(p, a, (enum outcome)m->outcome, m->culprit, m->order);
+    }
+    union message answer = {.received = {.id = m->id}};
+    uint64_t mask;
+    request_answered(p, &answer.received.floor, &mask);
+    uplink_send(p, MESSAGE_RECEIVED, &answer);
+}
+
+/* Every node of the set has all of it. */
+void request_streamed(struct prim *p, struct op_id id) {
+    for (uint32_t i = 0; i < p->config.limits.outstanding; i++) {
+        struct ask *a = &p->requests.asks[i];
+        if (a->state != ASK_STREAMING || a->transfer.number != id.number)
+            continue;
+        a->operation.kind = OPERATION_PUBLISH;
+        a->operation.body.len = 0;
+        ask_root(p, a);
+        return;
+    }
+}
+
+/* A node of the set is gone: all or nothing means nothing. */
+void request_broken(struct prim *p, struct op_id id, uint32_t culprit) {
+    for (uint32_t i = 0; i < p->config.limits.outstanding; i++) {
+        struct ask *a = &p->requests.asks[i];
+        if (a->state == ASK_STREAMING && a->transfer.number == id.number)
+            give_up(p, a, culprit);
+    }
+}
+
+void request_resend(struct prim *p) {
+    p->requests.resend_at = p->now + RESEND_PERIODS * p->config.period_ns;
+    for (uint32_t i = 0; i < p->config.limits.outstanding; i++)
+        if (p->requests.asks[i].state == ASK_WAITING)
+            submit(p, &p->requests.asks[i]);
+    arm_timer(p);
+}
+
+void request_timer(struct prim *p) {
+    for (uint32_t i = 0; i < p->config.limits.outstanding; i++) {
+        struct ask *a = &p->requests.asks[i];
+        if (a->state == ASK_FREE || a->deadline > p->now)
+            continue;
+        if (a->state == ASK_STREAMING) {
+            give_up(p, a, NO_NODE);
+        } else if (!a->unknown_told) {
+            a->unknown_told = true;
+            raise_outcome(p, a, OUTCOME_UNKNOWN, NO_NODE, 0);
+        }
+    }
+    if (p->requests.resend_at <= p->now)
+        request_resend(p);
+    else
+        arm_timer(p);
+}
+
+/* Fenced: what became of them is not for this incarnation to know. */
+void request_reset(struct prim *p) {
+    for (uint32_t i = 0; i < p->config.limits.outstanding; i++) {
+        struct ask *a = &p->requests.asks[i];
+        if (a->state == ASK_FREE)
+            continue;
+        a->state = ASK_FREE;
+        raise_outcome(p, a, OUTCOME_LOST, NO_NODE, 0);
+    }
+    p->requests.next_number = 1;
+}

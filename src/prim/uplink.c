@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/* The way up: finding a parent, attaching, moving, being fenced.
+ *
+ * A node tries its ancestors in the plan, nearest first, then the seats of the root. A parent that
+ * is itself attached answers a new link with its epoch; the node then attaches: its ATTACH travels
+ * to the root, whose ATTACHED confirms the path back. Whenever the way up breaks, stalls or turns
+ * out to be a detour (a nearer ancestor has come back), it is sought again from the nearest. */
+#include <string.h>
+
+#include "base/assert.h"
+#include "prim/internal.h"
+
+/* How long to wait for an answer: longer each time that nobody has answered in time, since a
+ * cluster that is busy with thousands of joins needs patience, not more of them. */
+static void wait_for_answer(struct prim *p) {
+    effects_timer(p->out, TIMER_UPLINK, p->now + (p->config.attach_ns << p->uplink.rounds));
+}
+
+static void plan_candidates(struct prim *p) {
+    struct uplink *u = &p->uplink;
+    u->candidate_count = tree_ancestors(&p->config.tree, p->self, u->candidates, CANDIDATES);
+    for (uint32_t r = 0; r < p->config.limits.roots; r++)
+        u->candidates[u->candidate_count++] = p->config.limits.nodes + r;
+}
+
+static void try_candidate(struct prim *p) {
+    struct uplink *u = &p->uplink;
+    u->state = UPLINK_OPENING;
+    u->cookie = ++p->cookie;
+    u->peer = u->candidates[u->candidate];
+    struct effect *e = effects_add(p->out, EFFECT_OPEN);
+    e->open = (struct effect_open){.node = u->peer, .purpose = PURPOSE_TREE, .cookie = u->cookie};
+    wait_for_answer(p);
+}
+
+/* Leaves the link, if there is one, and begins with the nearest ancestor. */
+static void seek(struct prim *p) {
+    struct uplink *u = &p->uplink;
+    if (u->link != 0)
+        prim_close(p, u->link, REFUSAL_NONE);
+    u->link = 0;
+    u->candidate = 0;
+    u->move = false;
+    u->retry_ns = p->config.attach_ns / 8 + 1;
+    try_candidate(p);
+}
+
+/* This candidate will not do: the next, or, after the last, all again after a pause. */
+static void seek_next(struct prim *p) {
+    struct uplink *u = &p->uplink;
+    if (u->link != 0)
+        prim_close(p, u->link, REFUSAL_NONE);
+    u->link = 0;
+    if (u->candidate + 1 < u->candidate_count) {
+        u->candidate++;
+        try_candidate(p);
+        return;
+    }
+    u->candidate = 0;
+    u->state = UPLINK_WAITING;
+    u->cookie = 0;
+    uint64_t pause = u->retry_ns + random_below(&p->random, u->retry_ns);
+    effects_timer(p->out, TIMER_UPLINK, p->now + pause);
+    if (u->retry_ns < p->config.period_ns / 4)
+        u->retry_ns *= 2;
+    if (u->rounds < PATIENCE_MAX)
+        u->rounds++;
+}
+
+void uplink_start(struct prim *p) {
+    plan_candidates(p);
+    seek(p);
+}
+
+bool uplink_usable(const struct prim *p) {
+    return p->root || p->uplink.state == UPLINK_ATTACHING || p->uplink.state == UPLINK_ATTACHED;
+}
+
+void uplink_pass(struct prim *p, uint16_t type, struct bytes body) {
+    if (!p->root && uplink_usable(p))
+        effects_send(p->out, p->uplink.link, p->epoch, type, body, (struct bytes){0});
+}
+
+void uplink_send(struct prim *p, uint16_t type, const union message *m) {
+    if (!p->root && uplink_usable(p))
+        prim_send(p, p->uplink.link, type, m);
+}
+
+bool uplink_link_up(struct prim *p, const struct input_link *l) {
+    struct uplink *u = &p->uplink;
+    if (u->state != UPLINK_OPENING || l->cookie != u->cookie)
+        return false; /* of an attempt that was given up */
+    u->link = l->link;
+    u->heard = p->now;
+    u->advanced = p->now;
+    u->state = UPLINK_GREETING;
+    wait_for_answer(p);
+    return true;
+}
+
+void uplink_link_down(struct prim *p, const struct input_link *l) {
+    struct uplink *u = &p->uplink;
+    if (l->link != 0 && l->link == u->link)
+        uplink_lost(p);
+    else if (u->state == UPLINK_OPENING && l->cookie == u->cookie)
+        seek_next(p);
+}
+
+void uplink_lost(struct prim *p) {
+    if (p->uplink.state == UPLINK_GREETING || p->uplink.state == UPLINK_ATTACHING)
+        seek_next(p);
+    else
+        seek(p);
+}
+
+void uplink_timer(struct prim *p) {
+    struct uplink *u = &p->uplink;
+    switch (u->state) {
+    case UPLINK_NONE:
+        break;
+    case UPLINK_WAITING:
+        try_candidate(p);
+        break;
+    case UPLINK_OPENING:
+    case UPLINK_GREETING:
+    case UPLINK_ATTACHING:
+        seek_next(p);
+        break;
+    case UPLINK_ATTACHED:
+        if (u->move) { /* what is in flight for us and ours is sent again on the new way */
+            uplink_send(p, MESSAGE_DETACH, &(union message){0});
+            seek(p);
+        }
+        break;
+    }
+}
+
+/* The parent's epoch: attach to it; or, if it is newer than ours, first make sure that we shall
+ * never follow an older one again. A parent that is behind is none. */
+void uplink_epoch(struct prim *p, uint32_t epoch, const struct message_epoch *m) {
+    if (epoch < p->epoch) {
+        p->refused[REFUSAL_EPOCH]++;
+        seek_next(p);
+        return;
+    }
+    p->root_node = m->root;
+    if (epoch == p->epoch) {
+        uplink_attach(p);
+        return;
+    }
+    p->epoch_wanted = epoch;
+    p->uplink.state = UPLINK_GREETING;
+    effects_timer(p->out, TIMER_UPLINK, p->now + PERSIST_PERIODS * p->config.period_ns);
+    prim_persist(p, epoch, 0);
+}
+
+void uplink_durable(struct prim *p) {
+    if (p->epoch_wanted <= p->epoch)
+        return;
+    p->epoch = p->epoch_wanted;
+    route_new_epoch(p);
+    gather_reset(p);
+    if (p->uplink.state == UPLINK_GREETING && p->uplink.link != 0)
+        uplink_attach(p);
+}
+
+void uplink_attach(struct prim *p) {
+    struct uplink *u = &p->uplink;
+    u->state = UPLINK_ATTACHING;
+    wait_for_answer(p);
+    union message m = {.attach = {
+                           .node = p->self,
+                           .incarnation = p->incarnation,
+                           .member = p->member.joined,
+                           .member_epoch = p->member.epoch,
+                           .view = p->member.view,
+                           .top = p->member.top,
+                           .below = &p->part,
+                           .members = &p->part2,
+                       }};
+    request_answered(p, &m.attach.floor, &m.attach.answered);
+    nodeset_copy(&p->part, &p->own);
+    nodeset_unite(&p->part, &p->route.reach);
+    nodeset_subtract(&p->part, &p->route.waiting); /* they will attach for themselves */
+    nodeset_clear(&p->part2);
+    if (p->member.joined && p->member.epoch < p->epoch) {
+        nodeset_copy(&p->part2, &p->member.members);
+        m.attach.records = member_records(p);
+    }
+    prim_send(p, u->link, MESSAGE_ATTACH, &m);
+}
+
+void uplink_attached(struct prim *p, const struct message_attached *m, struct bytes body) {
+    route_confirm(p, m->set, body);
+    struct uplink *u = &p->uplink;
+    if (!nodeset_has(m->set, p->self) || u->state != UPLINK_ATTACHING)
+        return;
+    u->state = UPLINK_ATTACHED;
+    u->attached_at = p->now;
+    u->rounds = 0;
+    effects_timer(p->out, TIMER_UPLINK, 0);
+    u->retry_ns = p->config.attach_ns / 8 + 1;
+    route_greet(p);
+    request_resend(p);
+    if (p->member.joined)
+        uplink_consider_move(p, &p->member.members);
+}
+
+/* If a member in the plan stands between us and our parent, go there, but not at once: it has just
+ * come back, and may have to find its own way first. */
+void uplink_consider_move(struct prim *p, const struct nodeset *joined) {
+    struct uplink *u = &p->uplink;
+    if (u->state != UPLINK_ATTACHED || u->move)
+        return;
+    for (uint32_t i = 0; i < u->candidate && i < u->candidate_count; i++) {
+        if (!nodeset_has(joined, u->candidates[i]))
+            continue;
+        u->move = true;
+        uint64_t pause = p->config.period_ns + random_below(&p->random, p->config.period_ns);
+        effects_timer(p->out, TIMER_UPLINK, p->now + pause);
+        return;
+    }
+}
+
+void uplink_fenced(struct prim *p, const struct message_fenced *m, struct bytes body) {
+    if (m->node != p->self)
+        route_unicast(p, m->node, MESSAGE_FENCED, body);
+    else if (m->incarnation == p->incarnation)
+        uplink_fence(p);
+    else
+        p->refused[REFUSAL_LIFE]++;
+}
+
+/* The others have given this node up: whatever state it has is void. */
+void uplink_fence(struct prim *p) {
+    p->rejoins++;
+    p->incarnation = (uint64_t)p->boots << 32 | p->rejoins;
+    effects_raise(p->out, INPUT_FENCED, p->now);
+    route_close_all(p);
+    gather_reset(p);
+    request_reset(p);
+    slot_reset(p);
+    member_reset(p);
+    effects_add(p->out, EFFECT_HEAP_CLEAR);
+    seek(p);
+}

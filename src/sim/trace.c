@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* Hashing of inputs and effects: see trace.h.
+ *
+ * Inputs that stay inside the stack (requests, notices) need no hashing: they follow from those
+ * that come from the world, and what they lead to shows in the effects. */
+#include "sim/trace.h"
+
+static void add_bytes(struct hash *h, struct bytes b) {
+    hash_bytes(h, b.at, b.len);
+}
+
+void trace_input(struct hash *h, uint32_t node, enum layer layer, const struct input *in) {
+    hash_u64(h, in->now);
+    hash_u64(h, (uint64_t)node << 32 | (uint64_t)layer << 16 | (uint64_t)in->kind);
+    switch (in->kind) {
+    case INPUT_BOOT:
+        hash_u64(h, (uint64_t)in->boot.boots << 32 | in->boot.epoch);
+        hash_u64(h, in->boot.kept);
+        hash_u64(h, in->boot.root);
+        hash_u64(h, in->boot.random_seed);
+        break;
+    case INPUT_MESSAGE:
+        hash_u64(h, (uint64_t)in->message.link << 32 | in->message.epoch);
+        hash_u64(h, in->message.type);
+        add_bytes(h, in->message.body);
+        break;
+    case INPUT_LINK_UP:
+    case INPUT_LINK_DOWN:
+        hash_u64(h, (uint64_t)in->link.link << 32 | in->link.peer);
+        hash_u64(h, in->link.cookie);
+        hash_u64(h, in->link.role);
+        break;
+    case INPUT_TIMER:
+        hash_u64(h, in->timer.id);
+        break;
+    case INPUT_DURABLE:
+        hash_u64(h, in->durable.ticket);
+        break;
+    case INPUT_PUT:
+        hash_u64(h, (uint64_t)in->put.link << 32 | in->put.buffer);
+        hash_u64(h, in->put.offset);
+        hash_u64(h, in->put.len);
+        hash_u64(h, in->put.note);
+        break;
+    default:
+        break;
+    }
+}
+
+static void trace_send(struct hash *h, const struct effect_send *s) {
+    hash_u64(h, (uint64_t)s->epoch << 32 | s->type);
+    hash_u64(h, s->link_count);
+    for (uint32_t i = 0; i < s->link_count; i++)
+        hash_u64(h, s->links[i]);
+    add_bytes(h, s->head);
+    add_bytes(h, s->tail);
+}
+
+static void trace_put(struct hash *h, const struct effect_put *p) {
+    hash_u64(h, (uint64_t)p->link << 32 | p->buffer);
+    hash_u64(h, p->offset);
+    hash_u64(h, (uint64_t)p->len << 32 | p->peer_buffer);
+    hash_u64(h, p->peer_offset);
+    hash_u64(h, p->note);
+}
+
+static void trace_effect(struct hash *h, const struct effect *e) {
+    hash_u64(h, (uint64_t)e->kind << 8 | e->layer);
+    switch (e->kind) {
+    case EFFECT_SEND:
+        trace_send(h, &e->send);
+        break;
+    case EFFECT_OPEN:
+        hash_u64(h, (uint64_t)e->open.node << 32 | (uint64_t)e->open.purpose);
+        hash_u64(h, e->open.cookie);
+        break;
+    case EFFECT_CLOSE:
+        hash_u64(h, (uint64_t)e->close.link << 32 | e->close.refusal);
+        break;
+    case EFFECT_TIMER:
+        hash_u64(h, e->timer.id);
+        hash_u64(h, e->timer.at);
+        break;
+    case EFFECT_PERSIST:
+        hash_u64(h, e->persist.ticket);
+        hash_u64(h, e->persist.value);
+        break;
+    case EFFECT_HEAP_WRITE:
+    case EFFECT_HEAP_PUBLISH:
+        hash_u64(h, (uint64_t)e->heap.offset << 32 | e->heap.buffer);
+        hash_u64(h, e->heap.len);
+        add_bytes(h, e->heap.bytes);
+        break;
+    case EFFECT_BUFFER_OPEN:
+    case EFFECT_BUFFER_CLOSE:
+        hash_u64(h, e->buffer.buffer);
+        hash_u64(h, e->buffer.bytes);
+        break;
+    case EFFECT_PUT:
+        trace_put(h, &e->put);
+        break;
+    default:
+        break;
+    }
+}
+
+void trace_effects(struct hash *h, const struct effects *e) {
+    for (uint32_t i = 0; i < e->count; i++)
+        if (e->list[i].kind != EFFECT_NONE)
+            trace_effect(h, &e->list[i]);
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/* The message table and how each message's fields follow each other. */
+#include "wire/message.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/units.h"
+
+static void walk_id(struct codec *c, struct op_id *id) {
+    codec_u32(c, &id->node);
+    codec_u32(c, &id->number);
+    codec_u64(c, &id->incarnation);
+}
+
+static void walk_operation(struct codec *c, struct operation *o) {
+    codec_enum(c, &o->kind, OPERATION_KINDS);
+    codec_bool(c, &o->hint);
+    codec_enum(c, &o->relation, RELATIONS);
+    codec_u32(c, &o->event);
+    codec_u32(c, &o->heap_offset);
+    codec_u32(c, &o->variable);
+    codec_u32(c, &o->write_variable);
+    codec_u32(c, &o->transfer);
+    codec_u64(c, &o->value);
+    codec_u64(c, &o->write_value);
+    codec_u64(c, &o->len);
+    codec_rest(c, &o->body);
+}
+
+static void walk_epoch(struct codec *c, union message *m) {
+    codec_u32(c, &m->epoch.root);
+}
+
+static void walk_attached(struct codec *c, union message *m) {
+    codec_set(c, m->attached.set);
+}
+
+static void walk_fenced(struct codec *c, union message *m) {
+    codec_u32(c, &m->fenced.node);
+    codec_u64(c, &m->fenced.incarnation);
+}
+
+static void walk_view(struct codec *c, union message *m) {
+    codec_u64(c, &m->view.view);
+    codec_u64(c, &m->view.order);
+    codec_u64(c, &m->view.stable);
+    codec_set(c, m->view.members);
+    codec_set(c, m->view.joined);
+    codec_bytes(c, &m->view.variables, 8);
+    codec_bytes(c, &m->view.resolutions, RESOLUTION_BYTES);
+}
+
+static void walk_prepare(struct codec *c, union message *m) {
+    codec_u64(c, &m->prepare.order);
+    codec_u64(c, &m->prepare.stable);
+    walk_id(c, &m->prepare.id);
+    codec_set(c, m->prepare.set);
+    walk_operation(c, &m->prepare.operation);
+}
+
+static void walk_decide(struct codec *c, union message *m) {
+    codec_u64(c, &m->decide.order);
+    codec_u64(c, &m->decide.stable);
+    codec_bool(c, &m->decide.commit);
+    codec_set(c, m->decide.set);
+}
+
+static void walk_arm(struct codec *c, union message *m) {
+    codec_u64(c, &m->arm.number);
+    codec_set(c, m->arm.set);
+    codec_bool(c, &m->arm.disarm);
+    codec_enum(c, &m->arm.relation, RELATIONS);
+    codec_u32(c, &m->arm.variable);
+    codec_u64(c, &m->arm.value);
+}
+
+static void walk_result(struct codec *c, union message *m) {
+    walk_id(c, &m->result.id);
+    codec_enum(c, &m->result.outcome, OUTCOMES);
+    codec_u32(c, &m->result.culprit);
+    codec_u64(c, &m->result.order);
+}
+
+static void walk_strobe(struct codec *c, union message *m) {
+    codec_u32(c, &m->strobe.channel);
+    codec_u64(c, &m->strobe.number);
+    codec_set(c, m->strobe.set);
+    codec_rest(c, &m->strobe.body);
+}
+
+static void walk_tick(struct codec *c, union message *m) {
+    codec_u64(c, &m->tick.tick);
+    codec_u64(c, &m->tick.view);
+    codec_u64(c, &m->tick.stable);
+    codec_set(c, m->tick.limbo);
+}
+
+static void walk_donate(struct codec *c, union message *m) {
+    codec_u32(c, &m->donate.node);
+    codec_u64(c, &m->donate.incarnation);
+}
+
+static void walk_attach(struct codec *c, union message *m) {
+    codec_u32(c, &m->attach.node);
+    codec_u64(c, &m->attach.incarnation);
+    codec_bool(c, &m->attach.member);
+    codec_u32(c, &m->attach.member_epoch);
+    codec_u64(c, &m->attach.view);
+    codec_u64(c, &m->attach.top);
+    codec_u32(c, &m->attach.floor);
+    codec_u64(c, &m->attach.answered);
+    codec_set(c, m->attach.below);
+    codec_set(c, m->attach.members);
+    codec_bytes(c, &m->attach.records, RECORD_BYTES);
+}
+
+static void walk_lost(struct codec *c, union message *m) {
+    codec_set(c, m->lost.set);
+    codec_u32(c, &m->lost.node);
+}
+
+static void walk_detach(struct codec *c, union message *m) {
+    (void)c;
+    (void)m;
+}
+
+static void walk_ack(struct codec *c, union message *m) {
+    codec_enum(c, &m->ack.what, ACK_WHATS);
+    codec_bool(c, &m->ack.no);
+    codec_u64(c, &m->ack.number);
+    codec_set(c, m->ack.set);
+}
+
+static void walk_request(struct codec *c, union message *m) {
+    walk_id(c, &m->request.id);
+    codec_u32(c, &m->request.floor);
+    codec_u32(c, &m->request.epoch);
+    codec_u64(c, &m->request.timeout_ns);
+    codec_set(c, m->request.set);
+    walk_operation(c, &m->request.operation);
+}
+
+static void walk_received(struct codec *c, union message *m) {
+    walk_id(c, &m->received.id);
+    codec_u32(c, &m->received.floor);
+}
+
+static void walk_tock(struct codec *c, union message *m) {
+    codec_u64(c, &m->tock.tick);
+    codec_u32(c, &m->tock.nodes);
+    codec_bool(c, &m->tock.complete);
+}
+
+static void walk_donation(struct codec *c, union message *m) {
+    codec_u32(c, &m->donation.node);
+    codec_bytes(c, &m->donation.variables, 8);
+}
+
+static void walk_want(struct codec *c, union message *m) {
+    walk_id(c, &m->want.transfer);
+    codec_u32(c, &m->want.node);
+    codec_u32(c, &m->want.next);
+    codec_u32(c, &m->want.credit);
+    codec_u32(c, &m->want.buffer);
+    codec_bool(c, &m->want.done);
+}
+
+static void walk_put(struct codec *c, union message *m) {
+    codec_u32(c, &m->put.buffer);
+    codec_u64(c, &m->put.offset);
+    codec_u64(c, &m->put.note);
+    codec_rest(c, &m->put.body);
+}
+
+enum { PARENT = 1 << ROLE_PARENT, CHILD = 1 << ROLE_CHILD };
+enum { SOURCE = 1 << ROLE_SOURCE, SINK = 1 << ROLE_SINK };
+enum { SMALL = 64, SET = 16 * KIB, STATE = 64 * KIB, BODY = 128 * KIB, CHUNK = 4 * MIB };
+
+#define ROW(type, from_, lane_, max_, walk_) \
+    [MESSAGE_##type] = {                     \
+        .name = #type, .from = from_, .lane = LANE_##lane_, .max_bytes = max_, .walk = walk_}
+
+static const struct message_rule rules[MESSAGE_TYPES] = {
+    ROW(EPOCH, PARENT, CONTROL, SMALL, walk_epoch),
+    ROW(ATTACHED, PARENT, CONTROL, SET, walk_attached),
+    ROW(FENCED, PARENT, CONTROL, SMALL, walk_fenced),
+    ROW(VIEW, PARENT, CONTROL, STATE, walk_view),
+    ROW(PREPARE, PARENT, CONTROL, BODY, walk_prepare),
+    ROW(DECIDE, PARENT, CONTROL, SET, walk_decide),
+    ROW(ARM, PARENT, CONTROL, SET, walk_arm),
+    ROW(RESULT, PARENT, CONTROL, SMALL, walk_result),
+    ROW(STROBE, PARENT, CONTROL, BODY, walk_strobe),
+    ROW(TICK, PARENT, CONTROL, SET, walk_tick),
+    ROW(DONATE, PARENT, CONTROL, SMALL, walk_donate),
+    ROW(ATTACH, CHILD, CONTROL, STATE, walk_attach),
+    ROW(LOST, CHILD, CONTROL, SET, walk_lost),
+    ROW(DETACH, CHILD, CONTROL, SMALL, walk_detach),
+    ROW(ACK, CHILD, CONTROL, SET, walk_ack),
+    ROW(REQUEST, CHILD, CONTROL, BODY, walk_request),
+    ROW(RECEIVED, CHILD, CONTROL, SMALL, walk_received),
+    ROW(TOCK, CHILD, CONTROL, SMALL, walk_tock),
+    ROW(DONATION, CHILD, CONTROL, STATE, walk_donation),
+    ROW(WANT, SINK, CONTROL, SMALL, walk_want),
+    ROW(PUT, SOURCE, BULK, CHUNK, walk_put),
+};
+
+const struct message_rule *message_rule(uint16_t type) {
+    return type < MESSAGE_TYPES && rules[type].walk != NULL ? &rules[type] : NULL;
+}
+
+long message_encode(uint16_t type, const union message *m, struct room out) {
+    union message copy = *m;
+    struct codec c = {.encoding = true, .out = out.at, .len = out.len};
+    rules[type].walk(&c, &copy);
+    return c.failed ? -ENOBUFS : (long)c.at;
+}
+
+static void lend_sets(uint16_t type, struct nodeset *sets, union message *m) {
+    switch (type) {
+    case MESSAGE_ATTACHED:
+        m->attached.set = &sets[0];
+        break;
+    case MESSAGE_VIEW:
+        m->view.members = &sets[0];
+        m->view.joined = &sets[1];
+        break;
+    case MESSAGE_PREPARE:
+        m->prepare.set = &sets[0];
+        break;
+    case MESSAGE_DECIDE:
+        m->decide.set = &sets[0];
+        break;
+    case MESSAGE_ARM:
+        m->arm.set = &sets[0];
+        break;
+    case MESSAGE_STROBE:
+        m->strobe.set = &sets[0];
+        break;
+    case MESSAGE_TICK:
+        m->tick.limbo = &sets[0];
+        break;
+    case MESSAGE_ATTACH:
+        m->attach.below = &sets[0];
+        m->attach.members = &sets[1];
+        break;
+    case MESSAGE_LOST:
+        m->lost.set = &sets[0];
+        break;
+    case MESSAGE_ACK:
+        m->ack.set = &sets[0];
+        break;
+    case MESSAGE_REQUEST:
+        m->request.set = &sets[0];
+        break;
+    default:
+        break;
+    }
+}
+
+int message_decode(uint16_t type, struct bytes in, struct nodeset *sets, union message *ret) {
+    const struct message_rule *rule = message_rule(type);
+    if (rule == NULL || in.len > rule->max_bytes)
+        return -EBADMSG;
+    memset(ret, 0, sizeof *ret);
+    lend_sets(type, sets, ret);
+    struct codec c = {.in = in.at, .len = in.len};
+    rule->walk(&c, ret);
+    return c.failed || c.at != c.len ? -EBADMSG : 0;
+}
+
+static void walk_record(struct codec *c, struct record *r) {
+    codec_u64(c, &r->order);
+    walk_id(c, &r->id);
+    codec_enum(c, &r->state, RECORD_STATES);
+}
+
+void record_store(uint8_t out[RECORD_BYTES], const struct record *r) {
+    struct record copy = *r;
+    struct codec c = {.encoding = true, .out = out, .len = RECORD_BYTES};
+    walk_record(&c, &copy);
+}
+
+bool record_load(struct record *ret, struct bytes records, uint32_t index) {
+    if ((size_t)index >= records.len / RECORD_BYTES)
+        return false;
+    struct codec c = {.in = records.at + (size_t)index * RECORD_BYTES, .len = RECORD_BYTES};
+    walk_record(&c, ret);
+    return !c.failed;
+}
+
+static void walk_resolution(struct codec *c, struct resolution *r) {
+    codec_u64(c, &r->order);
+    codec_bool(c, &r->commit);
+}
+
+void resolution_store(uint8_t out[RESOLUTION_BYTES], const struct resolution *r) {
+    struct resolution copy = *r;
+    struct codec c = {.encoding = true, .out = out, .len = RESOLUTION_BYTES};
+    walk_resolution(&c, &copy);
+}
+
+bool resolution_load(struct resolution *ret, struct bytes resolutions, uint32_t index) {
+    if ((size_t)index >= resolutions.len / RESOLUTION_BYTES)
+        return false;
+    struct codec c = {.in = resolutions.at + (size_t)index * RESOLUTION_BYTES,
+                      .len = RESOLUTION_BYTES};
+    walk_resolution(&c, ret);
+    return !c.failed;
+}

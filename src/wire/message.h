@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* Every message there is, in one table.
+ *
+ * A row says who may send it (as seen by the receiver), on which lane, how large it may be, whether
+ * its body is secret (then the world keeps it in a key slot and neither logic nor logs see it), and
+ * how its fields follow each other. The gate checks a frame against its row before the body is
+ * touched. docs/protocol.md tells what the messages mean. */
+#pragma once
+
+#include "base/nodeset.h"
+#include "machine/machine.h"
+#include "wire/codec.h"
+
+enum message_type {
+    MESSAGE_NONE,
+    /* down the tree */
+    MESSAGE_EPOCH,    /* parent to child: the epoch we are in; attach to it */
+    MESSAGE_ATTACHED, /* root to nodes: the path to you is confirmed */
+    MESSAGE_FENCED,   /* root to one node: you were given up, start anew */
+    MESSAGE_VIEW,     /* root to all: who is a member */
+    MESSAGE_PREPARE,  /* root to a set: hold this operation, vote */
+    MESSAGE_DECIDE,   /* root to a set: apply or drop it */
+    MESSAGE_ARM,      /* root to a set: tell when this compare holds */
+    MESSAGE_RESULT,   /* root to the initiator: how it ended */
+    MESSAGE_STROBE,   /* root to a set: newest wins */
+    MESSAGE_TICK,     /* parent to child: heartbeat */
+    MESSAGE_DONATE,   /* root to one node: send me your variables */
+    /* up the tree */
+    MESSAGE_ATTACH,   /* node to root: I (and those below me) am here now */
+    MESSAGE_LOST,     /* node to root: these are not below me any more */
+    MESSAGE_DETACH,   /* child to parent: I move elsewhere */
+    MESSAGE_ACK,      /* combined: these nodes have done what you cast */
+    MESSAGE_REQUEST,  /* initiator to root: order this operation */
+    MESSAGE_RECEIVED, /* initiator to root: I have the result */
+    MESSAGE_TOCK,     /* combined answer to a tick */
+    MESSAGE_DONATION, /* a node's variables */
+    /* between a source and a sink of a bulk transfer */
+    MESSAGE_WANT, /* sink to source: send from this chunk on, so many */
+    MESSAGE_PUT,  /* source to sink: bytes for a buffer (made and read by the world) */
+    MESSAGE_TYPES
+};
+
+/* Who asked for an operation: with the number it is unique for ever. */
+struct op_id {
+    uint32_t node;
+    uint32_t number;
+    uint64_t incarnation;
+};
+
+enum operation_kind {
+    OPERATION_XFER,
+    OPERATION_COMPARE,
+    OPERATION_STANDING, /* only in requests: becomes a COMPARE when it is ordered */
+    OPERATION_STROBE,   /* only in requests: never ordered */
+    OPERATION_ANNOUNCE, /* a bulk transfer begins: make room */
+    OPERATION_PUBLISH,  /* it is complete: make it visible */
+    OPERATION_KINDS
+};
+
+/* What is to be done; the same in a REQUEST and in the PREPARE that follows from it. */
+struct operation {
+    uint8_t kind;
+    bool hint;
+    uint8_t relation;
+    uint32_t event;       /* remote event; channel of a STROBE */
+    uint32_t heap_offset; /* XFER, PUBLISH */
+    uint32_t variable;
+    uint32_t write_variable;
+    uint32_t transfer; /* ANNOUNCE, PUBLISH: request number of the announce */
+    uint64_t value;    /* compared with; ANNOUNCE: how long the transfer may take, ns */
+    uint64_t write_value;
+    uint64_t len; /* of a bulk transfer */
+    struct bytes body;
+};
+
+struct message_epoch {
+    uint32_t root;
+};
+
+struct message_attached {
+    struct nodeset *set;
+};
+
+struct message_fenced {
+    uint32_t node;
+    uint64_t incarnation;
+};
+
+struct message_view {
+    uint64_t view;
+    uint64_t order; /* joiners count operations after this one */
+    uint64_t stable;
+    struct nodeset *members;
+    struct nodeset *joined;
+    struct bytes variables;   /* snapshot for the joined, 8 bytes each */
+    struct bytes resolutions; /* of the former epoch: struct resolution each */
+};
+
+struct message_prepare {
+    uint64_t order;
+    uint64_t stable; /* everything before this is finished everywhere */
+    struct op_id id;
+    struct nodeset *set;
+    struct operation operation;
+};
+
+struct message_decide {
+    uint64_t order;
+    uint64_t stable;
+    bool commit;
+    struct nodeset *set;
+};
+
+struct message_arm {
+    uint64_t number;
+    struct nodeset *set; /* nodes that do not find themselves here forget the number */
+    bool disarm;
+    uint8_t relation;
+    uint32_t variable;
+    uint64_t value;
+};
+
+struct message_result {
+    struct op_id id;
+    uint8_t outcome;
+    uint32_t culprit;
+    uint64_t order;
+};
+
+struct message_strobe {
+    uint32_t channel;
+    uint64_t number;
+    struct nodeset *set;
+    struct bytes body;
+};
+
+struct message_tick {
+    uint64_t tick;
+    uint64_t view; /* the root's: who stays behind it has been left out */
+    uint64_t stable;
+    struct nodeset *limbo; /* members the root has no path to: they should attach again */
+};
+
+struct message_donate {
+    uint32_t node;
+    uint64_t incarnation;
+};
+
+struct message_attach {
+    uint32_t node;
+    uint64_t incarnation;
+    bool member;           /* has state of an earlier attachment */
+    uint32_t member_epoch; /* the epoch of that state */
+    uint64_t view;
+    uint64_t top;      /* highest order seen */
+    uint32_t floor;    /* request numbers below it are answered */
+    uint64_t answered; /* bit i: request floor+i is answered */
+    struct nodeset *below;
+    struct nodeset *members; /* of that view; empty unless the epoch has changed */
+    struct bytes records;    /* struct record each; only if the epoch has changed */
+};
+
+struct message_lost {
+    struct nodeset *set;
+    uint32_t node; /* whose link broke, NO_NODE if it left on its own */
+};
+
+enum ack_what { ACK_PREPARE, ACK_DECIDE, ACK_VIEW, ACK_ARM, ACK_WHATS };
+
+struct message_ack {
+    uint8_t what;
+    bool no;         /* the condition does not hold here */
+    uint64_t number; /* order, view or standing number */
+    struct nodeset *set;
+};
+
+struct message_request {
+    struct op_id id;
+    uint32_t floor;
+    uint32_t epoch; /* in which it was first sent */
+    uint64_t timeout_ns;
+    struct nodeset *set;
+    struct operation operation;
+};
+
+struct message_received {
+    struct op_id id;
+    uint32_t floor;
+};
+
+struct message_tock {
+    uint64_t tick;
+    uint32_t nodes;
+    bool complete;
+};
+
+struct message_donation {
+    uint32_t node;
+    struct bytes variables;
+};
+
+struct message_want {
+    struct op_id transfer;
+    uint32_t node;   /* the sink */
+    uint32_t next;   /* first chunk not yet here */
+    uint32_t credit; /* chunks that may come beyond it */
+    uint32_t buffer; /* where they go */
+    bool done;       /* this node and all its sinks have everything */
+};
+
+struct message_put {
+    uint32_t buffer;
+    uint64_t offset;
+    uint64_t note;
+    struct bytes body;
+};
+
+/* Decoded or to be encoded; set pointers are given by the caller before decoding. */
+union message {
+    struct message_epoch epoch;
+    struct message_attached attached;
+    struct message_fenced fenced;
+    struct message_view view;
+    struct message_prepare prepare;
+    struct message_decide decide;
+    struct message_arm arm;
+    struct message_result result;
+    struct message_strobe strobe;
+    struct message_tick tick;
+    struct message_donate donate;
+    struct message_attach attach;
+    struct message_lost lost;
+    struct message_ack ack;
+    struct message_request request;
+    struct message_received received;
+    struct message_tock tock;
+    struct message_donation donation;
+    struct message_want want;
+    struct message_put put;
+};
+
+struct message_rule {
+    const char *name;
+    uint8_t from; /* bit mask of enum role: what the sender is to the receiver */
+    uint8_t lane;
+    bool secret;
+    uint32_t max_bytes;
+    void (*walk)(struct codec *c, union message *m);
+};
+
+/* The row of a type, NULL if there is none. */
+const struct message_rule *message_rule(uint16_t type);
+
+/* Length written, or -ENOBUFS. The operation's body may be left out to be sent as the tail. */
+long message_encode(uint16_t type, const union message *m, struct room out);
+
+/* 0, or -EBADMSG. `sets` are two sets, initialised, that node sets of the message are decoded into:
+ * the first into sets[0], the second into sets[1]. */
+int message_decode(uint16_t type, struct bytes in, struct nodeset *sets, union message *ret);
+
+/* An ordered operation as a node remembers it, for the root of a new epoch. */
+enum record_state { RECORD_PREPARED, RECORD_COMMITTED, RECORD_ABORTED, RECORD_STATES };
+
+struct record {
+    uint64_t order;
+    struct op_id id;
+    uint8_t state;
+};
+
+enum { RECORD_BYTES = 25, RESOLUTION_BYTES = 9 };
+
+void record_store(uint8_t out[RECORD_BYTES], const struct record *r);
+bool record_load(struct record *ret, struct bytes records, uint32_t index);
+
+struct resolution {
+    uint64_t order;
+    bool commit;
+};
+
+void resolution_store(uint8_t out[RESOLUTION_BYTES], const struct resolution *r);
+bool resolution_load(struct resolution *ret, struct bytes resolutions, uint32_t index);

@@ -22,7 +22,10 @@ static void test_seeds_that_once_failed(void) {
         1651, /* opening a link took longer than the patience for it */
         1729, /* a new root answered before all survivors had heard */
         1983, /* a node that reported was forgotten when its path changed */
-        1989, 2367, 2871, 2992,
+        1989, 2367, 2871,
+        2992, 2557, /* a node moved to a parent that could not answer in time, again and again */
+        4356,       /* a node that one root had not collected was a survivor for the next */
+        9220,       /* an incarnation that was given up was admitted again */
     };
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         CHECK_EQ(campaign_seed(kept[i], false, stderr), 0);

@@ -153,7 +153,7 @@ static int run_series(const struct settings *s, struct bench_series *series, uin
         if (s->json)
             report_json(&s->common, &series->tree, row, stdout);
         else
-            report_table_row(row, stdout);
+            report_table_row(series, row, stdout);
     }
     if (!s->json)
         report_table_foot(series, stdout);
@@ -214,6 +214,7 @@ static int run(const struct settings *s) {
         if (!s->shapes[shape])
             continue;
         series[count].tree = (struct tree){.shape = (enum shape)shape, .arity = (uint32_t)s->arity};
+        memcpy(series[count].cases, s->cases, sizeof s->cases);
         r = run_series(s, &series[count++], &steps);
     }
     clock_gettime(CLOCK_MONOTONIC, &end);
@@ -221,8 +222,10 @@ static int run(const struct settings *s) {
     double seconds =
         (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
     if (!s->json && r == 0)
-        printf("\ntest-event reads a counter of the node's own: no messages. "
-               "%" PRIu64 " machine steps in %.1f s real.\n",
+        printf("\n%s%" PRIu64 " machine steps in %.1f s real.\n",
+               s->cases[CASE_TEST_EVENT]
+                   ? "test-event reads a counter of the node's own: no messages. "
+                   : "",
                steps, seconds);
     free(series);
     return status;

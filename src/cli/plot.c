@@ -10,8 +10,9 @@
 #include "base/units.h"
 
 /* Layout, in pixels. */
-enum { WIDTH = 860, HEIGHT = 500, LEFT = 96, RIGHT = 226, TOP = 70, BOTTOM = 58 };
-enum { LOG_FROM = 8 }; /* the vertical axis is logarithmic if values span a factor of that */
+enum { WIDTH = 890, HEIGHT = 500, LEFT = 96, RIGHT = 256, TOP = 70, BOTTOM = 58 };
+/* The vertical axis is logarithmic if values span that factor; more octaves get fewer ticks. */
+enum { LOG_FROM = 8, MANY_OCTAVES = 12 };
 
 struct axis {
     uint64_t low, high; /* values at both ends */
@@ -177,19 +178,28 @@ static void draw_x(const struct plot *p, const struct axis *x, const struct axis
     draw_text(out, "words mid", (x->from + x->to) / 2, (HEIGHT - 14) * 100, p->x_words);
 }
 
-static void draw_y(const struct plot *p, const struct axis *x, const struct axis *y, FILE *out) {
+/* The tick after a value; 0 is before the first. Powers of ten if the axis spans much. */
+static uint64_t tick_after(const struct axis *y, uint64_t value) {
     uint64_t octaves = y->log ? (plot_log2(y->high) - plot_log2(y->low)) >> 16 : 0;
-    uint64_t linear = y->high / 5 > 0 ? y->high / 5 : 1;
-    for (uint64_t at = y->low; at <= y->high;) {
+    uint64_t fifth = y->high / 5 > 0 ? y->high / 5 : 1;
+    if (!y->log)
+        return value + fifth;
+    if (octaves <= MANY_OCTAVES)
+        return round_after(value);
+    uint64_t power = 1;
+    while (power <= value)
+        power *= 10;
+    return power;
+}
+
+static void draw_y(const struct plot *p, const struct axis *x, const struct axis *y, FILE *out) {
+    for (uint64_t at = y->log ? tick_after(y, y->low - 1) : 0; at <= y->high;
+         at = tick_after(y, at)) {
         char text[24];
         int32_t py = place(y, at);
         p->label(at, text, sizeof text);
         draw_line(out, "grid", x->from, py, x->to, py);
         draw_text(out, "tick y", x->from - 900, py + 450, text);
-        if (!y->log)
-            at += linear;
-        else
-            at = octaves > 12 && at > 0 ? at * 10 : round_after(at);
     }
     int32_t middle = (y->from + y->to) / 2;
     fputs("<g transform=\"rotate(-90", out);

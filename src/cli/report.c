@@ -26,10 +26,12 @@ void report_table_head(const struct bench_series *s, FILE *out) {
     print_tree(&s->tree, out);
     fprintf(out, "%7s %6s", "nodes", "depth");
     for (int c = 0; c < BENCH_CASES; c++)
-        fprintf(out, "%*s", COLUMN, case_info(c)->title);
+        if (s->cases[c])
+            fprintf(out, "%*s", COLUMN, case_info(c)->title);
     fprintf(out, "\n%s%14s", terminal_tint(out, TINT_FAINT), "");
     for (int c = 0; c < BENCH_CASES; c++)
-        fprintf(out, "%*s", COLUMN, case_info(c)->rate ? "MB/s" : "us");
+        if (s->cases[c])
+            fprintf(out, "%*s", COLUMN, case_info(c)->rate ? "MB/s" : "us");
     fprintf(out, "%s\n", terminal_tint(out, TINT_NONE));
 }
 
@@ -52,11 +54,13 @@ static void print_rate(uint64_t rate, FILE *out) {
     fprintf(out, "%*s", COLUMN, text);
 }
 
-void report_table_row(const struct bench_row *r, FILE *out) {
+void report_table_row(const struct bench_series *s, const struct bench_row *r, FILE *out) {
     fprintf(out, "%7" PRIu32 " %6" PRIu32, r->nodes, r->levels);
     for (int c = 0; c < BENCH_CASES; c++) {
         const struct bench_value *v = &r->values[c];
         const struct case_info *info = case_info(c);
+        if (!s->cases[c])
+            continue;
         if (!v->measured)
             fprintf(out, "%*s", COLUMN, "-");
         else if (info->local)
@@ -76,6 +80,8 @@ static void print_foot_row(const struct bench_series *s, const char *words, bool
     for (int c = 0; c < BENCH_CASES; c++) {
         const struct case_info *info = case_info(c);
         const struct bench_value *v = NULL; /* of the largest cluster that has it */
+        if (!s->cases[c])
+            continue;
         for (uint32_t i = 0; i < s->count; i++)
             if (s->rows[i].values[c].measured)
                 v = &s->rows[i].values[c];

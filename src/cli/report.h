@@ -31,6 +31,7 @@ struct bench_row {
 /* All clusters of one shape. */
 struct bench_series {
     struct tree tree;
+    bool cases[BENCH_CASES]; /* which are measured at all */
     uint32_t count;
     struct bench_row rows[NUMBERS_MAX];
 };
@@ -44,7 +45,7 @@ struct bench_setting {
 };
 
 void report_table_head(const struct bench_series *s, FILE *out);
-void report_table_row(const struct bench_row *r, FILE *out);
+void report_table_row(const struct bench_series *s, const struct bench_row *r, FILE *out);
 void report_table_foot(const struct bench_series *s, FILE *out);
 
 void report_json(const struct bench_setting *b, const struct tree *t, const struct bench_row *r,

@@ -74,6 +74,7 @@ struct input_boot {
 
 struct input_message {
     uint32_t link;
+    uint32_t peer;
     uint32_t epoch; /* the sender's, from the header */
     uint16_t type;  /* enum message_type */
     struct bytes body;
@@ -167,6 +168,7 @@ enum effect_kind {
     EFFECT_HEAP_PUBLISH, /* store a buffer's bytes into the symmetric heap */
     EFFECT_HEAP_CLEAR,   /* zero the heap: a new incarnation begins */
     EFFECT_BUFFER_OPEN,  /* make a buffer of so many bytes */
+    EFFECT_BUFFER_GRANT, /* from now on this link, and no other, may put into it */
     EFFECT_BUFFER_CLOSE, /* it is not needed any more */
     EFFECT_PUT,          /* bytes of a local buffer into a peer's buffer */
     EFFECT_REQUEST,      /* to the primitives below */
@@ -198,7 +200,8 @@ struct effect_heap {
 
 struct effect_buffer {
     uint32_t buffer;
-    uint64_t bytes;
+    uint64_t bytes; /* OPEN */
+    uint32_t link;  /* GRANT */
 };
 
 struct effect_put {

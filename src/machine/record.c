@@ -51,6 +51,7 @@ static void walk_boot(struct walker *w, struct input_boot *b) {
 
 static void walk_message(struct walker *w, struct input_message *m) {
     codec_u32(&w->c, &m->link);
+    codec_u32(&w->c, &m->peer);
     codec_u32(&w->c, &m->epoch);
     codec_u16(&w->c, &m->type);
     codec_bytes(&w->c, &m->body, 1);

@@ -33,7 +33,7 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
         in.boot = (struct input_boot){11, 12, 0xE000000000000013, true, 14, 0xF00000000000000E};
         break;
     case INPUT_MESSAGE:
-        in.message = (struct input_message){21, 22, 23, body};
+        in.message = (struct input_message){21, 24, 22, 23, body};
         break;
     case INPUT_LINK_UP:
     case INPUT_LINK_DOWN:

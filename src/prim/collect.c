@@ -16,7 +16,10 @@ static void merge_record(struct prim *p, const struct record *r) {
     struct record *mine = &v->records[r->order % p->config.limits.window];
     if (r->id.node >= p->universe || r->order < mine->order || r->order == 0)
         return;
-    if (r->order > mine->order || r->state == RECORD_COMMITTED)
+    bool same = r->order == mine->order;
+    if (same && r->epoch < mine->epoch)
+        return; /* who has seen a later epoch knows better */
+    if (!same || r->epoch > mine->epoch || r->state == RECORD_COMMITTED)
         *mine = *r;
 }
 
@@ -33,8 +36,7 @@ static void merge_view(struct prim *p, const struct message_attach *m) {
 
 void collect_report(struct prim *p, const struct message_attach *m) {
     struct view *v = p->view;
-    v->peers[m->node] =
-        (struct peer){.incarnation = m->incarnation, .floor = m->floor, .seen = m->answered};
+    view_know_peer(p, m->node, m->incarnation);
     if (!m->member) {
         nodeset_remove(&v->reported, m->node);
         nodeset_add(&v->joiners, m->node);
@@ -42,11 +44,10 @@ void collect_report(struct prim *p, const struct message_attach *m) {
     }
     nodeset_remove(&v->joiners, m->node);
     nodeset_add(&v->reported, m->node);
-    if (m->top > v->top)
-        v->top = m->top;
     merge_view(p, m);
     struct record r;
     for (uint32_t i = 0; record_load(&r, m->records, i); i++) {
+        r.epoch = m->member_epoch;
         merge_record(p, &r);
         if (r.order > v->top)
             v->top = r.order;
@@ -83,7 +84,10 @@ static void resolve_all(struct prim *p) {
 static void fence_others(struct prim *p) {
     struct view *v = p->view;
     nodeset_subtract(&v->reported, &p->member.members);
+    uint32_t left = FENCES_AT_ONCE; /* the rest will ask, and hear it then */
     NODESET_EACH (node, &v->reported) {
+        if (left-- == 0)
+            break;
         union message f = {.fenced = {.node = node, .incarnation = v->peers[node].incarnation}};
         route_unicast(p, node, MESSAGE_FENCED, prim_encode(p, MESSAGE_FENCED, &f));
     }

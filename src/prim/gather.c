@@ -74,6 +74,7 @@ void gather_open(struct prim *p, enum ack_what what, uint64_t number, bool self)
         return; /* more than the window allows: the root will send again */
     g->what = (uint8_t)what;
     g->number = number;
+    g->answered = false; /* cast again: whoever asks wants to hear it again */
     nodeset_unite(&g->want, &p->aim);
     if (self)
         nodeset_add(&g->want, p->self);
@@ -134,6 +135,12 @@ void gather_without(struct prim *p, const struct nodeset *gone) {
         nodeset_subtract(&g->want, gone);
         settle(p, g);
     }
+}
+
+void gather_close(struct prim *p, enum ack_what what, uint64_t number) {
+    struct gather *g = find(p, what, number);
+    if (g != NULL)
+        g->open = false;
 }
 
 /* Operations before `stable` are finished everywhere: nobody waits for these answers. */

@@ -27,7 +27,7 @@
 #include "wire/gate.h"
 #include "wire/message.h"
 
-enum timer { TIMER_WAVE, TIMER_UPLINK, TIMER_REQUEST, TIMER_ORDER, TIMER_VIEW, TIMER_SLOT };
+enum prim_timer { TIMER_WAVE, TIMER_UPLINK, TIMER_REQUEST, TIMER_ORDER, TIMER_VIEW, TIMER_SLOT };
 
 /* Deliberate bugs that the checkers must find; chosen when building, never in a release. */
 enum planted {
@@ -52,7 +52,10 @@ enum { SILENT_PERIODS = 3, STALLED_PERIODS = 6, LIMBO_PERIODS = 3, RESEND_PERIOD
 /* And how long a disk may take to keep an epoch. */
 enum { PERSIST_PERIODS = 4 };
 
-enum { CANDIDATES = 6, PATIENCE_MAX = 6 };
+enum { CANDIDATES = 6, PATIENCE_MAX = 4 };
+
+/* Most nodes that one step of a new root fences by name. */
+enum { FENCES_AT_ONCE = 1000 };
 
 enum uplink_state {
     UPLINK_NONE,      /* at the root, before boot, or while an epoch is being persisted */
@@ -77,6 +80,7 @@ struct uplink {
     uint64_t retry_ns;
     uint32_t rounds; /* through all candidates without success */
     bool move;       /* a nearer ancestor is back */
+    uint32_t moves;  /* that did not lead to the nearest */
 };
 
 struct child {
@@ -95,6 +99,7 @@ struct route {
     uint32_t cap;
     uint32_t *index; /* open addressing: place in children + 1, by link */
     uint32_t index_mask;
+    uint64_t *attempts;     /* by node: the newest ATTACH that has passed */
     uint64_t *sets;         /* storage of the children's sets */
     struct nodeset reach;   /* everyone below */
     struct nodeset waiting; /* of these, whose path is not confirmed yet */
@@ -158,7 +163,7 @@ enum ask_state {
 /* A request of this node's daemon. A bulk transfer is a series of operations under one tag. */
 struct ask {
     enum ask_state state;
-    uint32_t number;
+    uint64_t number;
     uint32_t epoch; /* in which it was first sent; 0 if it was not yet */
     bool unknown_told;
     struct op_id transfer;
@@ -174,7 +179,7 @@ struct ask {
 
 struct requests {
     struct ask *asks;
-    uint32_t next_number;
+    uint64_t generation; /* numbers are generation x outstanding + slot: they ascend in each slot */
     uint64_t resend_at;
 };
 
@@ -182,10 +187,17 @@ struct wave {
     uint64_t tick;
     uint64_t tick_at; /* when it was passed on */
     bool tock_sent;
-    uint32_t behind; /* ticks in a row that knew of a newer view than we */
+    uint32_t missing; /* children that have not answered */
+    uint32_t behind;  /* ticks in a row that knew of a newer view than we */
 };
 
-enum { SINKS_MAX = 8 };
+enum { SINKS_MAX = 8, PARKED_MAX = 16 };
+
+/* A sink that asked before we knew of the transfer: it is served when we do. */
+struct parked {
+    uint32_t link; /* 0 if free */
+    struct message_want want;
+};
 
 /* One receiver below us in the tree of a transfer. */
 struct sink {
@@ -246,6 +258,8 @@ struct op {
     bool received;
     uint8_t outcome;
     uint32_t culprit;
+    uint64_t since;       /* when it was decided or answered, or last sent again */
+    bool nudged;          /* sent again without effect */
     uint64_t view_needed; /* finished only when this view is known everywhere */
 };
 
@@ -264,12 +278,11 @@ struct order {
     uint64_t strobe;
 };
 
-/* What the root knows of each node's requests. */
+/* What the root knows of each node. */
 struct peer {
     uint64_t incarnation;
-    uint32_t floor;
-    uint64_t seen; /* bit i: request floor+i was admitted or refused */
-    bool given_up; /* this incarnation was dropped: it cannot come back */
+    bool given_up;    /* this incarnation was dropped: it cannot come back */
+    uint64_t lost_at; /* when its path broke */
 };
 
 enum root_stage {
@@ -282,18 +295,20 @@ enum root_stage {
 struct view {
     enum root_stage stage;
     struct peer *peers;
+    uint64_t *last; /* by node and slot: the last request number admitted or refused */
     uint64_t acked; /* view known by all members */
     struct nodeset pending;
+    uint64_t since; /* when the view was cast, or last cast again */
+    bool nudged;
     struct nodeset suspects; /* refused at once */
-    struct nodeset suspect_young, suspect_old;
-    struct nodeset limbo_young, limbo_old;
+    struct nodeset limbo;    /* members without a path to us, the suspects among them */
     struct nodeset joiners;  /* attached, not yet in a view */
     struct nodeset joined;   /* in the current view, not known everywhere */
     struct nodeset fallen;   /* dropped, not yet reported to the daemon */
     struct nodeset dropping; /* scratch of view_drop */
     uint64_t *snapshot;
     uint64_t snapshot_order;
-    uint64_t settle_at, suspect_at, limbo_at, collect_at, donate_at;
+    uint64_t settle_at, lost_at, collect_at, donate_at; /* the next of each, 0 if none */
     uint32_t donor;
     /* collecting */
     struct nodeset reported;
@@ -332,6 +347,8 @@ struct prim {
     struct requests requests;
     struct wave wave;
     struct transfer *transfers;
+    struct parked parked[PARKED_MAX];
+    uint32_t next_parked;
     uint32_t next_buffer;
 
     struct order *order; /* NULL unless this is a seat */
@@ -365,7 +382,7 @@ void uplink_link_down(struct prim *p, const struct input_link *l);
 void uplink_timer(struct prim *p);
 void uplink_lost(struct prim *p);
 void uplink_epoch(struct prim *p, uint32_t epoch, const struct message_epoch *m);
-void uplink_durable(struct prim *p);
+void uplink_durable(struct prim *p, uint32_t epoch);
 void uplink_attached(struct prim *p, const struct message_attached *m, struct bytes body);
 void uplink_attach(struct prim *p);
 void uplink_fenced(struct prim *p, const struct message_fenced *m, struct bytes body);
@@ -383,15 +400,14 @@ void route_link_up(struct prim *p, const struct input_link *l);
 void route_link_down(struct prim *p, uint32_t link);
 void route_greet(struct prim *p);
 void route_new_epoch(struct prim *p);
-bool route_attach(struct prim *p, struct child *c, uint32_t node, const struct nodeset *below);
+bool route_attach(struct prim *p, struct child *c, const struct message_attach *m);
 void route_attach_passing(struct prim *p, struct child *c, const struct message_attach *m,
                           struct bytes body);
 void route_lost(struct prim *p, struct child *c, const struct message_lost *m);
 void route_detach(struct prim *p, struct child *c);
 void route_confirm(struct prim *p, const struct nodeset *set, struct bytes body);
 /* Sends to the children through which nodes of `set` are reached; leaves the set reached in aim. */
-void route_cast(struct prim *p, uint16_t type, const struct nodeset *set, struct bytes head,
-                struct bytes tail);
+void route_cast(struct prim *p, uint16_t type, const struct nodeset *set, struct bytes body);
 void route_unicast(struct prim *p, uint32_t node, uint16_t type, struct bytes body);
 void route_drop_children(struct prim *p, const struct nodeset *members);
 void route_close_all(struct prim *p);
@@ -402,6 +418,7 @@ void gather_reset(struct prim *p);
 void gather_open(struct prim *p, enum ack_what what, uint64_t number, bool self);
 void gather_acked(struct prim *p, const struct message_ack *m);
 void gather_without(struct prim *p, const struct nodeset *gone);
+void gather_close(struct prim *p, enum ack_what what, uint64_t number);
 void gather_trim(struct prim *p, uint64_t stable);
 /* This node itself has done what was cast. */
 void gather_self(struct prim *p, enum ack_what what, uint64_t number, bool no);
@@ -430,7 +447,6 @@ void request_make(struct prim *p, const struct primitive *r);
 void request_result(struct prim *p, const struct message_result *m);
 void request_timer(struct prim *p);
 void request_resend(struct prim *p);
-void request_answered(const struct prim *p, uint32_t *ret_floor, uint64_t *ret_mask);
 void request_streamed(struct prim *p, struct op_id id);
 void request_broken(struct prim *p, struct op_id id, uint32_t culprit);
 uint32_t request_count(const struct prim *p);
@@ -456,12 +472,14 @@ void slot_put(struct prim *p, const struct input_put *put);
 void slot_without(struct prim *p, const struct nodeset *members);
 void slot_timer(struct prim *p);
 bool slot_source(struct prim *p, const struct ask *a);
+bool slot_streamed(const struct prim *p, struct op_id id);
 bool slot_active(const struct prim *p);
 
 /* order.c */
 void order_init(struct prim *p, struct arena *a);
 void order_admit(struct prim *p, const struct message_request *m);
-void order_received(struct prim *p, const struct message_received *m);
+void order_received(struct prim *p, const struct op_id *id);
+void order_watch(struct prim *p, struct nodeset *stalled);
 void order_acked(struct prim *p, enum ack_what what, uint64_t number, bool no,
                  const struct nodeset *set);
 void order_pump(struct prim *p);
@@ -490,6 +508,8 @@ void view_change(struct prim *p);
 void view_admit(struct prim *p);
 bool view_holds_order(const struct prim *p);
 void view_find_limbo(struct prim *p);
+void view_know_peer(struct prim *p, uint32_t node, uint64_t incarnation);
+void view_watch(struct prim *p);
 void view_limbo(struct prim *p, struct nodeset *ret);
 uint32_t view_unfit(struct prim *p, const struct nodeset *set);
 

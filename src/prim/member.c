@@ -81,27 +81,32 @@ uint8_t *member_store_variables(struct prim *p) {
     return room;
 }
 
-/* A standing compare: remember it until it holds here. */
+static bool is_active(struct bytes active, uint64_t number) {
+    for (size_t at = 0; at < active.len; at += 8)
+        if (load_le64(active.at + at) == number)
+            return true;
+    return false;
+}
+
+/* A standing compare: remember it until it holds here. Entries whose end we have missed make room.
+ */
 void member_arm(struct prim *p, const struct message_arm *m) {
-    struct armed *free = NULL;
+    struct armed *room = NULL;
     for (uint32_t i = 0; i < p->config.limits.standing; i++) {
         struct armed *a = &p->member.armed[i];
-        if (a->used && a->number == m->number) {
-            free = a;
-            break;
-        }
+        if (a->used && (a->number == m->number || !is_active(m->active, a->number)))
+            a->used = false;
         if (!a->used)
-            free = a;
+            room = a;
     }
-    if (free == NULL || m->variable >= p->config.limits.variables)
+    if (m->disarm || room == NULL || m->variable >= p->config.limits.variables)
         return;
-    *free = (struct armed){.used = !m->disarm,
+    *room = (struct armed){.used = true,
                            .number = m->number,
                            .variable = m->variable,
                            .relation = m->relation,
                            .value = m->value};
-    if (free->used)
-        tell_armed(p, free);
+    tell_armed(p, room);
 }
 
 void member_strobe(struct prim *p, const struct message_strobe *m) {
@@ -188,21 +193,31 @@ static void apply(struct prim *p, struct entry *e) {
     }
 }
 
+static bool in_heap(const struct limits *l, uint64_t offset, uint64_t len) {
+    return len <= l->heap_bytes && offset <= l->heap_bytes - len;
+}
+
 bool member_fits(const struct prim *p, const struct operation *o) {
     const struct limits *l = &p->config.limits;
     if (o->body.len > l->body_bytes || (o->event != NO_EVENT && o->event >= l->events))
         return false;
     switch ((enum operation_kind)o->kind) {
     case OPERATION_XFER:
-        return o->body.len <= l->heap_bytes && o->heap_offset <= l->heap_bytes - o->body.len;
+        return in_heap(l, o->heap_offset, o->body.len);
     case OPERATION_COMPARE:
-        return o->variable < l->variables &&
+    case OPERATION_STANDING:
+        return o->body.len == 0 && o->variable < l->variables &&
                (o->write_variable == NO_VARIABLE || o->write_variable < l->variables);
     case OPERATION_ANNOUNCE:
-        return o->len <= l->heap_bytes && o->heap_offset <= l->heap_bytes - o->len;
-    default:
+        return in_heap(l, o->heap_offset, o->len);
+    case OPERATION_PUBLISH:
+        return o->body.len == 0 && in_heap(l, o->heap_offset, o->len);
+    case OPERATION_STROBE:
         return true;
+    case OPERATION_KINDS:
+        break;
     }
+    return false;
 }
 
 static bool condition(struct prim *p, const struct entry *e) {
@@ -219,8 +234,10 @@ static bool condition(struct prim *p, const struct entry *e) {
 static void vote(struct prim *p, struct entry *e) {
     e->voted = true;
     e->no = !condition(p, e);
-    if (pure_compare(&e->operation))
+    if (pure_compare(&e->operation)) {
+        free_body(p, e);
         e->finished = true;
+    }
     if (planted(PLANTED_EARLY_APPLY) && !e->no && !e->finished)
         apply(p, e);
     gather_self(p, ACK_PREPARE, e->order, e->no);
@@ -374,7 +391,7 @@ void member_view(struct prim *p, const struct message_view *v) {
         route_drop_children(p, v->members);
         slot_without(p, v->members);
         nodeset_copy(&m->members, v->members);
-        uplink_consider_move(p, v->joined);
+        uplink_consider_move(p, nodeset_has(v->joined, p->self) ? v->members : v->joined);
     }
     gather_self(p, ACK_VIEW, v->view, false);
 }

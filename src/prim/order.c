@@ -92,7 +92,7 @@ static void cast_prepare(struct prim *p, struct op *op, struct nodeset *set) {
                                    .set = set,
                                    .operation = op->operation}};
     m.prepare.operation.body = bytes_of(op->body, op->operation.body.len);
-    route_cast(p, MESSAGE_PREPARE, set, prim_encode(p, MESSAGE_PREPARE, &m), (struct bytes){0});
+    route_cast(p, MESSAGE_PREPARE, set, prim_encode(p, MESSAGE_PREPARE, &m));
     if (nodeset_has(set, p->self))
         member_prepare(p, &m.prepare);
 }
@@ -101,19 +101,27 @@ static void cast_decide(struct prim *p, struct op *op, struct nodeset *set) {
     union message m = {
         .decide = {
             .order = op->order, .stable = order_stable(p), .commit = op->commit, .set = set}};
-    route_cast(p, MESSAGE_DECIDE, set, prim_encode(p, MESSAGE_DECIDE, &m), (struct bytes){0});
+    route_cast(p, MESSAGE_DECIDE, set, prim_encode(p, MESSAGE_DECIDE, &m));
     if (nodeset_has(set, p->self))
         member_decide(p, op->order, m.decide.stable, op->commit);
 }
 
 static void cast_arm(struct prim *p, struct op *op, struct nodeset *set, bool disarm) {
+    struct order *o = p->order;
+    uint8_t *active = effects_room(p->out, 8 * (size_t)o->armed_count + 8);
+    size_t len = 0;
+    LIST_EACH (at, &o->standing) {
+        store_le64(active + len, OP(at)->arm_number);
+        len += 8;
+    }
     union message m = {.arm = {.number = op->arm_number,
                                .set = set,
                                .disarm = disarm,
                                .relation = op->operation.relation,
                                .variable = op->operation.variable,
-                               .value = op->operation.value}};
-    route_cast(p, MESSAGE_ARM, set, prim_encode(p, MESSAGE_ARM, &m), (struct bytes){0});
+                               .value = op->operation.value,
+                               .active = bytes_of(active, len)}};
+    route_cast(p, MESSAGE_ARM, set, prim_encode(p, MESSAGE_ARM, &m));
     if (nodeset_has(set, p->self))
         member_arm(p, &m.arm);
 }
@@ -151,6 +159,8 @@ static void answer(struct prim *p, struct op *op, enum outcome outcome, uint32_t
     op->outcome = (uint8_t)outcome;
     op->culprit = culprit;
     op->answered = true;
+    op->since = p->now;
+    op->nudged = false;
     if (!initiator_waits(p, op))
         op->received = true; /* it is here, or gone */
     if (op->id.node != p->self || op->id.incarnation == p->incarnation)
@@ -183,11 +193,18 @@ static void arm(struct prim *p, struct op *op) {
         retire(p, op);
         return;
     }
+    uint32_t unfit = view_unfit(p, &op->set);
+    if (unfit != NO_NODE) {
+        op->order = 0;
+        answer(p, op, OUTCOME_FAILED, unfit);
+        retire(p, op);
+        return;
+    }
     list_remove(&op->at);
     list_push_back(&p->order->standing, &op->at);
     op->state = OP_ARMED;
     op->order = 0;
-    op->arm_number = (uint64_t)p->epoch << 32 | p->order->next_arm++;
+    op->arm_number = ((uint64_t)p->epoch << 40) + p->order->next_arm++;
     nodeset_copy(&op->pending, &op->set);
     arm_timer(p, op->deadline);
     cast_arm(p, op, &op->set, false);
@@ -221,6 +238,8 @@ static void decide(struct prim *p, struct op *op, enum outcome outcome, uint32_t
         return;
     }
     op->state = OP_DECIDED;
+    op->since = p->now;
+    op->nudged = false;
     op->commit = outcome == OUTCOME_DONE;
     nodeset_copy(&op->pending, &op->set);
     nodeset_intersect(&op->pending, &p->member.members);
@@ -271,7 +290,8 @@ static void voted(struct prim *p, uint64_t order, bool no, const struct nodeset 
     if (op == NULL)
         return;
     if (no) {
-        decide(p, op, no_outcome(op), NO_NODE);
+        if (nodeset_intersects(&op->pending, set))
+            decide(p, op, no_outcome(op), NO_NODE);
         return;
     }
     nodeset_subtract(&op->pending, set);
@@ -322,28 +342,18 @@ static void strobe(struct prim *p, const struct message_request *m) {
     nodeset_copy(&p->part2, m->set);
     union message s = {.strobe = {
                            .channel = m->operation.event,
-                           .number = (uint64_t)p->epoch << 32 | ++p->order->strobe,
+                           .number = ((uint64_t)p->epoch << 40) + ++p->order->strobe,
                            .set = &p->part2,
                            .body = m->operation.body,
                        }};
-    route_cast(p, MESSAGE_STROBE, &p->part2, prim_encode(p, MESSAGE_STROBE, &s), (struct bytes){0});
+    route_cast(p, MESSAGE_STROBE, &p->part2, prim_encode(p, MESSAGE_STROBE, &s));
     if (nodeset_has(&p->part2, p->self))
         member_strobe(p, &s.strobe);
 }
 
-/* Has this number been admitted before? Marks it if not. */
-static bool seen_before(struct peer *peer, uint32_t number, uint32_t floor) {
-    if (floor > peer->floor) {
-        uint32_t by = floor - peer->floor;
-        peer->seen = by < 64 ? peer->seen >> by : 0;
-        peer->floor = floor;
-    }
-    if (number < peer->floor || number - peer->floor >= 64)
-        return true;
-    uint64_t bit = (uint64_t)1 << (number - peer->floor);
-    bool seen = peer->seen & bit;
-    peer->seen |= bit;
-    return seen;
+static uint64_t *last_number(struct prim *p, const struct op_id *id) {
+    uint64_t slots = p->config.limits.outstanding;
+    return &p->view->last[id->node * slots + id->number % slots];
 }
 
 static struct op *find_id(struct prim *p, const struct op_id *id) {
@@ -363,6 +373,23 @@ static void repeat(struct prim *p, const struct op_id *id) {
         send_result(p, id, OUTCOME_REFUSED, NO_NODE, 0);
     else if (op->answered)
         send_result(p, id, (enum outcome)op->outcome, op->culprit, op->order);
+}
+
+/* The initiator uses a slot of its table anew: so it has the result of what was there before. */
+static bool free_slot(struct prim *p, const struct op_id *id) {
+    uint64_t slots = p->config.limits.outstanding;
+    for (uint32_t i = 0; i < p->order->op_count; i++) {
+        struct op *op = &p->order->ops[i];
+        if (op->state == OP_FREE || op->id.node != id->node ||
+            op->id.incarnation != id->incarnation || op->id.number % slots != id->number % slots)
+            continue;
+        if (!op->answered)
+            return false;
+        op->received = true;
+        if (op->state == OP_DONE)
+            release(p, op); /* else it goes when it has been dropped everywhere */
+    }
+    return true;
 }
 
 static void enter(struct prim *p, struct op *op, const struct message_request *m) {
@@ -409,11 +436,12 @@ void order_admit(struct prim *p, const struct message_request *m) {
         strobe(p, m);
         return;
     }
-    if (seen_before(peer, m->id.number, m->floor)) {
-        if (m->id.number >= peer->floor && m->id.node != p->self)
-            repeat(p, &m->id);
+    uint64_t *last = last_number(p, &m->id);
+    if (m->id.number == *last)
+        repeat(p, &m->id);
+    if (m->id.number <= *last || !free_slot(p, &m->id))
         return;
-    }
+    *last = m->id.number;
     if (m->epoch != p->epoch && writes(&m->operation)) {
         send_result(p, &m->id, OUTCOME_FAILED, p->root_node, 0);
         return; /* the former root may have done it where nobody survived: never do it twice */
@@ -421,25 +449,21 @@ void order_admit(struct prim *p, const struct message_request *m) {
     uint32_t unfit = view_unfit(p, m->set);
     bool too_many = m->operation.kind == OPERATION_STANDING &&
                     p->order->armed_count >= p->config.limits.standing;
-    struct operation checked = m->operation;
-    if (checked.kind == OPERATION_STANDING)
-        checked.kind = OPERATION_COMPARE;
-    if (unfit != NO_NODE || too_many || list_empty(&p->order->free) || !member_fits(p, &checked)) {
+    if (unfit != NO_NODE || too_many || list_empty(&p->order->free) ||
+        !member_fits(p, &m->operation)) {
         send_result(p, &m->id, OUTCOME_REFUSED, unfit, 0);
         return;
     }
     enter(p, OP(list_pop_front(&p->order->free)), m);
 }
 
-void order_received(struct prim *p, const struct message_received *m) {
-    if (m->id.node >= p->universe)
+void order_received(struct prim *p, const struct op_id *id) {
+    struct op *op = find_id(p, id);
+    if (op == NULL || !op->answered)
         return;
-    struct op *op = find_id(p, &m->id);
-    if (op != NULL && op->answered) {
-        op->received = true;
-        if (op->state == OP_DONE)
-            release(p, op);
-    }
+    op->received = true;
+    if (op->state == OP_DONE)
+        release(p, op);
 }
 
 /* Gives numbers to what waits, as far as the window and a pending change of view allow. */
@@ -457,6 +481,8 @@ void order_pump(struct prim *p) {
         list_push_back(&o->flight, &op->at);
         op->order = o->next++;
         op->state = OP_PREPARING;
+        op->since = p->now;
+        op->nudged = false;
         nodeset_copy(&op->pending, &op->set);
         nodeset_copy(&p->part2, &op->set);
         cast_prepare(p, op, &p->part2);
@@ -482,25 +508,61 @@ void order_timer(struct prim *p) {
 
 /* ---- changes of membership ---- */
 
+static void cast_again(struct prim *p, struct op *op, struct nodeset *part) {
+    if (nodeset_empty(part))
+        return;
+    if (op->state == OP_PREPARING)
+        cast_prepare(p, op, part);
+    else if (op->state == OP_DECIDED)
+        cast_decide(p, op, part);
+    else if (op->state == OP_ARMED)
+        cast_arm(p, op, part, false);
+}
+
+static void answer_again(struct prim *p, const struct op *op) {
+    send_result(p, &op->id, (enum outcome)op->outcome, op->culprit, op->order);
+}
+
 /* Nodes that have found a new way to us get what is in flight for them, in order. */
 void order_resend(struct prim *p, const struct nodeset *set) {
     if (planted(PLANTED_NO_RESEND))
         return;
-    struct nodeset *part = &p->part2;
-    LIST_EACH_SAFE (at, &p->order->flight) {
-        struct op *op = OP(at);
-        nodeset_and(part, &op->pending, set);
-        if (op->state == OP_PREPARING && !nodeset_empty(part))
-            cast_prepare(p, op, part);
-        else if (op->state == OP_DECIDED && !nodeset_empty(part))
-            cast_decide(p, op, part);
-        if (op->state != OP_FREE && op->answered && !op->received && nodeset_has(set, op->id.node))
-            send_result(p, &op->id, (enum outcome)op->outcome, op->culprit, op->order);
+    struct list *lists[] = {&p->order->flight, &p->order->standing, &p->order->closed};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        LIST_EACH_SAFE (at, lists[i]) {
+            struct op *op = OP(at);
+            nodeset_and(&p->part2, &op->pending, set);
+            cast_again(p, op, &p->part2);
+            if (op->answered && !op->received && nodeset_has(set, op->id.node))
+                answer_again(p, op);
+        }
     }
-    LIST_EACH_SAFE (at, &p->order->standing) {
-        nodeset_and(part, &OP(at)->pending, set);
-        if (!nodeset_empty(part))
-            cast_arm(p, OP(at), part, false);
+}
+
+/* Somebody who is alive has not answered for long: ask again, then give up on whoever it is. The
+ * first such operation only: others may merely wait for it. */
+void order_watch(struct prim *p, struct nodeset *stalled) {
+    uint64_t patience = STALLED_PERIODS * p->config.period_ns;
+    struct list *lists[] = {&p->order->flight, &p->order->closed};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        LIST_EACH (at, lists[i]) {
+            struct op *op = OP(at);
+            if (p->now - op->since <= patience)
+                continue;
+            bool told = op->state == OP_DONE;
+            if (op->nudged && told)
+                nodeset_add(stalled, op->id.node);
+            else if (op->nudged)
+                nodeset_copy(stalled, &op->pending);
+            op->nudged = true;
+            op->since = p->now;
+            if (told)
+                answer_again(p, op);
+            nodeset_copy(&p->part2, &op->pending);
+            nodeset_remove(&p->part2, p->self);
+            cast_again(p, op, &p->part2);
+            return;
+        }
     }
 }
 
@@ -543,12 +605,14 @@ void order_view_acked(struct prim *p) {
         try_finish(p, OP(at));
 }
 
-/* An operation of the former epoch whose initiator still waits: we know how it ended. */
+/* An operation of the former epoch whose initiator may still wait: we know how it ended. */
 void order_recover(struct prim *p, const struct record *r) {
     struct peer *peer = &p->view->peers[r->id.node];
-    if (peer->incarnation != r->id.incarnation || list_empty(&p->order->free) ||
-        seen_before(peer, r->id.number, peer->floor))
+    uint64_t *last = last_number(p, &r->id);
+    if (peer->incarnation != r->id.incarnation || list_empty(&p->order->free))
         return;
+    if (r->id.number > *last)
+        *last = r->id.number;
     struct op *op = OP(list_pop_front(&p->order->free));
     bool done = r->state == RECORD_COMMITTED;
     op->id = r->id;
@@ -557,6 +621,9 @@ void order_recover(struct prim *p, const struct record *r) {
     op->standing = false;
     op->answered = true;
     op->received = false;
+    op->since = p->now;
+    op->nudged = false;
+    nodeset_clear(&op->pending);
     op->outcome = (uint8_t)(done ? OUTCOME_DONE : OUTCOME_FAILED);
     op->culprit = done ? NO_NODE : p->root_node;
     list_push_back(&p->order->flight, &op->at);
@@ -565,5 +632,5 @@ void order_recover(struct prim *p, const struct record *r) {
 /* The new epoch begins: tell those who still wait for results of the former one. */
 void order_open(struct prim *p) {
     LIST_EACH_SAFE (at, &p->order->flight)
-        send_result(p, &OP(at)->id, (enum outcome)OP(at)->outcome, OP(at)->culprit, OP(at)->order);
+        answer_again(p, OP(at));
 }

@@ -13,8 +13,8 @@
 
 void prim_config_times(struct prim_config *c, uint64_t period_ns) {
     c->period_ns = period_ns;
-    c->grace_ns = period_ns / 4;
-    c->attach_ns = period_ns / 2;
+    c->attach_ns = period_ns / 4;
+    c->grace_ns = period_ns * 5 / 4; /* time for two candidates */
     c->settle_ns = period_ns / 100;
     c->collect_ns = 4 * period_ns;
 }
@@ -50,10 +50,26 @@ size_t prim_bytes(const struct prim_config *c, bool seat) {
     return arena_used(&a);
 }
 
+/* Whatever these limits allow must fit into the messages that carry it. */
+static void check_messages(const struct prim_config *c) {
+    const struct limits *l = &c->limits;
+    size_t set = 80 + (size_t)limits_universe(l) / 8;
+    size_t variables = 8 * (size_t)l->variables;
+    ASSERT(64 + set <= message_rule(MESSAGE_ACK)->max_bytes);
+    ASSERT(64 + set + 8 * (size_t)l->standing <= message_rule(MESSAGE_ARM)->max_bytes);
+    ASSERT(128 + set + l->body_bytes <= message_rule(MESSAGE_PREPARE)->max_bytes);
+    ASSERT(64 + 2 * set + variables + (size_t)l->window * RESOLUTION_BYTES <=
+           message_rule(MESSAGE_VIEW)->max_bytes);
+    ASSERT(64 + 2 * set + (size_t)l->window * RECORD_BYTES <=
+           message_rule(MESSAGE_ATTACH)->max_bytes);
+    ASSERT(64 + (size_t)l->chunk_bytes <= message_rule(MESSAGE_PUT)->max_bytes);
+}
+
 struct prim *prim_new(const struct prim_config *c, bool seat, struct arena *a) {
     ASSERT(c->limits.window >= 1 && c->limits.window <= 64);
     ASSERT(c->limits.outstanding >= 1 && c->limits.outstanding <= 64);
     ASSERT(c->tree.nodes == c->limits.nodes);
+    check_messages(c);
     struct prim *p = ARENA_TAKE(a, struct prim, 1);
     carve(p, c, seat, a);
     return p;
@@ -130,25 +146,27 @@ static void on_down(struct prim *p, uint16_t type, const union message *m, struc
         uplink_fenced(p, &m->fenced, body);
         break;
     case MESSAGE_VIEW:
-        route_cast(p, type, m->view.members, body, (struct bytes){0});
+        route_cast(p, type, m->view.members, body);
         gather_open(p, ACK_VIEW, m->view.view, nodeset_has(m->view.members, p->self));
         member_view(p, &m->view);
         break;
     case MESSAGE_PREPARE:
-        route_cast(p, type, m->prepare.set, body, (struct bytes){0});
+        route_cast(p, type, m->prepare.set, body);
         gather_open(p, ACK_PREPARE, m->prepare.order, nodeset_has(m->prepare.set, p->self));
         if (nodeset_has(m->prepare.set, p->self))
             member_prepare(p, &m->prepare);
         break;
     case MESSAGE_DECIDE:
-        route_cast(p, type, m->decide.set, body, (struct bytes){0});
+        route_cast(p, type, m->decide.set, body);
         gather_open(p, ACK_DECIDE, m->decide.order, nodeset_has(m->decide.set, p->self));
         if (nodeset_has(m->decide.set, p->self))
             member_decide(p, m->decide.order, m->decide.stable, m->decide.commit);
         break;
     case MESSAGE_ARM:
-        route_cast(p, type, m->arm.set, body, (struct bytes){0});
-        if (!m->arm.disarm)
+        route_cast(p, type, m->arm.set, body);
+        if (m->arm.disarm)
+            gather_close(p, ACK_ARM, m->arm.number);
+        else
             gather_open(p, ACK_ARM, m->arm.number, nodeset_has(m->arm.set, p->self));
         if (nodeset_has(m->arm.set, p->self))
             member_arm(p, &m->arm);
@@ -160,7 +178,7 @@ static void on_down(struct prim *p, uint16_t type, const union message *m, struc
             route_unicast(p, m->result.id.node, type, body);
         break;
     case MESSAGE_STROBE:
-        route_cast(p, type, m->strobe.set, body, (struct bytes){0});
+        route_cast(p, type, m->strobe.set, body);
         if (nodeset_has(m->strobe.set, p->self))
             member_strobe(p, &m->strobe);
         break;
@@ -182,61 +200,77 @@ static void on_down(struct prim *p, uint16_t type, const union message *m, struc
     }
 }
 
-/* From a child, at a node that is not the root: mostly passed on. */
+/* Whose word a message from below is; NO_NODE if it is not one node's. */
+static uint32_t speaker(uint16_t type, const union message *m) {
+    switch (type) {
+    case MESSAGE_REQUEST:
+        return m->request.id.node;
+    case MESSAGE_RECEIVED:
+        return m->received.id.node;
+    case MESSAGE_DONATION:
+        return m->donation.node;
+    default:
+        return NO_NODE;
+    }
+}
+
+/* A node's word counts only on the path by which it last attached: what a former life of it said
+ * may still be on the way along another. */
+static bool speaks_here(const struct child *c, uint32_t node) {
+    return nodeset_has(&c->below, node) || planted(PLANTED_OLD_INCARNATION);
+}
+
+/* What the root does with messages that other nodes only pass on. */
+static void on_word(struct prim *p, uint16_t type, const union message *m) {
+    if (type == MESSAGE_REQUEST)
+        order_admit(p, &m->request);
+    else if (type == MESSAGE_RECEIVED)
+        order_received(p, &m->received.id);
+    else
+        view_donation(p, &m->donation);
+}
+
+static void on_ack(struct prim *p, struct child *c, const struct message_ack *m) {
+    nodeset_intersect(m->set, &c->below); /* a child speaks for those below it, for nobody else */
+    if (nodeset_empty(m->set))
+        return;
+    if (!p->root)
+        gather_acked(p, m);
+    else if (m->what == ACK_VIEW)
+        view_acked(p, m->number, m->set);
+    else
+        order_acked(p, (enum ack_what)m->what, m->number, m->no, m->set);
+}
+
+/* From a child: all up messages. */
 static void on_up(struct prim *p, struct child *c, uint16_t type, const union message *m,
                   struct bytes body) {
     switch (type) {
     case MESSAGE_ATTACH:
-        route_attach_passing(p, c, &m->attach, body);
-        break;
-    case MESSAGE_LOST:
-        route_lost(p, c, &m->lost);
-        break;
-    case MESSAGE_DETACH:
-        route_detach(p, c);
-        break;
-    case MESSAGE_ACK:
-        gather_acked(p, &m->ack);
-        break;
-    case MESSAGE_TOCK:
-        wave_tock(p, c, &m->tock);
-        break;
-    default:
-        uplink_pass(p, type, body);
-        break;
-    }
-}
-
-static void on_up_at_root(struct prim *p, struct child *c, uint16_t type, const union message *m) {
-    switch (type) {
-    case MESSAGE_ATTACH:
-        view_attach(p, c, &m->attach);
-        break;
-    case MESSAGE_LOST:
-        route_lost(p, c, &m->lost);
-        break;
-    case MESSAGE_DETACH:
-        route_detach(p, c);
-        break;
-    case MESSAGE_ACK:
-        if (m->ack.what == ACK_VIEW)
-            view_acked(p, m->ack.number, m->ack.set);
+        if (p->root)
+            view_attach(p, c, &m->attach);
         else
-            order_acked(p, (enum ack_what)m->ack.what, m->ack.number, m->ack.no, m->ack.set);
+            route_attach_passing(p, c, &m->attach, body);
         break;
-    case MESSAGE_REQUEST:
-        order_admit(p, &m->request);
+    case MESSAGE_LOST:
+        route_lost(p, c, &m->lost);
         break;
-    case MESSAGE_RECEIVED:
-        order_received(p, &m->received);
+    case MESSAGE_DETACH:
+        route_detach(p, c);
+        break;
+    case MESSAGE_ACK:
+        on_ack(p, c, &m->ack);
         break;
     case MESSAGE_TOCK:
         wave_tock(p, c, &m->tock);
         break;
-    case MESSAGE_DONATION:
-        view_donation(p, &m->donation);
-        break;
     default:
+        if (!speaks_here(c, speaker(type, m)))
+            p->refused[REFUSAL_SENDER]++;
+        else if (p->root)
+            on_word(p, type, m);
+        else
+            uplink_pass(p, type, body);
         break;
     }
 }
@@ -258,7 +292,8 @@ static void on_message(struct prim *p, const struct input_message *in) {
         return;
     }
     if (in->type == MESSAGE_WANT) {
-        slot_want(p, in->link, &m.want);
+        if (m.want.node == in->peer)
+            slot_want(p, in->link, &m.want);
         return;
     }
     if (c == NULL && !from_parent)
@@ -277,14 +312,12 @@ static void on_message(struct prim *p, const struct input_message *in) {
     }
     if (from_parent)
         on_down(p, in->type, &m, in->body);
-    else if (p->root)
-        on_up_at_root(p, c, in->type, &m);
     else
         on_up(p, c, in->type, &m, in->body);
 }
 
 static void on_timer(struct prim *p, uint32_t id) {
-    switch ((enum timer)id) {
+    switch ((enum prim_timer)id) {
     case TIMER_WAVE:
         wave_timer(p);
         break;
@@ -340,7 +373,7 @@ static void step(void *self, const struct input *in, struct effects *out) {
         if (p->root)
             view_durable(p, in->durable.ticket);
         else
-            uplink_durable(p);
+            uplink_durable(p, (uint32_t)(in->durable.ticket >> 32));
         break;
     case INPUT_PUT:
         slot_put(p, &in->put);

@@ -17,7 +17,6 @@ void request_init(struct prim *p, struct arena *a) {
     q->asks = ARENA_TAKE(a, struct ask, n);
     uint8_t *bodies = ARENA_TAKE(a, uint8_t, (size_t)n * p->config.limits.body_bytes);
     uint64_t *sets = ARENA_TAKE(a, uint64_t, n * nodeset_bytes(p->universe) / 8);
-    q->next_number = 1;
     if (arena_measuring(a))
         return;
     for (uint32_t i = 0; i < n; i++) {
@@ -33,29 +32,9 @@ uint32_t request_count(const struct prim *p) {
     return count;
 }
 
-static struct ask *find(struct prim *p, uint32_t number) {
-    for (uint32_t i = 0; i < p->config.limits.outstanding; i++) {
-        struct ask *a = &p->requests.asks[i];
-        if (a->state == ASK_WAITING && a->number == number)
-            return a;
-    }
-    return NULL;
-}
-
-/* Which numbers are answered, for the root: all below the floor, and those in the mask above it. */
-void request_answered(const struct prim *p, uint32_t *ret_floor, uint64_t *ret_mask) {
-    uint32_t floor = p->requests.next_number;
-    for (uint32_t i = 0; i < p->config.limits.outstanding; i++) {
-        const struct ask *a = &p->requests.asks[i];
-        if (a->state == ASK_WAITING && a->number < floor)
-            floor = a->number;
-    }
-    uint64_t mask = 0;
-    for (uint32_t n = floor; n < p->requests.next_number && n - floor < 64; n++)
-        if (find((struct prim *)p, n) == NULL)
-            mask |= (uint64_t)1 << (n - floor);
-    *ret_floor = floor;
-    *ret_mask = mask;
+static struct ask *find(struct prim *p, uint64_t number) {
+    struct ask *a = &p->requests.asks[number % p->config.limits.outstanding];
+    return a->state == ASK_WAITING && a->number == number ? a : NULL;
 }
 
 static void raise_outcome(struct prim *p, const struct ask *a, enum outcome outcome,
@@ -77,8 +56,6 @@ static void submit(struct prim *p, struct ask *a) {
                            .set = &a->set,
                            .operation = a->operation,
                        }};
-    uint64_t mask;
-    request_answered(p, &m.request.floor, &mask);
     m.request.operation.body = bytes_of(a->body, a->operation.body.len);
     if (p->root)
         order_admit(p, &m.request);
@@ -101,13 +78,17 @@ static void arm_timer(struct prim *p) {
     effects_timer(p->out, TIMER_REQUEST, at);
 }
 
-/* Gives the ask a number of its own and sends it. */
+/* Numbers ascend in each slot of the table, so the root needs to remember one for each. */
+static void number_ask(struct prim *p, struct ask *a) {
+    uint64_t slot = (uint64_t)(a - p->requests.asks);
+    a->number = ++p->requests.generation * p->config.limits.outstanding + slot;
+}
+
 static void ask_root(struct prim *p, struct ask *a) {
     if (p->requests.resend_at <= p->now)
         p->requests.resend_at = p->now + RESEND_PERIODS * p->config.period_ns;
     a->state = ASK_WAITING;
     a->epoch = 0;
-    a->number = p->requests.next_number++;
     submit(p, a);
     arm_timer(p);
 }
@@ -185,9 +166,9 @@ static bool announce(struct prim *p, struct ask *a) {
     codec_set(&c, &a->set);
     a->operation.body.len = c.at;
     a->operation.value = a->timeout_ns;
-    a->operation.transfer = p->requests.next_number;
-    a->transfer = (struct op_id){p->self, p->requests.next_number, p->incarnation};
-    return !c.failed;
+    a->operation.transfer = a->number;
+    a->transfer = (struct op_id){p->self, a->number, p->incarnation};
+    return !c.failed && slot_source(p, a);
 }
 
 void request_make(struct prim *p, const struct primitive *r) {
@@ -221,6 +202,7 @@ void request_make(struct prim *p, const struct primitive *r) {
     nodeset_copy(&a->set, r->set);
     if (o.body.len > 0)
         memcpy(a->body, o.body.at, o.body.len);
+    number_ask(p, a);
     if (o.kind == OPERATION_ANNOUNCE && !announce(p, a)) {
         complete(p, a, OUTCOME_REFUSED, NO_NODE, 0);
         return;
@@ -234,21 +216,36 @@ static void give_up(struct prim *p, struct ask *a, uint32_t culprit) {
     complete(p, a, OUTCOME_FAILED, culprit, 0);
 }
 
+static void publish(struct prim *p, struct ask *a) {
+    a->operation.kind = OPERATION_PUBLISH;
+    a->operation.body.len = 0;
+    number_ask(p, a);
+    ask_root(p, a);
+}
+
+/* Everyone has made room; some may have everything already. */
+static void stream(struct prim *p, struct ask *a) {
+    a->state = ASK_STREAMING;
+    arm_timer(p);
+    nodeset_copy(&p->part, &a->set);
+    nodeset_subtract(&p->part, &p->member.members);
+    if (!nodeset_empty(&p->part))
+        give_up(p, a, nodeset_first(&p->part));
+    else if (slot_streamed(p, a->transfer))
+        publish(p, a);
+}
+
 /* The next step of a bulk transfer after one of its operations is over. */
 static void bulk_result(struct prim *p, struct ask *a, const struct message_result *m) {
     enum outcome outcome = (enum outcome)m->outcome;
-    if (outcome != OUTCOME_DONE) {
-        slot_discard(p, a->transfer);
-        complete(p, a, outcome == OUTCOME_FALSE ? OUTCOME_FAILED : outcome, m->culprit, 0);
-    } else if (a->operation.kind == OPERATION_PUBLISH) {
-        slot_discard(p, a->transfer);
-        complete(p, a, outcome, m->culprit, m->order);
-    } else {
-        a->state = ASK_STREAMING;
-        arm_timer(p);
-        if (!slot_source(p, a))
-            give_up(p, a, NO_NODE);
+    if (outcome == OUTCOME_DONE && a->operation.kind == OPERATION_ANNOUNCE) {
+        stream(p, a);
+        return;
     }
+    slot_discard(p, a->transfer);
+    bool done = outcome == OUTCOME_DONE;
+    complete(p, a, outcome == OUTCOME_FALSE ? OUTCOME_FAILED : outcome, m->culprit,
+             done ? m->order : 0);
 }
 
 void request_result(struct prim *p, const struct message_result *m) {
@@ -265,8 +262,6 @@ void request_result(struct prim *p, const struct message_result *m) {
             complete(p, a, (enum outcome)m->outcome, m->culprit, m->order);
     }
     union message answer = {.received = {.id = m->id}};
-    uint64_t mask;
-    request_answered(p, &answer.received.floor, &mask);
     uplink_send(p, MESSAGE_RECEIVED, &answer);
 }
 
@@ -276,9 +271,7 @@ void request_streamed(struct prim *p, struct op_id id) {
         struct ask *a = &p->requests.asks[i];
         if (a->state != ASK_STREAMING || a->transfer.number != id.number)
             continue;
-        a->operation.kind = OPERATION_PUBLISH;
-        a->operation.body.len = 0;
-        ask_root(p, a);
+        publish(p, a);
         return;
     }
 }
@@ -327,5 +320,4 @@ void request_reset(struct prim *p) {
         a->state = ASK_FREE;
         raise_outcome(p, a, OUTCOME_LOST, NO_NODE, 0);
     }
-    p->requests.next_number = 1;
 }

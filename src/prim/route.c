@@ -20,6 +20,7 @@ void route_init(struct prim *p, struct arena *a) {
     r->index_mask = slots - 1;
     r->index = ARENA_TAKE(a, uint32_t, slots);
     r->children = ARENA_TAKE(a, struct child, r->cap);
+    r->attempts = ARENA_TAKE(a, uint64_t, p->universe);
     r->sets = ARENA_TAKE(a, uint64_t, nodeset_bytes(p->universe) / 8 * r->cap);
     prim_set_init(p, &r->reach, a);
     prim_set_init(p, &r->waiting, a);
@@ -77,21 +78,6 @@ static void greet(struct prim *p, struct child *c) {
     prim_send(p, c->link, MESSAGE_EPOCH, &(union message){.epoch = {.root = p->root_node}});
 }
 
-void route_link_up(struct prim *p, const struct input_link *l) {
-    struct route *r = &p->route;
-    if (r->count == r->cap || l->peer >= p->universe) {
-        prim_close(p, l->link, REFUSAL_NONE);
-        return;
-    }
-    struct child *c = &r->children[r->count];
-    *c = (struct child){.link = l->link, .node = l->peer, .heard = p->now, .tocked = true};
-    nodeset_init(&c->below, p->universe, below_storage(p, r->count));
-    r->count++;
-    r->index[index_find(r, l->link)] = r->count;
-    if (p->root || p->uplink.state == UPLINK_ATTACHED)
-        greet(p, c);
-}
-
 /* Everyone who is told the epoch attaches (again). */
 void route_greet(struct prim *p) {
     for (uint32_t i = 0; i < p->route.count; i++)
@@ -139,10 +125,38 @@ static void forget(struct prim *p, const struct nodeset *gone, uint32_t node) {
 
 static void leave(struct prim *p, struct child *c, uint32_t node) {
     nodeset_copy(&p->gone, &c->below);
+    p->wave.missing -= !c->tocked;
     remove_child(p, c);
     if (!nodeset_empty(&p->gone))
         forget(p, &p->gone, node);
     wave_check(p);
+}
+
+/* In the plan only descendants attach here, each by one link: a newer one replaces it. */
+static bool welcome(struct prim *p, uint32_t peer) {
+    struct child *old = route_towards(p, peer);
+    if (old != NULL && old->node == peer) {
+        prim_close(p, old->link, REFUSAL_NONE);
+        leave(p, old, peer);
+    }
+    bool descendant =
+        peer < p->config.limits.nodes && (p->root || tree_above(&p->config.tree, p->self, peer));
+    return descendant && p->route.count < p->route.cap;
+}
+
+void route_link_up(struct prim *p, const struct input_link *l) {
+    struct route *r = &p->route;
+    if (!welcome(p, l->peer)) {
+        prim_close(p, l->link, REFUSAL_NONE);
+        return;
+    }
+    struct child *c = &r->children[r->count];
+    *c = (struct child){.link = l->link, .node = l->peer, .heard = p->now, .tocked = true};
+    nodeset_init(&c->below, p->universe, below_storage(p, r->count));
+    r->count++;
+    r->index[index_find(r, l->link)] = r->count;
+    if (p->root || p->uplink.state == UPLINK_ATTACHED)
+        greet(p, c);
 }
 
 void route_link_down(struct prim *p, uint32_t link) {
@@ -165,11 +179,28 @@ void route_lost(struct prim *p, struct child *c, const struct message_lost *m) {
 
 /* ---- paths ---- */
 
-/* Learns that `below` is reached through c from now on. False: this is not for us to believe. */
-bool route_attach(struct prim *p, struct child *c, uint32_t node, const struct nodeset *below) {
+/* Is all of `set` at or below `node` in the plan? Nobody else can hang there, whatever a child
+ * says. */
+static bool in_subtree(const struct prim *p, const struct nodeset *set, uint32_t node) {
+    struct noderange r = tree_subtree(&p->config.tree, node);
+    return nodeset_first(set) >= r.first && nodeset_last(set) <= r.last;
+}
+
+/* Learns that whoever is below the sender is reached through c from now on. False: it is not to be
+ * believed, or it is late and the sender has attached by another way since. */
+bool route_attach(struct prim *p, struct child *c, const struct message_attach *m) {
     struct route *r = &p->route;
-    if (!nodeset_has(below, node) || nodeset_has(below, p->self))
+    const struct nodeset *below = m->below;
+    if (m->node >= p->config.limits.nodes || !nodeset_has(below, m->node) ||
+        !in_subtree(p, below, c->node) || !in_subtree(p, below, m->node)) {
+        p->refused[REFUSAL_SENDER]++;
         return false;
+    }
+    if (m->attempt <= r->attempts[m->node]) {
+        p->refused[REFUSAL_LIFE]++;
+        return false;
+    }
+    r->attempts[m->node] = m->attempt;
     if (nodeset_intersects(below, &r->reach)) {
         for (uint32_t i = 0; i < r->count; i++)
             if (&r->children[i] != c)
@@ -178,14 +209,14 @@ bool route_attach(struct prim *p, struct child *c, uint32_t node, const struct n
     }
     nodeset_unite(&c->below, below);
     nodeset_unite(&r->reach, below);
-    if (node == c->node)
+    if (m->node == c->node)
         c->attached = true;
     return true;
 }
 
 void route_attach_passing(struct prim *p, struct child *c, const struct message_attach *m,
                           struct bytes body) {
-    if (!uplink_usable(p) || !route_attach(p, c, m->node, m->below))
+    if (!uplink_usable(p) || !route_attach(p, c, m))
         return;
     nodeset_unite(&p->route.waiting, m->below);
     uplink_pass(p, MESSAGE_ATTACH, body);
@@ -194,11 +225,10 @@ void route_attach_passing(struct prim *p, struct child *c, const struct message_
 void route_confirm(struct prim *p, const struct nodeset *set, struct bytes body) {
     if (nodeset_intersects(&p->route.waiting, set))
         nodeset_subtract(&p->route.waiting, set);
-    route_cast(p, MESSAGE_ATTACHED, set, body, (struct bytes){0});
+    route_cast(p, MESSAGE_ATTACHED, set, body);
 }
 
-void route_cast(struct prim *p, uint16_t type, const struct nodeset *set, struct bytes head,
-                struct bytes tail) {
+void route_cast(struct prim *p, uint16_t type, const struct nodeset *set, struct bytes body) {
     struct route *r = &p->route;
     if (r->count == 0) {
         nodeset_clear(&p->aim);
@@ -215,12 +245,8 @@ void route_cast(struct prim *p, uint16_t type, const struct nodeset *set, struct
         if (nodeset_intersects(&p->aim, &r->children[i].below))
             links[count++] = r->children[i].link;
     struct effect *e = effects_add(p->out, EFFECT_SEND);
-    e->send = (struct effect_send){.links = links,
-                                   .link_count = count,
-                                   .epoch = p->epoch,
-                                   .type = type,
-                                   .head = head,
-                                   .tail = tail};
+    e->send = (struct effect_send){
+        .links = links, .link_count = count, .epoch = p->epoch, .type = type, .head = body};
 }
 
 void route_unicast(struct prim *p, uint32_t node, uint16_t type, struct bytes body) {
@@ -248,6 +274,7 @@ void route_close_all(struct prim *p) {
         prim_close(p, r->children[i].link, REFUSAL_NONE);
     while (r->count > 0)
         remove_child(p, &r->children[r->count - 1]);
+    p->wave.missing = 0;
     nodeset_clear(&r->reach);
     nodeset_clear(&r->waiting);
 }

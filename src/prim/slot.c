@@ -144,6 +144,25 @@ static struct transfer *create(struct prim *p, struct op_id id, uint64_t len,
     return NULL;
 }
 
+/* Sinks that were faster than the announcement. */
+static void serve_parked(struct prim *p, const struct transfer *t) {
+    for (uint32_t i = 0; i < PARKED_MAX; i++) {
+        struct parked *k = &p->parked[i];
+        if (k->link == 0 || !same_id(&k->want.transfer, &t->id))
+            continue;
+        uint32_t link = k->link;
+        k->link = 0;
+        slot_want(p, link, &k->want);
+    }
+}
+
+static void park(struct prim *p, uint32_t link, const struct message_want *m) {
+    struct parked *k = &p->parked[p->next_parked++ % PARKED_MAX];
+    if (k->link != 0)
+        prim_close(p, k->link, REFUSAL_NONE); /* it will try again */
+    *k = (struct parked){.link = link, .want = *m};
+}
+
 void slot_begin(struct prim *p, const struct entry *e, struct bytes body) {
     struct op_id id = {e->id.node, e->operation.transfer, e->id.incarnation};
     struct codec c = {.in = body.at, .len = body.len};
@@ -160,8 +179,10 @@ void slot_begin(struct prim *p, const struct entry *e, struct bytes body) {
     struct effect *open = effects_add(p->out, EFFECT_BUFFER_OPEN);
     open->buffer = (struct effect_buffer){.buffer = t->buffer, .bytes = t->len};
     open_link(p, t);
+    serve_parked(p, t);
 }
 
+/* The source is ready before anyone else hears of the transfer. */
 bool slot_source(struct prim *p, const struct ask *a) {
     struct transfer *t = create(p, a->transfer, a->operation.len, &a->set);
     if (t == NULL)
@@ -171,15 +192,13 @@ bool slot_source(struct prim *p, const struct ask *a) {
     t->have = t->chunks;
     t->deadline = UINT64_MAX;
     t->sink_count = count_sinks(p, t);
-    nodeset_copy(&p->part, &t->set);
-    nodeset_subtract(&p->part, &p->member.members);
-    if (!nodeset_empty(&p->part))
-        return false;
-    if (t->sink_count == 0) {
-        t->told = true;
-        request_streamed(p, t->id);
-    }
+    t->told = t->sink_count == 0;
     return true;
+}
+
+bool slot_streamed(const struct prim *p, struct op_id id) {
+    const struct transfer *t = find(p, id);
+    return t != NULL && t->told;
 }
 
 /* May it be published, as far as we know? If so it must stay until that is decided. */
@@ -212,6 +231,11 @@ void slot_reset(struct prim *p) {
     for (uint32_t i = 0; i < p->config.limits.transfers; i++)
         if (p->transfers[i].used)
             release(p, &p->transfers[i]);
+    for (uint32_t i = 0; i < PARKED_MAX; i++) {
+        if (p->parked[i].link != 0)
+            prim_close(p, p->parked[i].link, REFUSAL_NONE);
+        p->parked[i].link = 0;
+    }
 }
 
 /* A new view: nobody publishes for a source that is gone, or to a set that is not whole. */
@@ -241,19 +265,30 @@ static void want(struct prim *p, struct transfer *t, bool done) {
     prim_send(p, t->link, MESSAGE_WANT, &m);
 }
 
-static void push(struct prim *p, struct transfer *t, struct sink *s) {
+static bool push_one(struct prim *p, struct transfer *t, struct sink *s) {
     uint32_t chunk = p->config.limits.chunk_bytes;
-    for (; s->next < t->have && s->next < s->limit; s->next++) {
-        uint64_t offset = (uint64_t)s->next * chunk;
-        uint64_t left = t->len - offset;
-        struct effect *e = effects_add(p->out, EFFECT_PUT);
-        e->put = (struct effect_put){.link = s->link,
-                                     .buffer = t->buffer,
-                                     .offset = offset,
-                                     .len = left < chunk ? (uint32_t)left : chunk,
-                                     .peer_buffer = s->buffer,
-                                     .peer_offset = offset,
-                                     .note = s->next};
+    if (s->next >= t->have || s->next >= s->limit)
+        return false;
+    uint64_t offset = (uint64_t)s->next * chunk;
+    uint64_t left = t->len - offset;
+    struct effect *e = effects_add(p->out, EFFECT_PUT);
+    e->put = (struct effect_put){.link = s->link,
+                                 .buffer = t->buffer,
+                                 .offset = offset,
+                                 .len = left < chunk ? (uint32_t)left : chunk,
+                                 .peer_buffer = s->buffer,
+                                 .peer_offset = offset,
+                                 .note = s->next};
+    s->next++;
+    return true;
+}
+
+/* One chunk for each sink in turn, so that none waits for another's whole credit. */
+static void push(struct prim *p, struct transfer *t) {
+    for (bool any = true; any;) {
+        any = false;
+        for (uint32_t i = 0; i < t->sinks_here; i++)
+            any = push_one(p, t, &t->sinks[i]) || any;
     }
 }
 
@@ -281,26 +316,32 @@ static struct sink *find_sink(struct transfer *t, uint32_t node) {
     return &t->sinks[t->sinks_here++];
 }
 
+static bool is_sink(const struct prim *p, const struct transfer *t, uint32_t node) {
+    return node != t->id.node && nodeset_has(&t->set, node) && parent_of(p, t, node) == p->self;
+}
+
 void slot_want(struct prim *p, uint32_t link, const struct message_want *m) {
     struct transfer *t = find(p, m->transfer);
-    if (t == NULL || m->node >= p->universe || !nodeset_has(&t->set, m->node) ||
-        parent_of(p, t, m->node) != p->self) {
-        prim_close(p, link, REFUSAL_NONE); /* not yet, or not any more: it will try again */
+    if (t == NULL) {
+        park(p, link, m);
         return;
     }
-    struct sink *s = find_sink(t, m->node);
-    if (s == NULL)
+    struct sink *s = is_sink(p, t, m->node) ? find_sink(t, m->node) : NULL;
+    if (s == NULL || m->next > t->chunks) {
+        prim_close(p, link, REFUSAL_NONE);
         return;
+    }
     if (s->link != link) {
         if (s->link != 0)
             prim_close(p, s->link, REFUSAL_NONE);
         s->link = link;
         s->next = m->next;
     }
+    uint32_t credit = m->credit < p->config.limits.slots ? m->credit : p->config.limits.slots;
     s->buffer = m->buffer;
-    s->limit = m->next + m->credit;
+    s->limit = m->next + credit;
     s->done = m->done;
-    push(p, t, s);
+    push(p, t);
     check_done(p, t);
 }
 
@@ -316,8 +357,7 @@ void slot_put(struct prim *p, const struct input_put *put) {
     if (t == NULL || t->link != put->link || put->note != t->have || t->have >= t->chunks)
         return;
     t->have++;
-    for (uint32_t i = 0; i < t->sinks_here; i++)
-        push(p, t, &t->sinks[i]);
+    push(p, t);
     if (t->have < t->chunks && t->have % ((p->config.limits.slots + 1) / 2) == 0)
         want(p, t, false);
     check_done(p, t);
@@ -333,6 +373,8 @@ bool slot_link_up(struct prim *p, const struct input_link *l) {
         if (!t->used || t->source || t->cookie != l->cookie)
             continue;
         t->link = l->link;
+        struct effect *e = effects_add(p->out, EFFECT_BUFFER_GRANT);
+        e->buffer = (struct effect_buffer){.buffer = t->buffer, .link = l->link};
         want(p, t, t->told);
         return true;
     }
@@ -350,6 +392,12 @@ static bool sink_down(struct transfer *t, uint32_t link) {
 }
 
 bool slot_link_down(struct prim *p, const struct input_link *l) {
+    for (uint32_t i = 0; i < PARKED_MAX; i++) {
+        if (l->link == 0 || p->parked[i].link != l->link)
+            continue;
+        p->parked[i].link = 0;
+        return true;
+    }
     for (uint32_t i = 0; i < p->config.limits.transfers; i++) {
         struct transfer *t = &p->transfers[i];
         if (!t->used)

@@ -100,6 +100,15 @@ uint32_t tree_depth(const struct tree *t) {
     return depth;
 }
 
+struct noderange tree_subtree(const struct tree *t, uint32_t node) {
+    if (t->shape == SHAPE_CHAIN)
+        return (struct noderange){node, t->nodes - 1};
+    struct range r = {0, t->nodes + 1};
+    while (r.first != node + 1)
+        r = child_towards(t, r, node + 1);
+    return (struct noderange){node, node + r.size - 1};
+}
+
 bool tree_above(const struct tree *t, uint32_t ancestor, uint32_t node) {
     if (t->shape == SHAPE_CHAIN)
         return ancestor < node;

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/nodeset.h"
+
 enum shape { SHAPE_KARY, SHAPE_BINOMIAL, SHAPE_CHAIN, SHAPE_FLAT, SHAPES };
 
 struct tree {
@@ -26,6 +28,9 @@ uint32_t tree_ancestors(const struct tree *t, uint32_t node, uint32_t *ret, uint
 
 /* Levels below the root of the deepest node. */
 uint32_t tree_depth(const struct tree *t);
+
+/* A node and everyone below it. */
+struct noderange tree_subtree(const struct tree *t, uint32_t node);
 
 /* Is `ancestor` above `node`? */
 bool tree_above(const struct tree *t, uint32_t ancestor, uint32_t node);

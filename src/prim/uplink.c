@@ -12,8 +12,8 @@
 
 /* How long to wait for an answer: longer each time that nobody has answered in time, since a
  * cluster that is busy with thousands of joins needs patience, not more of them. */
-static void wait_for_answer(struct prim *p) {
-    effects_timer(p->out, TIMER_UPLINK, p->now + (p->config.attach_ns << p->uplink.rounds));
+static void wait_for_answer(struct prim *p, uint64_t patience_ns) {
+    effects_timer(p->out, TIMER_UPLINK, p->now + (patience_ns << p->uplink.rounds));
 }
 
 static void plan_candidates(struct prim *p) {
@@ -30,7 +30,7 @@ static void try_candidate(struct prim *p) {
     u->peer = u->candidates[u->candidate];
     struct effect *e = effects_add(p->out, EFFECT_OPEN);
     e->open = (struct effect_open){.node = u->peer, .purpose = PURPOSE_TREE, .cookie = u->cookie};
-    wait_for_answer(p);
+    wait_for_answer(p, p->config.attach_ns);
 }
 
 /* Leaves the link, if there is one, and begins with the nearest ancestor. */
@@ -94,7 +94,7 @@ bool uplink_link_up(struct prim *p, const struct input_link *l) {
     u->heard = p->now;
     u->advanced = p->now;
     u->state = UPLINK_GREETING;
-    wait_for_answer(p);
+    wait_for_answer(p, 2 * p->config.attach_ns); /* it may be on its own way up */
     return true;
 }
 
@@ -128,6 +128,7 @@ void uplink_timer(struct prim *p) {
         break;
     case UPLINK_ATTACHED:
         if (u->move) { /* what is in flight for us and ours is sent again on the new way */
+            u->moves += u->moves < PATIENCE_MAX;
             uplink_send(p, MESSAGE_DETACH, &(union message){0});
             seek(p);
         }
@@ -154,10 +155,11 @@ void uplink_epoch(struct prim *p, uint32_t epoch, const struct message_epoch *m)
     prim_persist(p, epoch, 0);
 }
 
-void uplink_durable(struct prim *p) {
-    if (p->epoch_wanted <= p->epoch)
+/* This epoch is on the disk. If it is the one we were told of, we may follow it. */
+void uplink_durable(struct prim *p, uint32_t epoch) {
+    if (epoch <= p->epoch || epoch != p->epoch_wanted)
         return;
-    p->epoch = p->epoch_wanted;
+    p->epoch = epoch;
     route_new_epoch(p);
     gather_reset(p);
     if (p->uplink.state == UPLINK_GREETING && p->uplink.link != 0)
@@ -167,18 +169,17 @@ void uplink_durable(struct prim *p) {
 void uplink_attach(struct prim *p) {
     struct uplink *u = &p->uplink;
     u->state = UPLINK_ATTACHING;
-    wait_for_answer(p);
+    wait_for_answer(p, p->config.period_ns); /* the root is many hops away */
     union message m = {.attach = {
                            .node = p->self,
                            .incarnation = p->incarnation,
+                           .attempt = (uint64_t)p->boots << 40 | ++p->cookie,
                            .member = p->member.joined,
                            .member_epoch = p->member.epoch,
                            .view = p->member.view,
-                           .top = p->member.top,
                            .below = &p->part,
                            .members = &p->part2,
                        }};
-    request_answered(p, &m.attach.floor, &m.attach.answered);
     nodeset_copy(&p->part, &p->own);
     nodeset_unite(&p->part, &p->route.reach);
     nodeset_subtract(&p->part, &p->route.waiting); /* they will attach for themselves */
@@ -198,6 +199,9 @@ void uplink_attached(struct prim *p, const struct message_attached *m, struct by
     u->state = UPLINK_ATTACHED;
     u->attached_at = p->now;
     u->rounds = 0;
+    u->move = false;
+    if (u->candidate == 0)
+        u->moves = 0;
     effects_timer(p->out, TIMER_UPLINK, 0);
     u->retry_ns = p->config.attach_ns / 8 + 1;
     route_greet(p);
@@ -207,7 +211,8 @@ void uplink_attached(struct prim *p, const struct message_attached *m, struct by
 }
 
 /* If a member in the plan stands between us and our parent, go there, but not at once: it has just
- * come back, and may have to find its own way first. */
+ * come back, and may have to find its own way first. If it does not work out, the next try is
+ * later. */
 void uplink_consider_move(struct prim *p, const struct nodeset *joined) {
     struct uplink *u = &p->uplink;
     if (u->state != UPLINK_ATTACHED || u->move)
@@ -217,7 +222,7 @@ void uplink_consider_move(struct prim *p, const struct nodeset *joined) {
             continue;
         u->move = true;
         uint64_t pause = p->config.period_ns + random_below(&p->random, p->config.period_ns);
-        effects_timer(p->out, TIMER_UPLINK, p->now + pause);
+        effects_timer(p->out, TIMER_UPLINK, p->now + (pause << u->moves));
         return;
     }
 }

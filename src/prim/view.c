@@ -24,12 +24,12 @@ void view_init(struct prim *p, struct arena *a) {
         v = &scratch;
     memset(v, 0, sizeof *v);
     v->peers = ARENA_TAKE(a, struct peer, p->universe);
+    v->last = ARENA_TAKE(a, uint64_t, (size_t)p->universe * l->outstanding);
     v->snapshot = ARENA_TAKE(a, uint64_t, l->variables);
     v->records = ARENA_TAKE(a, struct record, l->window);
     v->resolutions = ARENA_TAKE(a, uint8_t, l->window * (size_t)RESOLUTION_BYTES);
-    struct nodeset *sets[] = {&v->pending,     &v->suspects,  &v->suspect_young, &v->suspect_old,
-                              &v->limbo_young, &v->limbo_old, &v->joiners,       &v->joined,
-                              &v->fallen,      &v->reported,  &v->best_members,  &v->dropping};
+    struct nodeset *sets[] = {&v->pending, &v->suspects, &v->limbo,        &v->joiners, &v->joined,
+                              &v->fallen,  &v->reported, &v->best_members, &v->dropping};
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
         prim_set_init(p, sets[i], a);
     if (!arena_measuring(a))
@@ -40,7 +40,7 @@ void view_init(struct prim *p, struct arena *a) {
 
 static void arm_timer(struct prim *p) {
     struct view *v = p->view;
-    uint64_t times[] = {v->settle_at, v->suspect_at, v->limbo_at, v->collect_at, v->donate_at};
+    uint64_t times[] = {v->settle_at, v->lost_at, v->collect_at, v->donate_at};
     uint64_t at = 0;
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
         if (times[i] != 0 && (at == 0 || times[i] < at))
@@ -57,11 +57,18 @@ static bool due(uint64_t *at, uint64_t now) {
 
 /* ---- the beginning of an epoch ---- */
 
+/* A new incarnation of a node, or the first we hear of it. */
+void view_know_peer(struct prim *p, uint32_t node, uint64_t incarnation) {
+    uint32_t slots = p->config.limits.outstanding;
+    p->view->peers[node] = (struct peer){.incarnation = incarnation};
+    memset(p->view->last + (size_t)node * slots, 0, slots * sizeof *p->view->last);
+}
+
 static void become_member(struct prim *p) {
     p->member.joined = true;
     p->member.epoch = p->epoch;
     nodeset_add(&p->member.members, p->self);
-    p->view->peers[p->self] = (struct peer){.incarnation = p->incarnation, .floor = 1};
+    view_know_peer(p, p->self, p->incarnation);
 }
 
 static void open_for_business(struct prim *p) {
@@ -143,7 +150,7 @@ static void cast_view(struct prim *p, struct nodeset *set) {
             store_le64(room + 8 * (size_t)i, v->snapshot[i]);
         m.view.variables = bytes_of(room, 8 * (size_t)n);
     }
-    route_cast(p, MESSAGE_VIEW, set, prim_encode(p, MESSAGE_VIEW, &m), (struct bytes){0});
+    route_cast(p, MESSAGE_VIEW, set, prim_encode(p, MESSAGE_VIEW, &m));
 }
 
 /* All members know the view and, if it leaves somebody out, so will every later root. */
@@ -155,7 +162,7 @@ static void known_everywhere(struct prim *p) {
         ask_donor(p);
         return;
     }
-    if (!nodeset_empty(&v->fallen)) {
+    if (!nodeset_empty(&v->fallen) && v->stage == STAGE_OPEN) {
         struct input *up = effects_raise(p->out, INPUT_NODES, p->now);
         up->nodes = (struct input_nodes){.nodes = effects_copy_set(p->out, &v->fallen),
                                          .order = p->order->next - 1};
@@ -196,6 +203,8 @@ void view_change(struct prim *p) {
     struct view *v = p->view;
     nodeset_copy(&v->pending, &p->member.members);
     nodeset_remove(&v->pending, p->self);
+    v->since = p->now;
+    v->nudged = false;
     cast_view(p, &p->member.members);
     if (nodeset_empty(&v->pending))
         acknowledged(p);
@@ -210,6 +219,27 @@ void view_acked(struct prim *p, uint64_t number, const struct nodeset *set) {
         acknowledged(p);
 }
 
+/* Once a period: who has not acknowledged for long, though it lives, cannot be a member. */
+void view_watch(struct prim *p) {
+    struct view *v = p->view;
+    struct nodeset *stalled = &p->in[0];
+    nodeset_clear(stalled);
+    if (v->stage == STAGE_COLLECTING || planted(PLANTED_NO_RESEND))
+        return;
+    order_watch(p, stalled);
+    bool late = p->now - v->since > STALLED_PERIODS * p->config.period_ns;
+    if (late && !nodeset_empty(&v->pending)) {
+        if (v->nudged)
+            nodeset_unite(stalled, &v->pending);
+        v->nudged = true;
+        v->since = p->now;
+        nodeset_copy(&p->part2, &v->pending);
+        cast_view(p, &p->part2);
+    }
+    if (!nodeset_empty(stalled))
+        view_drop(p, stalled);
+}
+
 /* ---- leaving ---- */
 
 void view_drop(struct prim *p, const struct nodeset *gone) {
@@ -219,8 +249,7 @@ void view_drop(struct prim *p, const struct nodeset *gone) {
     nodeset_remove(&p->part, p->self);
     if (nodeset_empty(&p->part))
         return;
-    struct nodeset *sets[] = {&p->member.members, &v->suspects,  &v->suspect_young, &v->suspect_old,
-                              &v->limbo_young,    &v->limbo_old, &v->joined};
+    struct nodeset *sets[] = {&p->member.members, &v->suspects, &v->limbo, &v->joined};
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
         nodeset_subtract(sets[i], &p->part);
     nodeset_unite(&v->fallen, &p->part);
@@ -236,6 +265,22 @@ void view_drop(struct prim *p, const struct nodeset *gone) {
         ask_donor(p);
 }
 
+static uint64_t patience_with(const struct prim *p, uint32_t node) {
+    bool suspect = nodeset_has(&p->view->suspects, node);
+    return suspect ? p->config.grace_ns : LIMBO_PERIODS * p->config.period_ns;
+}
+
+/* When the next of those in limbo is out of time. */
+static void expect_loss(struct prim *p) {
+    struct view *v = p->view;
+    v->lost_at = 0;
+    NODESET_EACH (node, &v->limbo) {
+        uint64_t at = v->peers[node].lost_at + patience_with(p, node);
+        if (v->lost_at == 0 || at < v->lost_at)
+            v->lost_at = at;
+    }
+}
+
 /* These nodes have no path to us; `node`'s own link broke. */
 void view_lost(struct prim *p, const struct nodeset *set, uint32_t node) {
     struct view *v = p->view;
@@ -246,15 +291,13 @@ void view_lost(struct prim *p, const struct nodeset *set, uint32_t node) {
     nodeset_intersect(&p->part, &p->member.members);
     if (nodeset_empty(&p->part))
         return;
-    nodeset_unite(&v->limbo_young, &p->part);
-    if (v->limbo_at == 0)
-        v->limbo_at = p->now + LIMBO_PERIODS * p->config.period_ns;
-    if (nodeset_has(&p->part, node)) {
-        nodeset_add(&v->suspects, node);
-        nodeset_add(&v->suspect_young, node);
-        if (v->suspect_at == 0)
-            v->suspect_at = p->now + p->config.grace_ns;
+    nodeset_unite(&v->limbo, &p->part);
+    NODESET_EACH (lost, &p->part) {
+        v->peers[lost].lost_at = p->now;
     }
+    if (nodeset_has(&p->part, node))
+        nodeset_add(&v->suspects, node);
+    expect_loss(p);
     arm_timer(p);
 }
 
@@ -269,8 +312,7 @@ void view_find_limbo(struct prim *p) {
 void view_limbo(struct prim *p, struct nodeset *ret) {
     if (p->view->stage == STAGE_COLLECTING)
         return;
-    nodeset_copy(ret, &p->view->limbo_young);
-    nodeset_unite(ret, &p->view->limbo_old);
+    nodeset_copy(ret, &p->view->limbo);
 }
 
 /* The first node of the set that no operation may name now, NO_NODE if all are fit. */
@@ -313,16 +355,14 @@ static void fence(struct prim *p, const struct message_attach *m) {
 
 static void confirm(struct prim *p, const struct nodeset *set) {
     union message m = {.attached = {.set = (struct nodeset *)set}};
-    route_cast(p, MESSAGE_ATTACHED, set, prim_encode(p, MESSAGE_ATTACHED, &m), (struct bytes){0});
+    route_cast(p, MESSAGE_ATTACHED, set, prim_encode(p, MESSAGE_ATTACHED, &m));
 }
 
 /* They have a path again; what they missed follows the confirmation. */
 static void found(struct prim *p, const struct nodeset *set) {
     struct view *v = p->view;
-    struct nodeset *sets[] = {&v->suspects, &v->suspect_young, &v->suspect_old, &v->limbo_young,
-                              &v->limbo_old};
-    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
-        nodeset_subtract(sets[i], set);
+    nodeset_subtract(&v->suspects, set);
+    nodeset_subtract(&v->limbo, set);
     confirm(p, set);
     if (v->stage == STAGE_COLLECTING)
         return;
@@ -345,7 +385,7 @@ static void attach_fresh(struct prim *p, const struct message_attach *m) {
         nodeset_add(&p->part2, m->node);
         view_drop(p, &p->part2);
     }
-    *peer = (struct peer){.incarnation = m->incarnation, .floor = m->floor};
+    view_know_peer(p, m->node, m->incarnation);
     nodeset_add(&v->joiners, m->node);
     if (v->stage == STAGE_OPEN && v->settle_at == 0 && nodeset_empty(&v->joined)) {
         v->settle_at = p->now + p->config.settle_ns;
@@ -362,7 +402,7 @@ void view_attach(struct prim *p, struct child *c, const struct message_attach *m
         p->refused[REFUSAL_LIFE]++;
         return;
     }
-    if (!route_attach(p, c, m->node, m->below))
+    if (!route_attach(p, c, m))
         return;
     if (v->stage == STAGE_COLLECTING) {
         found(p, m->below);
@@ -384,16 +424,15 @@ void view_attach(struct prim *p, struct child *c, const struct message_attach *m
 
 /* ---- time ---- */
 
-/* Who has been in `old` since the last turn is out of time; the young grow old. */
-static bool turn(struct prim *p, struct nodeset *old, struct nodeset *young) {
-    bool any = !nodeset_empty(old);
-    if (any) {
-        nodeset_copy(&p->part2, old);
-        view_drop(p, &p->part2);
+static void drop_overdue(struct prim *p) {
+    struct view *v = p->view;
+    nodeset_clear(&p->part2);
+    NODESET_EACH (node, &v->limbo) {
+        if (v->peers[node].lost_at + patience_with(p, node) <= p->now)
+            nodeset_add(&p->part2, node);
     }
-    nodeset_copy(old, young);
-    nodeset_clear(young);
-    return !nodeset_empty(old);
+    view_drop(p, &p->part2);
+    expect_loss(p);
 }
 
 void view_timer(struct prim *p) {
@@ -402,10 +441,8 @@ void view_timer(struct prim *p) {
         collect_finish(p);
     if (due(&v->donate_at, p->now) && v->stage == STAGE_DONATING)
         ask_donor(p);
-    if (due(&v->suspect_at, p->now) && turn(p, &v->suspect_old, &v->suspect_young))
-        v->suspect_at = p->now + p->config.grace_ns;
-    if (due(&v->limbo_at, p->now) && turn(p, &v->limbo_old, &v->limbo_young))
-        v->limbo_at = p->now + LIMBO_PERIODS * p->config.period_ns;
+    if (due(&v->lost_at, p->now))
+        drop_overdue(p);
     due(&v->settle_at, p->now);
     arm_timer(p);
 }

@@ -17,6 +17,7 @@ void wave_start(struct prim *p) {
 static void send_tick(struct prim *p, struct bytes body) {
     struct route *r = &p->route;
     p->wave.tick_at = p->now;
+    p->wave.missing = 0;
     if (r->count == 0)
         return;
     uint32_t *links = (uint32_t *)(void *)effects_room(p->out, r->count * sizeof *links);
@@ -24,6 +25,7 @@ static void send_tick(struct prim *p, struct bytes body) {
         links[i] = r->children[i].link;
         r->children[i].tocked = !r->children[i].attached;
         r->children[i].tock_nodes = 0;
+        p->wave.missing += r->children[i].attached;
     }
     struct effect *e = effects_add(p->out, EFFECT_SEND);
     e->send = (struct effect_send){.links = links,
@@ -49,12 +51,8 @@ static void send_tock(struct prim *p, bool complete) {
 
 /* Answers when the last child has. */
 void wave_check(struct prim *p) {
-    if (p->wave.tock_sent)
-        return;
-    for (uint32_t i = 0; i < p->route.count; i++)
-        if (!p->route.children[i].tocked)
-            return;
-    send_tock(p, true);
+    if (!p->wave.tock_sent && p->wave.missing == 0)
+        send_tock(p, true);
 }
 
 /* The message of this node's own making: at the root the next tick, elsewhere the last one again.
@@ -104,6 +102,7 @@ void wave_timer(struct prim *p) {
         p->wave.tock_sent = false;
         make_tick(p);
         wave_check(p);
+        view_watch(p);
         return;
     }
     check_uplink(p);
@@ -122,7 +121,9 @@ static bool left_behind(struct prim *p, const struct message_tick *m) {
 void wave_tick(struct prim *p, const struct message_tick *m, struct bytes body) {
     if (p->member.joined && p->member.epoch == p->epoch)
         member_trim(p, m->stable);
+    bool again = nodeset_has(m->limbo, p->self);
     if (m->tick > p->wave.tick) {
+        again = left_behind(p, m) || again;
         p->uplink.advanced = p->now;
         if (!p->wave.tock_sent)
             send_tock(p, false);
@@ -131,7 +132,6 @@ void wave_tick(struct prim *p, const struct message_tick *m, struct bytes body) 
     p->wave.tock_sent = false;
     send_tick(p, body);
     wave_check(p);
-    bool again = left_behind(p, m) || nodeset_has(m->limbo, p->self);
     if (again && p->uplink.state == UPLINK_ATTACHED)
         uplink_attach(p);
 }
@@ -139,6 +139,7 @@ void wave_tick(struct prim *p, const struct message_tick *m, struct bytes body) 
 void wave_tock(struct prim *p, struct child *c, const struct message_tock *m) {
     if (m->tick != p->wave.tick)
         return; /* a late answer still shows that the child lives */
+    p->wave.missing -= !c->tocked;
     c->tocked = true;
     c->tock_nodes = m->nodes;
     wave_check(p);

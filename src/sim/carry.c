@@ -126,6 +126,9 @@ static void carry_out(struct carrier *c, const struct effect *e) {
     case EFFECT_BUFFER_OPEN:
         node_buffer_open(c->n, e->buffer.buffer, e->buffer.bytes);
         break;
+    case EFFECT_BUFFER_GRANT:
+        node_buffer(c->n, e->buffer.buffer)->link = e->buffer.link;
+        break;
     case EFFECT_BUFFER_CLOSE:
         node_buffer_close(c->n, e->buffer.buffer);
         break;

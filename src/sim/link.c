@@ -332,7 +332,7 @@ static void deliver_message(struct world *w, struct end *to, const struct header
                             struct bytes body) {
     struct input in = {.kind = INPUT_MESSAGE, .now = w->now};
     in.message = (struct input_message){
-        .link = to->number, .epoch = h->epoch, .type = h->type, .body = body};
+        .link = to->number, .peer = h->node, .epoch = h->epoch, .type = h->type, .body = body};
     w->counts.messages++;
     carry_input(w, &w->nodes[to->node], LAYER_PRIM, &in, w->config.link.cpu_receive_ns);
 }
@@ -346,8 +346,8 @@ static void deliver_put(struct world *w, struct end *to, struct bytes body) {
     }
     const struct message_put *put = &m.put;
     const struct buffer *b = node_buffer(&w->nodes[to->node], put->buffer);
-    if (b == NULL)
-        return; /* closed while the bytes were under way */
+    if (b == NULL || b->link != to->number)
+        return; /* closed, or granted to another link, while the bytes were under way */
     if (put->offset > b->bytes || put->body.len > b->bytes - put->offset) {
         refuse_frame(w, to, REFUSAL_BODY);
         return;

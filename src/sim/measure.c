@@ -13,6 +13,9 @@
 enum { PERIOD_WAVES = 20 };
 #define PERIOD_MIN NS_PER_S
 
+/* Levels of a tree that can be powered on all at once. */
+enum { SHALLOW = 20 };
+
 /* Far beyond the end of any healthy run. */
 #define TIME_MAX (100000 * NS_PER_S)
 
@@ -104,29 +107,32 @@ static bool as_planned(const struct world *w, const struct tree *t, uint32_t nod
     return s.attached && s.parent == parent;
 }
 
-/* Powers the nodes on from the top of the tree downwards. All at once, the lower ones of a deep
- * tree would hang themselves wherever they find somebody, and what is measured were another tree.
- */
-static int boot_levels(struct world *w, const struct cost *cost) {
+/* Powers on the nodes of these levels and waits until all of them have their places. */
+static int boot_levels(struct world *w, const struct cost *cost, uint32_t first, uint32_t last) {
     const struct tree *t = &cost->tree;
-    uint32_t depth = tree_depth(t);
-    uint32_t *levels = malloc(t->nodes * sizeof *levels);
-    if (levels == NULL)
-        return -ENOMEM;
-    for (uint32_t n = 0; n < t->nodes; n++)
-        levels[n] = cost_level(cost, n);
-    int r = 0;
-    for (uint32_t level = 1; level <= depth && r == 0; level++) {
-        for (uint32_t n = 0; n < t->nodes; n++)
-            if (levels[n] == level)
-                world_boot(w, n, false);
-        uint64_t turn = cost->link.connect_ns + 4 * cost_path_ns(cost, level);
-        for (uint32_t n = 0; n < t->nodes; n++)
-            while (levels[n] == level && !as_planned(w, t, n) && world_now(w) <= TIME_MAX)
-                world_run_until(w, world_now(w) + turn);
-        r = world_now(w) > TIME_MAX ? -ETIME : 0;
+    uint64_t turn = cost->link.connect_ns + 4 * cost_path_ns(cost, last);
+    for (uint32_t n = 0; n < t->nodes; n++) {
+        uint32_t level = cost_level(cost, n);
+        if (level >= first && level <= last)
+            world_boot(w, n, false);
     }
-    free(levels);
+    for (uint32_t n = 0; n < t->nodes; n++)
+        while (world_up(w, n) && !as_planned(w, t, n)) {
+            if (world_now(w) > TIME_MAX)
+                return -ETIME;
+            world_run_until(w, world_now(w) + turn);
+        }
+    return 0;
+}
+
+/* All at once, the lower nodes of a deep tree would hang themselves wherever they find somebody,
+ * and what is measured were another tree: these come up level by level. */
+static int boot_nodes(struct world *w, const struct cost *cost) {
+    uint32_t depth = tree_depth(&cost->tree);
+    uint32_t at_once = depth <= SHALLOW ? depth : 1;
+    int r = 0;
+    for (uint32_t level = 1; level <= depth && r == 0; level += at_once)
+        r = boot_levels(w, cost, level, level + at_once - 1);
     return r;
 }
 
@@ -161,7 +167,7 @@ static int run_links(const struct measure_config *c, const struct driver_config 
     struct cost cost;
     cost_init(&cost, &c->tree, &c->link);
     world_boot(w, dc->root, true);
-    int r = boot_levels(w, &cost);
+    int r = boot_nodes(w, &cost);
     driver_let_go(d);
     if (r == 0)
         r = drive_world(w, d, ret);

@@ -298,6 +298,8 @@ static void carry_out(struct model *m, uint32_t node, const struct effect *e) {
     case EFFECT_BUFFER_OPEN:
         model_buffer(m, node, e->buffer.buffer, e->buffer.bytes);
         break;
+    case EFFECT_BUFFER_GRANT:
+        break; /* there are no links here */
     case EFFECT_BUFFER_CLOSE:
         close_buffer(m, node, e->buffer.buffer);
         break;

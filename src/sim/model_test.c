@@ -368,12 +368,12 @@ static void test_crash(void) {
     uint32_t others = act(s, AT(70), 3, r);
     r.set = &s->all;
     r.write_value = 4;
-    uint32_t again = act(s, AT(200), 30, r);
+    uint32_t again = act(s, AT(300), 30, r);
     power_on(s);
     model_run_until(s->model, AT(60));
     model_run_until(s->model, AT(60) + 50 * NS_PER_US);
     model_crash(s->model, 30);
-    model_run_until(s->model, AT(150));
+    model_run_until(s->model, AT(195));
     CHECK_EQ(outcome_of(s, before), OUTCOME_DONE);
     CHECK_EQ(outcome_of(s, during), OUTCOME_FAILED);
     CHECK_EQ(outcome_of(s, after), OUTCOME_REFUSED);
@@ -393,10 +393,10 @@ static void test_crash(void) {
     CHECK(down->kind == INPUT_NODES && !down->up && down->count == 1);
     model_boot(s->model, 30, false);
     CHECK_EQ(variable(s, 30, 1), 0);
-    model_run_until(s->model, AT(190));
+    model_run_until(s->model, AT(290));
     CHECK(model_member(s->model, 30));
     CHECK_EQ(variable(s, 30, 1), variable(s, ROOT, 1)); /* the snapshot */
-    model_run_until(s->model, AT(250));
+    model_run_until(s->model, AT(350));
     CHECK_EQ(outcome_of(s, again), OUTCOME_DONE);
     end(s);
 }

@@ -19,6 +19,7 @@ struct end;
 
 struct buffer {
     uint32_t number;
+    uint32_t link; /* that may put into it */
     uint64_t bytes;
     uint8_t *at;
 };

@@ -59,6 +59,7 @@ struct stage {
 struct puppet {
     struct stage *stage;
     uint32_t node;
+    uint32_t buffer; /* open for puts, 0 if none */
 };
 
 static inline struct effect *puppet_send(struct effects *out, const struct act *a, uint32_t link) {
@@ -95,6 +96,14 @@ static inline void puppet_heap(const struct act *a, struct effects *out) {
     }
 }
 
+/* The last buffer is for the last link, or for whoever comes first. */
+static inline void puppet_grant(const struct puppet *p, uint32_t link, struct effects *out) {
+    if (p->buffer == 0 || link == 0)
+        return;
+    struct effect *e = effects_add(out, EFFECT_BUFFER_GRANT);
+    e->buffer = (struct effect_buffer){.buffer = p->buffer, .link = link};
+}
+
 static inline void puppet_act(struct puppet *p, const struct act *a, struct effects *out) {
     uint32_t link = a->peer < PUPPETS ? p->stage->link[p->node][a->peer] : 0;
     struct effect *e;
@@ -125,7 +134,9 @@ static inline void puppet_act(struct puppet *p, const struct act *a, struct effe
     case ACT_BUFFER:
     case ACT_RELEASE:
         e = effects_add(out, a->kind == ACT_BUFFER ? EFFECT_BUFFER_OPEN : EFFECT_BUFFER_CLOSE);
-        e->buffer = (struct effect_buffer){a->peer, a->number};
+        e->buffer = (struct effect_buffer){.buffer = a->peer, .bytes = a->number};
+        p->buffer = a->kind == ACT_BUFFER ? a->peer : 0;
+        puppet_grant(p, p->stage->link[p->node][1], out);
         break;
     case ACT_PUT:
         e = effects_add(out, EFFECT_PUT);
@@ -163,6 +174,8 @@ static inline void puppet_step(void *self, const struct input *in, struct effect
         return;
     }
     puppet_listen(p, in);
+    if (in->kind == INPUT_LINK_UP)
+        puppet_grant(p, in->link.link, out);
     for (uint32_t i = 0; in->kind == INPUT_BOOT && i < s->act_count; i++)
         if (s->acts[i].node == p->node && s->acts[i].at >= in->now)
             effects_timer(out, i, s->acts[i].at ? s->acts[i].at : 1);

@@ -92,8 +92,9 @@ static void trace_effect(struct hash *h, const struct effect *e) {
         add_bytes(h, e->heap.bytes);
         break;
     case EFFECT_BUFFER_OPEN:
+    case EFFECT_BUFFER_GRANT:
     case EFFECT_BUFFER_CLOSE:
-        hash_u64(h, e->buffer.buffer);
+        hash_u64(h, (uint64_t)e->buffer.link << 32 | e->buffer.buffer);
         hash_u64(h, e->buffer.bytes);
         break;
     case EFFECT_PUT:

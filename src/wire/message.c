@@ -10,7 +10,7 @@
 
 static void walk_id(struct codec *c, struct op_id *id) {
     codec_u32(c, &id->node);
-    codec_u32(c, &id->number);
+    codec_u64(c, &id->number);
     codec_u64(c, &id->incarnation);
 }
 
@@ -22,7 +22,7 @@ static void walk_operation(struct codec *c, struct operation *o) {
     codec_u32(c, &o->heap_offset);
     codec_u32(c, &o->variable);
     codec_u32(c, &o->write_variable);
-    codec_u32(c, &o->transfer);
+    codec_u64(c, &o->transfer);
     codec_u64(c, &o->value);
     codec_u64(c, &o->write_value);
     codec_u64(c, &o->len);
@@ -74,6 +74,7 @@ static void walk_arm(struct codec *c, union message *m) {
     codec_enum(c, &m->arm.relation, RELATIONS);
     codec_u32(c, &m->arm.variable);
     codec_u64(c, &m->arm.value);
+    codec_bytes(c, &m->arm.active, 8);
 }
 
 static void walk_result(struct codec *c, union message *m) {
@@ -105,12 +106,10 @@ static void walk_donate(struct codec *c, union message *m) {
 static void walk_attach(struct codec *c, union message *m) {
     codec_u32(c, &m->attach.node);
     codec_u64(c, &m->attach.incarnation);
+    codec_u64(c, &m->attach.attempt);
     codec_bool(c, &m->attach.member);
     codec_u32(c, &m->attach.member_epoch);
     codec_u64(c, &m->attach.view);
-    codec_u64(c, &m->attach.top);
-    codec_u32(c, &m->attach.floor);
-    codec_u64(c, &m->attach.answered);
     codec_set(c, m->attach.below);
     codec_set(c, m->attach.members);
     codec_bytes(c, &m->attach.records, RECORD_BYTES);
@@ -135,7 +134,6 @@ static void walk_ack(struct codec *c, union message *m) {
 
 static void walk_request(struct codec *c, union message *m) {
     walk_id(c, &m->request.id);
-    codec_u32(c, &m->request.floor);
     codec_u32(c, &m->request.epoch);
     codec_u64(c, &m->request.timeout_ns);
     codec_set(c, m->request.set);
@@ -144,7 +142,6 @@ static void walk_request(struct codec *c, union message *m) {
 
 static void walk_received(struct codec *c, union message *m) {
     walk_id(c, &m->received.id);
-    codec_u32(c, &m->received.floor);
 }
 
 static void walk_tock(struct codec *c, union message *m) {

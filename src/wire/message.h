@@ -43,7 +43,7 @@ enum message_type {
 /* Who asked for an operation: with the number it is unique for ever. */
 struct op_id {
     uint32_t node;
-    uint32_t number;
+    uint64_t number;
     uint64_t incarnation;
 };
 
@@ -66,7 +66,7 @@ struct operation {
     uint32_t heap_offset; /* XFER, PUBLISH */
     uint32_t variable;
     uint32_t write_variable;
-    uint32_t transfer; /* ANNOUNCE, PUBLISH: request number of the announce */
+    uint64_t transfer; /* ANNOUNCE, PUBLISH: request number of the announce */
     uint64_t value;    /* compared with; ANNOUNCE: how long the transfer may take, ns */
     uint64_t write_value;
     uint64_t len; /* of a bulk transfer */
@@ -113,11 +113,12 @@ struct message_decide {
 
 struct message_arm {
     uint64_t number;
-    struct nodeset *set; /* nodes that do not find themselves here forget the number */
+    struct nodeset *set;
     bool disarm;
     uint8_t relation;
     uint32_t variable;
     uint64_t value;
+    struct bytes active; /* all numbers that are armed now, 8 bytes each: others may be forgotten */
 };
 
 struct message_result {
@@ -149,12 +150,10 @@ struct message_donate {
 struct message_attach {
     uint32_t node;
     uint64_t incarnation;
+    uint64_t attempt;      /* ascends: what comes late by another way is ignored */
     bool member;           /* has state of an earlier attachment */
     uint32_t member_epoch; /* the epoch of that state */
     uint64_t view;
-    uint64_t top;      /* highest order seen */
-    uint32_t floor;    /* request numbers below it are answered */
-    uint64_t answered; /* bit i: request floor+i is answered */
     struct nodeset *below;
     struct nodeset *members; /* of that view; empty unless the epoch has changed */
     struct bytes records;    /* struct record each; only if the epoch has changed */
@@ -176,7 +175,6 @@ struct message_ack {
 
 struct message_request {
     struct op_id id;
-    uint32_t floor;
     uint32_t epoch; /* in which it was first sent */
     uint64_t timeout_ns;
     struct nodeset *set;
@@ -185,7 +183,6 @@ struct message_request {
 
 struct message_received {
     struct op_id id;
-    uint32_t floor;
 };
 
 struct message_tock {
@@ -265,9 +262,10 @@ struct record {
     uint64_t order;
     struct op_id id;
     uint8_t state;
+    uint32_t epoch; /* of the view of who reports it; not sent */
 };
 
-enum { RECORD_BYTES = 25, RESOLUTION_BYTES = 9 };
+enum { RECORD_BYTES = 29, RESOLUTION_BYTES = 9 };
 
 void record_store(uint8_t out[RECORD_BYTES], const struct record *r);
 bool record_load(struct record *ret, struct bytes records, uint32_t index);

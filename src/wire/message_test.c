@@ -47,6 +47,7 @@ static void fill(uint16_t type, union message *m, uint8_t byte) {
         break;
     case MESSAGE_ARM:
         m->arm.set = &sets[0];
+        m->arm.active = bytes_of(body, 16);
         break;
     case MESSAGE_STROBE:
         m->strobe.set = &sets[0];

@@ -1,0 +1,143 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The storm command from outside: what it prints, where, and its exit status. Speaks TAP.
+# The environment variable STORM is the path of the command.
+set -u
+: "${STORM:?set STORM to the path of the storm command}"
+ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 # many short processes: see tests/meson.build
+NO_COLOR=
+export ASAN_OPTIONS NO_COLOR
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+out=$scratch/out
+err=$scratch/err
+count=0
+failed=0
+
+# Runs storm; its output, complaints and status are kept for the checks that follow.
+storm() {
+    "$STORM" "$@" >"$out" 2>"$err" </dev/null
+    status=$?
+}
+
+# check NAME CONDITION...: one test.
+check() {
+    name=$1
+    shift
+    count=$((count + 1))
+    if "$@" >/dev/null 2>&1; then
+        echo "ok $count - $name"
+    else
+        failed=$((failed + 1))
+        echo "not ok $count - $name"
+        echo "# status $status"
+        head -n 5 "$out" "$err" | sed 's/^/# /'
+    fi
+}
+
+# A mistake: status 2, nothing on stdout, one line on stderr that begins and ends as it should.
+is_mistake() {
+    test "$status" -eq 2 && test ! -s "$out" && test "$(wc -l <"$err")" -eq 1 &&
+        grep -q '^storm: .*: ' "$err" && grep -q -e "$1" "$err"
+}
+
+is_fine() {
+    test "$status" -eq 0 && test ! -s "$err" && grep -q -e "$1" "$out"
+}
+
+# ---- help and version ----
+
+storm
+check 'storm alone shows the commands' is_fine 'commands:'
+storm help
+check 'help' is_fine 'commands:'
+storm --help
+check '--help' is_fine 'commands:'
+for command in bench campaign demo version; do
+    storm help "$command"
+    check "help $command" is_fine "^usage: storm $command"
+    storm "$command" --help
+    check "$command --help" is_fine "^usage: storm $command"
+done
+storm version
+check 'version' is_fine '^storm [0-9]*\.[0-9]*\.[0-9]* '
+storm --version
+check '--version' is_fine '^storm [0-9]'
+storm version --json
+check 'version --json' sh -c "python3 -c 'import json,sys; json.load(sys.stdin)[\"version\"]' <'$out'"
+
+# ---- mistakes ----
+
+storm benhc
+check 'an unknown command suggests the nearest' is_mistake 'did you mean: storm bench?'
+storm xyzzy
+check 'a very unknown command' is_mistake 'storm help'
+storm help benhc
+check 'help for an unknown command' is_mistake 'did you mean: storm bench?'
+storm bench primitives --sim --node 4
+check 'an unknown option suggests the nearest' is_mistake 'did you mean --nodes?'
+storm demo --xyzzy
+check 'a very unknown option' is_mistake 'storm help demo'
+storm bench primitives --sim --nodes four
+check 'a value that is no number' is_mistake 'for example --nodes'
+storm bench primitives --sim --nodes
+check 'a missing value' is_mistake 'needs a value'
+storm bench primitives --sim --nodes 10000000
+check 'too many nodes' is_mistake 'give another number'
+storm bench primitives --sim --shape star
+check 'an unknown shape' is_mistake 'binomial'
+storm bench primitives --sim --net carrier-pigeon
+check 'an unknown network' is_mistake 'storm help bench'
+storm bench primitives
+check 'bench without --sim' is_mistake '--sim'
+storm bench
+check 'bench of nothing' is_mistake 'primitives'
+storm campaign --trace
+check '--trace without --seed' is_mistake '--seed S'
+storm version please
+check 'an argument too many' is_mistake 'leave it out'
+
+# ---- bench ----
+
+storm bench primitives --sim --nodes 4,16 --shape k-ary
+check 'bench prints a table' is_fine '^ *16 '
+grep '^ *[0-9]' "$out" >"$scratch/first"
+storm bench primitives --sim --nodes 4,16 --shape k-ary
+grep '^ *[0-9]' "$out" >"$scratch/second"
+check 'twice the same numbers' cmp "$scratch/first" "$scratch/second"
+storm bench primitives --sim --nodes 4..64 --shape all --json --runs 3 \
+    --svg "$scratch/latency.svg" --svg-bandwidth "$scratch/bandwidth.svg"
+check 'bench --json' sh -c "test $status -eq 0 && python3 - '$out' <<'END'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+keys = {'bench', 'case', 'nodes', 'shape', 'runs', 'median_ms', 'ci95_ms', 'steps', 'floor_ms', 'ratio'}
+assert len(rows) == 5 * 4 * 8, len(rows)
+assert all(keys <= row.keys() for row in rows)
+assert all(row['ci95_ms'] == 0 for row in rows if row['case'] != 'xfer-stream')
+at = {(r['shape'], r['nodes'], r['case']): r['median_ms'] for r in rows}
+assert at['k-ary', 64, 'compare'] < at['k-ary', 64, 'compare-write'] < at['flat', 64, 'compare-write']
+assert all(r['median_ms'] >= r['floor_ms'] for r in rows)
+END"
+check 'its plots are XML' python3 -c "import sys, xml.dom.minidom as x
+for name in sys.argv[1:]: x.parse(name)" "$scratch/latency.svg" "$scratch/bandwidth.svg"
+storm bench primitives --sim --nodes 20000 --depth primitives --cases compare-write,wave
+check 'bench under the primitives' is_fine '^ *20000 '
+storm bench primitives --sim --nodes 4 --cases compare --latency 1ms --cpu 0us --json
+check 'a custom network' is_fine '"network":"custom".*"median_ms":2.000'
+storm bench primitives --sim --nodes 4 --svg "$scratch/no/such/place.svg"
+check 'a plot that cannot be written' test "$status" -eq 1
+
+# ---- demo and campaign ----
+
+storm demo
+check 'demo' is_fine '^all [0-9]* checks passed$'
+check 'demo fits on a screen' test "$(wc -l <"$out")" -le 40
+check 'no colours when it is no terminal' sh -c "! grep -q '$(printf '\033')' '$out'"
+storm campaign --seeds 2 --processes 1
+check 'campaign' is_fine '2 seeds, 0 failed'
+storm campaign --seed 1 --trace
+check 'campaign --trace' is_fine 'seed 1: ok'
+
+echo "1..$count"
+test "$failed" -eq 0

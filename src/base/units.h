@@ -15,6 +15,11 @@
 #define NS_PER_MS ((uint64_t)1000 * NS_PER_US)
 #define NS_PER_S  ((uint64_t)1000 * NS_PER_MS)
 
+/* A moment so much later; one that cannot be reckoned is never. */
+static inline uint64_t units_after(uint64_t now, uint64_t ns) {
+    return ns > UINT64_MAX - now ? UINT64_MAX : now + ns;
+}
+
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)

@@ -11,14 +11,14 @@
  *    in the machine's state; so a machine may change its state at once, and the world may carry the
  *    effects out any time before it feeds the next input.
  *  - Bulk bytes never pass through a machine. They live in buffers of the world, named by number; a
- *    put moves them from a local buffer into a peer's (shaped like RMA; stream links emulate it),
- * if the peer has granted that buffer to the link.
+ *    put moves them from a local buffer into a peer's (shaped like RMA; stream links emulate
+ *    it), if the peer has granted that buffer to the link.
  *  - The symmetric heap belongs to the world too; machines write it by effects.
  *
  * What the world promises:
- *  - A link delivers frames in order and once per lane until it goes down; then an unknown suffix
- * is lost and both ends hear LINK_DOWN, though perhaps at very different times; who closed it hears
- *    nothing more of it. No link number is used again before its LINK_DOWN was delivered.
+ *  - A link delivers frames in order and once per lane until it goes down; then an unknown
+ *    suffix is lost and both ends hear LINK_DOWN, though perhaps at very different times; who
+ *    closed it hears nothing more of it. No link number is used again before its LINK_DOWN was delivered.
  *  - A frame reaches a machine only through the gate (wire/gate.h): known type, right lane and
  *    sender, size within limits, body fully decodable is up to the machine's decoder.
  *  - A timer fires once, not before its time, and never after it was cancelled or moved.

@@ -62,23 +62,27 @@ static void supersede(struct prim *p, enum ack_what what, uint64_t number) {
             p->gathers[i].open = false;
 }
 
-/* After a cast that reached p->aim. A cast may be repeated for some of its nodes. */
+/* After a cast that reached p->aim. One that is repeated, for some of its nodes, is not combined any
+ * more: the root wants to know who it is that does not answer. */
 void gather_open(struct prim *p, enum ack_what what, uint64_t number, bool self) {
     supersede(p, what, number);
     if (nodeset_empty(&p->aim))
         return; /* nobody below: our own answer goes up by itself */
     struct gather *g = find(p, what, number);
+    if (g != NULL) { /* cast again: tell who has answered, then pass answers on as they come */
+        g->open = false;
+        if (!nodeset_empty(&g->have))
+            send_ack(p, what, number, g->no, &g->have);
+        return;
+    }
+    g = find_free(p);
     if (g == NULL)
-        g = find_free(p);
-    if (g == NULL)
-        return; /* more than the window allows: the root will send again */
+        return; /* more than the window allows: answers go up one by one */
     g->what = (uint8_t)what;
     g->number = number;
-    g->answered = false; /* cast again: whoever asks wants to hear it again */
-    nodeset_unite(&g->want, &p->aim);
+    nodeset_copy(&g->want, &p->aim);
     if (self)
         nodeset_add(&g->want, p->self);
-    nodeset_subtract(&g->have, &p->aim);
 }
 
 static void settle(struct prim *p, struct gather *g) {
@@ -90,6 +94,7 @@ static void settle(struct prim *p, struct gather *g) {
 }
 
 static void answer_no(struct prim *p, struct gather *g) {
+    g->no = true;
     if (!g->answered)
         send_ack(p, (enum ack_what)g->what, g->number, true, &g->have);
     g->answered = true;

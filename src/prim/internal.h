@@ -52,7 +52,7 @@ enum { SILENT_PERIODS = 3, STALLED_PERIODS = 6, LIMBO_PERIODS = 3, RESEND_PERIOD
 /* And how long a disk may take to keep an epoch. */
 enum { PERSIST_PERIODS = 4 };
 
-enum { CANDIDATES = 6, PATIENCE_MAX = 4 };
+enum { CANDIDATES = 6, PATIENCE_MAX = 4, ATTEMPTS_MAX = 2 };
 
 /* Most nodes that one step of a new root fences by name. */
 enum { FENCES_AT_ONCE = 1000 };
@@ -78,9 +78,15 @@ struct uplink {
     uint64_t advanced; /* when the tick last went up */
     uint64_t attached_at;
     uint64_t retry_ns;
-    uint32_t rounds; /* through all candidates without success */
-    bool move;       /* a nearer ancestor is back */
-    uint32_t moves;  /* that did not lead to the nearest */
+    uint32_t rounds;   /* through all candidates without success */
+    uint32_t attempts; /* to attach on this link */
+    uint64_t asked_at; /* the last of them */
+    bool move;         /* a nearer ancestor is back */
+    uint32_t moves;    /* that did not lead to the nearest */
+    /* While we move we look first: the old link stays until the new parent has greeted us. */
+    uint64_t scout_cookie; /* 0 if we are not looking */
+    uint32_t scout_link;
+    uint32_t scout_candidate;
 };
 
 struct child {
@@ -249,6 +255,7 @@ struct op {
     struct op_id id;
     struct operation operation;
     uint8_t *body;
+    uint64_t admitted;
     uint64_t deadline;
     struct nodeset set;
     struct nodeset pending;
@@ -260,6 +267,7 @@ struct op {
     uint32_t culprit;
     uint64_t since;       /* when it was decided or answered, or last sent again */
     bool nudged;          /* sent again without effect */
+    bool hurried;         /* half of its time is over, and it was sent again for that */
     uint64_t view_needed; /* finished only when this view is known everywhere */
 };
 
@@ -295,8 +303,9 @@ enum root_stage {
 struct view {
     enum root_stage stage;
     struct peer *peers;
-    uint64_t *last; /* by node and slot: the last request number admitted or refused */
-    uint64_t acked; /* view known by all members */
+    uint64_t *last;  /* by node and slot: the last request number admitted or refused */
+    uint32_t *blame; /* and whom a refusal named */
+    uint64_t acked;  /* view known by all members */
     struct nodeset pending;
     uint64_t since; /* when the view was cast, or last cast again */
     bool nudged;
@@ -382,6 +391,8 @@ void uplink_link_down(struct prim *p, const struct input_link *l);
 void uplink_timer(struct prim *p);
 void uplink_lost(struct prim *p);
 void uplink_epoch(struct prim *p, uint32_t epoch, const struct message_epoch *m);
+bool uplink_scouting(const struct prim *p, uint32_t link);
+void uplink_scouted(struct prim *p, uint32_t epoch);
 void uplink_durable(struct prim *p, uint32_t epoch);
 void uplink_attached(struct prim *p, const struct message_attached *m, struct bytes body);
 void uplink_attach(struct prim *p);

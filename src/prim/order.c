@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/units.h"
 #include "prim/internal.h"
 
 #define OP(at_) CONTAINER_OF(at_, struct op, at)
@@ -188,6 +189,12 @@ static void arm_timer(struct prim *p, uint64_t deadline) {
     effects_timer(p->out, TIMER_ORDER, deadline);
 }
 
+/* When half of its time is over an operation is cast again to whoever has not answered: it may have
+ * been lost, and repeated casts are not combined, so the rest of the time tells who it is. */
+static uint64_t half_time(const struct op *op) {
+    return op->admitted + (op->deadline - op->admitted) / 2;
+}
+
 static void arm(struct prim *p, struct op *op) {
     if (op->id.node != p->self && !initiator_waits(p, op)) {
         retire(p, op);
@@ -206,7 +213,7 @@ static void arm(struct prim *p, struct op *op) {
     op->order = 0;
     op->arm_number = ((uint64_t)p->epoch << 40) + p->order->next_arm++;
     nodeset_copy(&op->pending, &op->set);
-    arm_timer(p, op->deadline);
+    arm_timer(p, op->hurried ? op->deadline : half_time(op));
     cast_arm(p, op, &op->set, false);
 }
 
@@ -356,6 +363,12 @@ static uint64_t *last_number(struct prim *p, const struct op_id *id) {
     return &p->view->last[id->node * slots + id->number % slots];
 }
 
+/* Whom the last refusal in this slot named. */
+static uint32_t *blame(struct prim *p, const struct op_id *id) {
+    uint64_t slots = p->config.limits.outstanding;
+    return &p->view->blame[id->node * slots + id->number % slots];
+}
+
 static struct op *find_id(struct prim *p, const struct op_id *id) {
     for (uint32_t i = 0; i < p->order->op_count; i++) {
         struct op *op = &p->order->ops[i];
@@ -370,7 +383,7 @@ static struct op *find_id(struct prim *p, const struct op_id *id) {
 static void repeat(struct prim *p, const struct op_id *id) {
     struct op *op = find_id(p, id);
     if (op == NULL)
-        send_result(p, id, OUTCOME_REFUSED, NO_NODE, 0);
+        send_result(p, id, OUTCOME_REFUSED, *blame(p, id), 0);
     else if (op->answered)
         send_result(p, id, (enum outcome)op->outcome, op->culprit, op->order);
 }
@@ -392,6 +405,18 @@ static bool free_slot(struct prim *p, const struct op_id *id) {
     return true;
 }
 
+/* A request overtaken on a broken path must not overtake in the order. */
+static bool in_program_order(struct prim *p, const struct message_request *m) {
+    struct op_id before = m->id;
+    before.number = m->after;
+    return m->after == 0 || *last_number(p, &before) >= m->after;
+}
+
+static void refuse(struct prim *p, const struct op_id *id, uint32_t culprit) {
+    *blame(p, id) = culprit;
+    send_result(p, id, OUTCOME_REFUSED, culprit, 0);
+}
+
 static void enter(struct prim *p, struct op *op, const struct message_request *m) {
     struct op fresh = {.id = m->id,
                        .operation = m->operation,
@@ -401,9 +426,8 @@ static void enter(struct prim *p, struct op *op, const struct message_request *m
                        .at = op->at,
                        .culprit = NO_NODE,
                        .standing = m->operation.kind == OPERATION_STANDING,
-                       .deadline = p->now + m->timeout_ns};
-    if (fresh.deadline < p->now)
-        fresh.deadline = UINT64_MAX;
+                       .admitted = p->now,
+                       .deadline = units_after(p->now, m->timeout_ns)};
     if (fresh.standing)
         fresh.operation.kind = OPERATION_COMPARE;
     *op = fresh;
@@ -413,7 +437,7 @@ static void enter(struct prim *p, struct op *op, const struct message_request *m
     op->operation.body = (struct bytes){.len = m->operation.body.len};
     if (m->operation.body.len > 0)
         memcpy(op->body, m->operation.body.at, m->operation.body.len);
-    arm_timer(p, op->deadline);
+    arm_timer(p, half_time(op));
     if (op->standing) {
         p->order->armed_count++;
         arm(p, op);
@@ -439,8 +463,8 @@ void order_admit(struct prim *p, const struct message_request *m) {
     uint64_t *last = last_number(p, &m->id);
     if (m->id.number == *last)
         repeat(p, &m->id);
-    if (m->id.number <= *last || !free_slot(p, &m->id))
-        return;
+    if (m->id.number <= *last || !free_slot(p, &m->id) || !in_program_order(p, m))
+        return; /* if it is not a repetition it will be sent again */
     *last = m->id.number;
     if (m->epoch != p->epoch && writes(&m->operation)) {
         send_result(p, &m->id, OUTCOME_FAILED, p->root_node, 0);
@@ -451,7 +475,7 @@ void order_admit(struct prim *p, const struct message_request *m) {
                     p->order->armed_count >= p->config.limits.standing;
     if (unfit != NO_NODE || too_many || list_empty(&p->order->free) ||
         !member_fits(p, &m->operation)) {
-        send_result(p, &m->id, OUTCOME_REFUSED, unfit, 0);
+        refuse(p, &m->id, unfit);
         return;
     }
     enter(p, OP(list_pop_front(&p->order->free)), m);
@@ -489,25 +513,6 @@ void order_pump(struct prim *p) {
     }
 }
 
-void order_timer(struct prim *p) {
-    struct order *o = p->order;
-    o->timer_at = 0;
-    uint64_t next = UINT64_MAX;
-    for (uint32_t i = 0; i < o->op_count; i++) {
-        struct op *op = &o->ops[i];
-        if (op->state == OP_FREE || op->state == OP_DECIDED || op->state == OP_DONE)
-            continue;
-        if (op->deadline <= p->now)
-            abandon(p, op, OUTCOME_FAILED, nodeset_first(&op->pending));
-        else if (op->deadline < next)
-            next = op->deadline;
-    }
-    if (next != UINT64_MAX)
-        arm_timer(p, next);
-}
-
-/* ---- changes of membership ---- */
-
 static void cast_again(struct prim *p, struct op *op, struct nodeset *part) {
     if (nodeset_empty(part))
         return;
@@ -518,6 +523,45 @@ static void cast_again(struct prim *p, struct op *op, struct nodeset *part) {
     else if (op->state == OP_ARMED)
         cast_arm(p, op, part, false);
 }
+
+/* Who is to blame for a deadline: a node we know to be out of reach, or the only one that has not
+ * answered. Inner nodes combine answers, so among several we cannot tell. */
+static uint32_t absentee(struct prim *p, const struct op *op) {
+    nodeset_and(&p->part, &op->pending, &p->view->limbo);
+    if (!nodeset_empty(&p->part))
+        return nodeset_first(&p->part);
+    return nodeset_count(&op->pending) == 1 ? nodeset_first(&op->pending) : NO_NODE;
+}
+
+static void hurry(struct prim *p, struct op *op) {
+    op->hurried = true;
+    nodeset_copy(&p->part2, &op->pending);
+    nodeset_remove(&p->part2, p->self);
+    cast_again(p, op, &p->part2);
+}
+
+void order_timer(struct prim *p) {
+    struct order *o = p->order;
+    o->timer_at = 0;
+    uint64_t next = UINT64_MAX;
+    for (uint32_t i = 0; i < o->op_count; i++) {
+        struct op *op = &o->ops[i];
+        if (op->state == OP_FREE || op->state == OP_DECIDED || op->state == OP_DONE)
+            continue;
+        if (op->deadline <= p->now) {
+            abandon(p, op, OUTCOME_FAILED, absentee(p, op));
+            continue;
+        }
+        if (!op->hurried && half_time(op) <= p->now)
+            hurry(p, op);
+        uint64_t due = op->hurried ? op->deadline : half_time(op);
+        next = due < next ? due : next;
+    }
+    if (next != UINT64_MAX)
+        arm_timer(p, next);
+}
+
+/* ---- changes of membership ---- */
 
 static void answer_again(struct prim *p, const struct op *op) {
     send_result(p, &op->id, (enum outcome)op->outcome, op->culprit, op->order);

@@ -296,8 +296,10 @@ static void on_message(struct prim *p, const struct input_message *in) {
             slot_want(p, in->link, &m.want);
         return;
     }
+    if (uplink_scouting(p, in->link) && in->type == MESSAGE_EPOCH)
+        uplink_scouted(p, in->epoch);
     if (c == NULL && !from_parent)
-        return; /* of a link that we have closed */
+        return; /* of a link that we have closed, or do not listen to yet */
     if (from_parent)
         p->uplink.heard = p->now;
     else

@@ -8,6 +8,8 @@
  * (everyone makes room) and, when the bytes are everywhere, publish (make them visible). */
 #include <string.h>
 
+#include "base/units.h"
+
 #include "base/assert.h"
 #include "prim/internal.h"
 
@@ -32,6 +34,11 @@ uint32_t request_count(const struct prim *p) {
     return count;
 }
 
+/* Requests are numbered in the order in which they are made: generation x outstanding + slot. */
+static uint64_t generation(const struct prim *p, uint64_t number) {
+    return number / p->config.limits.outstanding;
+}
+
 static struct ask *find(struct prim *p, uint64_t number) {
     struct ask *a = &p->requests.asks[number % p->config.limits.outstanding];
     return a->state == ASK_WAITING && a->number == number ? a : NULL;
@@ -44,6 +51,19 @@ static void raise_outcome(struct prim *p, const struct ask *a, enum outcome outc
         (struct completion){.tag = a->tag, .outcome = outcome, .culprit = culprit, .order = order};
 }
 
+/* The latest earlier request that is not answered: the root must have it before this one, or the order
+ * of our requests would not be the order in which we made them. */
+static uint64_t number_before(const struct prim *p, uint64_t number) {
+    uint64_t before = 0;
+    for (uint32_t i = 0; i < p->config.limits.outstanding; i++) {
+        const struct ask *a = &p->requests.asks[i];
+        if (a->state == ASK_WAITING && generation(p, a->number) < generation(p, number) &&
+            generation(p, a->number) >= generation(p, before))
+            before = a->number;
+    }
+    return before;
+}
+
 static void submit(struct prim *p, struct ask *a) {
     if (!p->root && p->uplink.state != UPLINK_ATTACHED)
         return;
@@ -52,6 +72,7 @@ static void submit(struct prim *p, struct ask *a) {
     union message m = {.request = {
                            .id = {p->self, a->number, p->incarnation},
                            .epoch = a->epoch,
+                           .after = number_before(p, a->number),
                            .timeout_ns = a->timeout_ns,
                            .set = &a->set,
                            .operation = a->operation,
@@ -98,10 +119,14 @@ static bool valid(struct prim *p, const struct primitive *r, const struct operat
         return false;
     if (r->local_event != NO_EVENT && r->local_event >= p->config.limits.events)
         return false;
-    return r->relation < RELATIONS && member_fits(p, o);
+    bool compares = o->kind == OPERATION_COMPARE || o->kind == OPERATION_STANDING;
+    return (!compares || r->relation < RELATIONS) && member_fits(p, o);
 }
 
+/* A bulk transfer of nothing is a transfer of nothing. */
 static uint8_t operation_kind(const struct primitive *r) {
+    if (r->kind == PRIMITIVE_BULK && r->buffer_bytes == 0)
+        return OPERATION_XFER;
     static const uint8_t kinds[PRIMITIVE_KINDS] = {
         [PRIMITIVE_XFER] = OPERATION_XFER,         [PRIMITIVE_COMPARE] = OPERATION_COMPARE,
         [PRIMITIVE_STANDING] = OPERATION_STANDING, [PRIMITIVE_BULK] = OPERATION_ANNOUNCE,
@@ -192,7 +217,8 @@ void request_make(struct prim *p, const struct primitive *r) {
     }
     struct nodeset set = a->set;
     *a = (struct ask){.tag = r->tag,
-                      .deadline = p->now + r->timeout_ns + RESEND_PERIODS * p->config.period_ns,
+                      .deadline = units_after(units_after(p->now, r->timeout_ns),
+                                              RESEND_PERIODS * p->config.period_ns),
                       .timeout_ns = r->timeout_ns,
                       .local_event = r->local_event,
                       .buffer = r->buffer,
@@ -285,11 +311,25 @@ void request_broken(struct prim *p, struct op_id id, uint32_t culprit) {
     }
 }
 
+/* The oldest unanswered request after a generation. */
+static struct ask *next_waiting(struct prim *p, uint64_t after) {
+    struct ask *next = NULL;
+    for (uint32_t i = 0; i < p->config.limits.outstanding; i++) {
+        struct ask *a = &p->requests.asks[i];
+        if (a->state == ASK_WAITING && generation(p, a->number) > after &&
+            (next == NULL || a->number < next->number))
+            next = a;
+    }
+    return next;
+}
+
 void request_resend(struct prim *p) {
     p->requests.resend_at = p->now + RESEND_PERIODS * p->config.period_ns;
-    for (uint32_t i = 0; i < p->config.limits.outstanding; i++)
-        if (p->requests.asks[i].state == ASK_WAITING)
-            submit(p, &p->requests.asks[i]);
+    uint64_t sent = 0;
+    for (struct ask *a = next_waiting(p, sent); a != NULL; a = next_waiting(p, sent)) {
+        sent = generation(p, a->number);
+        submit(p, a);
+    }
     arm_timer(p);
 }
 

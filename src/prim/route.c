@@ -78,11 +78,14 @@ static void greet(struct prim *p, struct child *c) {
     prim_send(p, c->link, MESSAGE_EPOCH, &(union message){.epoch = {.root = p->root_node}});
 }
 
-/* Everyone who is told the epoch attaches (again). */
+/* We have a way up. Everyone who is told the epoch attaches (again): those who came while we had none,
+ * and those whose ATTACH may have been lost with the old one. */
 void route_greet(struct prim *p) {
-    for (uint32_t i = 0; i < p->route.count; i++)
-        if (!p->route.children[i].attached)
-            greet(p, &p->route.children[i]);
+    for (uint32_t i = 0; i < p->route.count; i++) {
+        struct child *c = &p->route.children[i];
+        if (!c->attached || nodeset_has(&p->route.waiting, c->node))
+            greet(p, c);
+    }
 }
 
 void route_new_epoch(struct prim *p) {
@@ -196,7 +199,8 @@ bool route_attach(struct prim *p, struct child *c, const struct message_attach *
         p->refused[REFUSAL_SENDER]++;
         return false;
     }
-    if (m->attempt <= r->attempts[m->node]) {
+    bool own_word = m->node == c->node; /* on its own link nobody else can speak */
+    if (!own_word && m->attempt <= r->attempts[m->node]) {
         p->refused[REFUSAL_LIFE]++;
         return false;
     }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/units.h"
 #include "prim/internal.h"
 
 /* Buffers of our own making; a daemon numbers its own below. */
@@ -172,7 +173,8 @@ void slot_begin(struct prim *p, const struct entry *e, struct bytes body) {
     struct transfer *t = create(p, id, e->operation.len, &p->part);
     if (t == NULL)
         return; /* no slot: we shall vote against publishing */
-    t->deadline = p->now + e->operation.value + (STALLED_PERIODS * p->config.period_ns);
+    t->deadline = units_after(p->now, e->operation.value);
+    t->deadline = units_after(t->deadline, STALLED_PERIODS * p->config.period_ns);
     t->buffer = OWN_BUFFERS | p->next_buffer++;
     t->parent = parent_of(p, t, p->self);
     t->sink_count = count_sinks(p, t);
@@ -248,7 +250,8 @@ void slot_without(struct prim *p, const struct nodeset *members) {
         nodeset_subtract(&p->part, members);
         if (t->source && !nodeset_empty(&p->part))
             request_broken(p, t->id, nodeset_first(&p->part));
-        else if (!t->source && !t->pinned && !nodeset_has(members, t->id.node))
+        else if (!t->source && !t->pinned &&
+                 (!nodeset_empty(&p->part) || !nodeset_has(members, t->id.node)))
             release(p, t);
     }
 }

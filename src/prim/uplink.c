@@ -33,14 +33,23 @@ static void try_candidate(struct prim *p) {
     wait_for_answer(p, p->config.attach_ns);
 }
 
+static void stop_scouting(struct prim *p) {
+    struct uplink *u = &p->uplink;
+    if (u->scout_link != 0)
+        prim_close(p, u->scout_link, REFUSAL_NONE);
+    u->scout_link = 0;
+    u->scout_cookie = 0;
+    u->move = false;
+}
+
 /* Leaves the link, if there is one, and begins with the nearest ancestor. */
 static void seek(struct prim *p) {
     struct uplink *u = &p->uplink;
+    stop_scouting(p);
     if (u->link != 0)
         prim_close(p, u->link, REFUSAL_NONE);
     u->link = 0;
     u->candidate = 0;
-    u->move = false;
     u->retry_ns = p->config.attach_ns / 8 + 1;
     try_candidate(p);
 }
@@ -88,6 +97,10 @@ void uplink_send(struct prim *p, uint16_t type, const union message *m) {
 
 bool uplink_link_up(struct prim *p, const struct input_link *l) {
     struct uplink *u = &p->uplink;
+    if (u->scout_cookie != 0 && l->cookie == u->scout_cookie) {
+        u->scout_link = l->link; /* it will greet us if it can */
+        return true;
+    }
     if (u->state != UPLINK_OPENING || l->cookie != u->cookie)
         return false; /* of an attempt that was given up */
     u->link = l->link;
@@ -98,9 +111,68 @@ bool uplink_link_up(struct prim *p, const struct input_link *l) {
     return true;
 }
 
+/* Not this time: later, if it is still worth it. */
+static void give_up_move(struct prim *p) {
+    stop_scouting(p);
+    effects_timer(p->out, TIMER_UPLINK, 0);
+    uplink_consider_move(p, &p->member.members);
+}
+
+/* The nearest ancestor that is a member and nearer than our parent; our own candidate if none is. */
+static uint32_t better_candidate(const struct prim *p, const struct nodeset *members) {
+    const struct uplink *u = &p->uplink;
+    uint32_t i = 0;
+    while (i < u->candidate && !nodeset_has(members, u->candidates[i]))
+        i++;
+    return i;
+}
+
+static void scout(struct prim *p) {
+    struct uplink *u = &p->uplink;
+    u->moves += u->moves < PATIENCE_MAX;
+    u->scout_candidate = better_candidate(p, &p->member.members);
+    if (u->scout_candidate == u->candidate) {
+        u->move = false;
+        return;
+    }
+    u->scout_cookie = ++p->cookie;
+    struct effect *e = effects_add(p->out, EFFECT_OPEN);
+    e->open = (struct effect_open){.node = u->candidates[u->scout_candidate],
+                                   .purpose = PURPOSE_TREE,
+                                   .cookie = u->scout_cookie};
+    effects_timer(p->out, TIMER_UPLINK, p->now + 4 * p->config.attach_ns);
+}
+
+bool uplink_scouting(const struct prim *p, uint32_t link) {
+    return link != 0 && link == p->uplink.scout_link;
+}
+
+/* The nearer ancestor is there and attached: go. What is in flight for us and ours is sent again. */
+void uplink_scouted(struct prim *p, uint32_t epoch) {
+    struct uplink *u = &p->uplink;
+    if (u->state != UPLINK_ATTACHED || epoch != p->epoch) {
+        give_up_move(p);
+        return;
+    }
+    uplink_send(p, MESSAGE_DETACH, &(union message){0});
+    prim_close(p, u->link, REFUSAL_NONE);
+    u->link = u->scout_link;
+    u->candidate = u->scout_candidate;
+    u->peer = u->candidates[u->candidate];
+    u->heard = p->now;
+    u->advanced = p->now;
+    u->scout_link = 0;
+    stop_scouting(p);
+    uplink_attach(p);
+}
+
 void uplink_link_down(struct prim *p, const struct input_link *l) {
     struct uplink *u = &p->uplink;
-    if (l->link != 0 && l->link == u->link)
+    if (u->scout_cookie != 0 &&
+        (l->link != 0 ? l->link == u->scout_link : l->cookie == u->scout_cookie)) {
+        u->scout_link = 0;
+        give_up_move(p);
+    } else if (l->link != 0 && l->link == u->link)
         uplink_lost(p);
     else if (u->state == UPLINK_OPENING && l->cookie == u->cookie)
         seek_next(p);
@@ -123,15 +195,19 @@ void uplink_timer(struct prim *p) {
         break;
     case UPLINK_OPENING:
     case UPLINK_GREETING:
-    case UPLINK_ATTACHING:
         seek_next(p);
         break;
+    case UPLINK_ATTACHING: /* the parent lives, but someone above it may just be moving: once more */
+        if (u->attempts < ATTEMPTS_MAX && u->heard > u->asked_at)
+            uplink_attach(p);
+        else
+            seek_next(p);
+        break;
     case UPLINK_ATTACHED:
-        if (u->move) { /* what is in flight for us and ours is sent again on the new way */
-            u->moves += u->moves < PATIENCE_MAX;
-            uplink_send(p, MESSAGE_DETACH, &(union message){0});
-            seek(p);
-        }
+        if (u->scout_cookie != 0)
+            give_up_move(p);
+        else if (u->move)
+            scout(p);
         break;
     }
 }
@@ -168,7 +244,9 @@ void uplink_durable(struct prim *p, uint32_t epoch) {
 
 void uplink_attach(struct prim *p) {
     struct uplink *u = &p->uplink;
+    u->attempts = u->state == UPLINK_ATTACHING ? u->attempts + 1 : 1;
     u->state = UPLINK_ATTACHING;
+    u->asked_at = p->now;
     wait_for_answer(p, p->config.period_ns); /* the root is many hops away */
     union message m = {.attach = {
                            .node = p->self,
@@ -199,7 +277,7 @@ void uplink_attached(struct prim *p, const struct message_attached *m, struct by
     u->state = UPLINK_ATTACHED;
     u->attached_at = p->now;
     u->rounds = 0;
-    u->move = false;
+    stop_scouting(p);
     if (u->candidate == 0)
         u->moves = 0;
     effects_timer(p->out, TIMER_UPLINK, 0);
@@ -217,14 +295,11 @@ void uplink_consider_move(struct prim *p, const struct nodeset *joined) {
     struct uplink *u = &p->uplink;
     if (u->state != UPLINK_ATTACHED || u->move)
         return;
-    for (uint32_t i = 0; i < u->candidate && i < u->candidate_count; i++) {
-        if (!nodeset_has(joined, u->candidates[i]))
-            continue;
-        u->move = true;
-        uint64_t pause = p->config.period_ns + random_below(&p->random, p->config.period_ns);
-        effects_timer(p->out, TIMER_UPLINK, p->now + (pause << u->moves));
+    if (better_candidate(p, joined) == u->candidate)
         return;
-    }
+    u->move = true;
+    uint64_t pause = p->config.period_ns + random_below(&p->random, p->config.period_ns);
+    effects_timer(p->out, TIMER_UPLINK, p->now + (pause << u->moves));
 }
 
 void uplink_fenced(struct prim *p, const struct message_fenced *m, struct bytes body) {

@@ -25,6 +25,7 @@ void view_init(struct prim *p, struct arena *a) {
     memset(v, 0, sizeof *v);
     v->peers = ARENA_TAKE(a, struct peer, p->universe);
     v->last = ARENA_TAKE(a, uint64_t, (size_t)p->universe * l->outstanding);
+    v->blame = ARENA_TAKE(a, uint32_t, (size_t)p->universe * l->outstanding);
     v->snapshot = ARENA_TAKE(a, uint64_t, l->variables);
     v->records = ARENA_TAKE(a, struct record, l->window);
     v->resolutions = ARENA_TAKE(a, uint8_t, l->window * (size_t)RESOLUTION_BYTES);
@@ -398,7 +399,8 @@ void view_attach(struct prim *p, struct child *c, const struct message_attach *m
     if (m->node >= p->config.limits.nodes)
         return;
     struct peer *peer = &v->peers[m->node];
-    if (m->incarnation < peer->incarnation && !planted(PLANTED_OLD_INCARNATION)) {
+    bool hearsay = m->node != c->node;
+    if (hearsay && m->incarnation < peer->incarnation && !planted(PLANTED_OLD_INCARNATION)) {
         p->refused[REFUSAL_LIFE]++;
         return;
     }

@@ -135,6 +135,7 @@ static void walk_ack(struct codec *c, union message *m) {
 static void walk_request(struct codec *c, union message *m) {
     walk_id(c, &m->request.id);
     codec_u32(c, &m->request.epoch);
+    codec_u64(c, &m->request.after);
     codec_u64(c, &m->request.timeout_ns);
     codec_set(c, m->request.set);
     walk_operation(c, &m->request.operation);

@@ -176,6 +176,7 @@ struct message_ack {
 struct message_request {
     struct op_id id;
     uint32_t epoch; /* in which it was first sent */
+    uint64_t after; /* number of an earlier request that must come first, 0 if none */
     uint64_t timeout_ns;
     struct nodeset *set;
     struct operation operation;

@@ -346,6 +346,8 @@ static void check_lockout(uint64_t incarnation) {
                                   .below = &s,
                                   .members = &none}};
     forge(c, 0, 7, ROLE_CHILD, MESSAGE_ATTACH, &m);
+    free(s.storage);
+    free(none.storage);
     world_crash(c->w, 0);
     CHECK(WITHIN(c, 500 * P, c->up_count == 7 && status_of(c, 3).member));
     world_crash(c->w, 3);

@@ -14,7 +14,7 @@ static void test_bug_is_found(void) {
         trial_run(seed, &r, NULL);
         if (r.verdict.count == 0)
             continue;
-        printf("# found with seed %" PRIu64 ":\n", seed);
+        printf("## found with seed %" PRIu64 "\n", seed);
         fflush(stdout);
         verdict_print(&r.verdict, 1, stderr);
         return;

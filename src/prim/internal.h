@@ -397,7 +397,6 @@ void uplink_durable(struct prim *p, uint32_t epoch);
 void uplink_attached(struct prim *p, const struct message_attached *m, struct bytes body);
 void uplink_attach(struct prim *p);
 void uplink_fenced(struct prim *p, const struct message_fenced *m, struct bytes body);
-void uplink_fence(struct prim *p);
 void uplink_consider_move(struct prim *p, const struct nodeset *joined);
 bool uplink_usable(const struct prim *p);
 void uplink_pass(struct prim *p, uint16_t type, struct bytes body);
@@ -406,7 +405,6 @@ void uplink_send(struct prim *p, uint16_t type, const union message *m);
 /* route.c */
 void route_init(struct prim *p, struct arena *a);
 struct child *route_child(struct prim *p, uint32_t link);
-struct child *route_towards(struct prim *p, uint32_t node);
 void route_link_up(struct prim *p, const struct input_link *l);
 void route_link_down(struct prim *p, uint32_t link);
 void route_greet(struct prim *p);
@@ -448,7 +446,6 @@ void member_strobe(struct prim *p, const struct message_strobe *m);
 struct bytes member_records(struct prim *p);
 /* Is every field of it within the limits, which are the same on every node? */
 bool member_fits(const struct prim *p, const struct operation *o);
-void member_recheck(struct prim *p);
 uint8_t *member_store_variables(struct prim *p);
 
 /* request.c */

@@ -51,7 +51,7 @@ static void tell_armed(struct prim *p, struct armed *a) {
     gather_self(p, ACK_ARM, a->number, false);
 }
 
-void member_recheck(struct prim *p) {
+static void tell_all_armed(struct prim *p) {
     for (uint32_t i = 0; i < p->config.limits.standing; i++)
         if (p->member.armed[i].used)
             tell_armed(p, &p->member.armed[i]);
@@ -61,7 +61,7 @@ void member_set(struct prim *p, uint32_t variable, uint64_t value) {
     if (variable >= p->config.limits.variables)
         return;
     p->member.variables[variable] = value;
-    member_recheck(p);
+    tell_all_armed(p);
 }
 
 void member_signal(struct prim *p, uint32_t event, uint64_t order, uint32_t offset, uint64_t len) {

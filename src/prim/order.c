@@ -3,7 +3,7 @@
  *
  * An admitted operation waits in the queue for its number, is then cast to its set to be prepared,
  * and is decided when all have voted, or when one has voted no, is lost, or the deadline is over.
- * What is decided is cast again and again until everyone of the set who is still a member has it.
+ * What is decided is sent again, also to nodes that come back, until every member of the set has it.
  * The caller hears "done" only then, "failed" at once. An operation leaves the table when its
  * initiator has the result; until then every member remembers what became of it, so that a new root
  * can tell.

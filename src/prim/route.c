@@ -57,7 +57,7 @@ struct child *route_child(struct prim *p, uint32_t link) {
     return at == 0 ? NULL : &r->children[at - 1];
 }
 
-struct child *route_towards(struct prim *p, uint32_t node) {
+static struct child *child_towards(struct prim *p, uint32_t node) {
     struct route *r = &p->route;
     if (!nodeset_has(&r->reach, node))
         return NULL;
@@ -137,7 +137,7 @@ static void leave(struct prim *p, struct child *c, uint32_t node) {
 
 /* In the plan only descendants attach here, each by one link: a newer one replaces it. */
 static bool welcome(struct prim *p, uint32_t peer) {
-    struct child *old = route_towards(p, peer);
+    struct child *old = child_towards(p, peer);
     if (old != NULL && old->node == peer) {
         prim_close(p, old->link, REFUSAL_NONE);
         leave(p, old, peer);
@@ -254,7 +254,7 @@ void route_cast(struct prim *p, uint16_t type, const struct nodeset *set, struct
 }
 
 void route_unicast(struct prim *p, uint32_t node, uint16_t type, struct bytes body) {
-    struct child *c = route_towards(p, node);
+    struct child *c = child_towards(p, node);
     if (c != NULL)
         effects_send(p->out, c->link, p->epoch, type, body, (struct bytes){0});
 }

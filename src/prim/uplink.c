@@ -302,17 +302,8 @@ void uplink_consider_move(struct prim *p, const struct nodeset *joined) {
     effects_timer(p->out, TIMER_UPLINK, p->now + (pause << u->moves));
 }
 
-void uplink_fenced(struct prim *p, const struct message_fenced *m, struct bytes body) {
-    if (m->node != p->self)
-        route_unicast(p, m->node, MESSAGE_FENCED, body);
-    else if (m->incarnation == p->incarnation)
-        uplink_fence(p);
-    else
-        p->refused[REFUSAL_LIFE]++;
-}
-
 /* The others have given this node up: whatever state it has is void. */
-void uplink_fence(struct prim *p) {
+static void fence(struct prim *p) {
     p->rejoins++;
     p->incarnation = (uint64_t)p->boots << 32 | p->rejoins;
     effects_raise(p->out, INPUT_FENCED, p->now);
@@ -323,4 +314,13 @@ void uplink_fence(struct prim *p) {
     member_reset(p);
     effects_add(p->out, EFFECT_HEAP_CLEAR);
     seek(p);
+}
+
+void uplink_fenced(struct prim *p, const struct message_fenced *m, struct bytes body) {
+    if (m->node != p->self)
+        route_unicast(p, m->node, MESSAGE_FENCED, body);
+    else if (m->incarnation == p->incarnation)
+        fence(p);
+    else
+        p->refused[REFUSAL_LIFE]++;
 }

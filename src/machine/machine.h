@@ -42,7 +42,21 @@ enum purpose {
 };
 
 /* What the peer on a link is to us; the message table says what each may send. */
-enum role { ROLE_PARENT, ROLE_CHILD, ROLE_SOURCE, ROLE_SINK, ROLES };
+enum role {
+    ROLE_PARENT,
+    ROLE_CHILD,
+    ROLE_SOURCE,
+    ROLE_SINK,
+    ROLE_STRANGER, /* has not said yet who it is; machines never meet one */
+    ROLES
+};
+
+/* What the peer on a link is to the end that opened it, and to the one that was asked. */
+static inline enum role purpose_role(enum purpose purpose, bool opener) {
+    if (purpose == PURPOSE_TREE)
+        return opener ? ROLE_PARENT : ROLE_CHILD;
+    return opener ? ROLE_SOURCE : ROLE_SINK;
+}
 
 enum input_kind {
     INPUT_BOOT,       /* first input of a life */

@@ -17,12 +17,6 @@
 /* No frame is larger, whatever the message table says. */
 #define FRAME_BYTES_MAX (8 * MIB)
 
-/* What the peer is to each side of a link: the one who opened it, the one who was asked. */
-static const enum role roles[PURPOSES][2] = {
-    [PURPOSE_TREE] = {ROLE_PARENT, ROLE_CHILD},
-    [PURPOSE_SLOT] = {ROLE_SOURCE, ROLE_SINK},
-};
-
 static uint64_t later(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
@@ -114,8 +108,8 @@ static struct link *establish(struct world *w, const struct notice *n) {
     struct link *l = pool_take(&w->pool, sizeof *l);
     memset(l, 0, sizeof *l);
     l->cookie = n->cookie;
-    init_end(w, l, 0, n->opener, roles[n->purpose][0], n->target);
-    init_end(w, l, 1, n->target, roles[n->purpose][1], n->opener);
+    init_end(w, l, 0, n->opener, purpose_role(n->purpose, true), n->target);
+    init_end(w, l, 1, n->target, purpose_role(n->purpose, false), n->opener);
     node_attach(&w->nodes[n->opener], &l->ends[0]);
     node_attach(&w->nodes[n->target], &l->ends[1]);
     return l;
@@ -141,7 +135,8 @@ void link_refuse(struct world *w, struct notice *n, uint64_t at) {
 }
 
 void link_refused(struct world *w, struct notice *n) {
-    struct input_link link = {.peer = n->target, .cookie = n->cookie, .role = roles[n->purpose][0]};
+    struct input_link link = {
+        .peer = n->target, .cookie = n->cookie, .role = purpose_role(n->purpose, true)};
     uint32_t opener = n->opener;
     notice_free(w, n);
     feed_link(w, opener, INPUT_LINK_DOWN, link);

@@ -172,8 +172,17 @@ static void walk_put(struct codec *c, union message *m) {
     codec_rest(c, &m->put.body);
 }
 
+static void walk_hello(struct codec *c, union message *m) {
+    codec_u64(c, &m->hello.key[0]);
+    codec_u64(c, &m->hello.key[1]);
+    codec_u32(c, &m->hello.to);
+    codec_enum(c, &m->hello.purpose, PURPOSES);
+    codec_enum(c, &m->hello.lane, LANES);
+    codec_u64(c, &m->hello.token);
+}
+
 enum { PARENT = 1 << ROLE_PARENT, CHILD = 1 << ROLE_CHILD };
-enum { SOURCE = 1 << ROLE_SOURCE, SINK = 1 << ROLE_SINK };
+enum { SOURCE = 1 << ROLE_SOURCE, SINK = 1 << ROLE_SINK, STRANGER = 1 << ROLE_STRANGER };
 enum { SMALL = 64, SET = 16 * KIB, STATE = 64 * KIB, BODY = 128 * KIB, CHUNK = 4 * MIB };
 
 #define ROW(type, from_, lane_, max_, walk_) \
@@ -202,10 +211,19 @@ static const struct message_rule rules[MESSAGE_TYPES] = {
     ROW(DONATION, CHILD, CONTROL, STATE, walk_donation),
     ROW(WANT, SINK, CONTROL, SMALL, walk_want),
     ROW(PUT, SOURCE, BULK, CHUNK, walk_put),
+    ROW(HELLO, STRANGER, CONTROL, SMALL, walk_hello),
 };
 
 const struct message_rule *message_rule(uint16_t type) {
     return type < MESSAGE_TYPES && rules[type].walk != NULL ? &rules[type] : NULL;
+}
+
+bool message_lane_used(enum purpose purpose, enum lane lane) {
+    uint8_t ends = (uint8_t)(1 << purpose_role(purpose, true) | 1 << purpose_role(purpose, false));
+    for (uint16_t type = 0; type < MESSAGE_TYPES; type++)
+        if (message_rule(type) != NULL && rules[type].lane == lane && (rules[type].from & ends))
+            return true;
+    return false;
 }
 
 long message_encode(uint16_t type, const union message *m, struct room out) {

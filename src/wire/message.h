@@ -37,6 +37,8 @@ enum message_type {
     /* between a source and a sink of a bulk transfer */
     MESSAGE_WANT, /* sink to source: send from this chunk on, so many */
     MESSAGE_PUT,  /* source to sink: bytes for a buffer (made and read by the world) */
+    /* both ways, first on every connection (made and read by the world) */
+    MESSAGE_HELLO,
     MESSAGE_TYPES
 };
 
@@ -213,6 +215,16 @@ struct message_put {
     struct bytes body;
 };
 
+/* Which cluster a connection belongs to, and what of it: its link (named by the opener) and lane.
+ * The answer repeats it. The key is what a role rests on until links are authenticated. */
+struct message_hello {
+    uint64_t key[2];
+    uint32_t to;
+    uint8_t purpose;
+    uint8_t lane;
+    uint64_t token;
+};
+
 /* Decoded or to be encoded; set pointers are given by the caller before decoding. */
 union message {
     struct message_epoch epoch;
@@ -235,6 +247,7 @@ union message {
     struct message_donation donation;
     struct message_want want;
     struct message_put put;
+    struct message_hello hello;
 };
 
 struct message_rule {
@@ -248,6 +261,9 @@ struct message_rule {
 
 /* The row of a type, NULL if there is none. */
 const struct message_rule *message_rule(uint16_t type);
+
+/* Whether any message between the ends of such a link goes by this lane. */
+bool message_lane_used(enum purpose purpose, enum lane lane);
 
 /* Length written, or -ENOBUFS. The operation's body may be left out to be sent as the tail. */
 long message_encode(uint16_t type, const union message *m, struct room out);

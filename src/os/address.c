@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* Addresses and the sockets at them: see address.h. */
+#include "os/address.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* As many as the kernel allows: a whole cluster may come at once. */
+enum { BACKLOG = 4096 };
+
+static int parse_port(const char *text, in_port_t *ret) {
+    char *end;
+    unsigned long port = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || port > 65535)
+        return -EINVAL;
+    *ret = htons((uint16_t)port);
+    return 0;
+}
+
+static int parse_in6(struct address *ret, const char *text) {
+    char host[ADDRESS_TEXT_MAX];
+    const char *close = strstr(text, "]:");
+    if (close == NULL || (size_t)(close - text) >= sizeof host)
+        return -EINVAL;
+    memcpy(host, text, (size_t)(close - text));
+    host[close - text] = '\0';
+    ret->in6 = (struct sockaddr_in6){.sin6_family = AF_INET6};
+    ret->len = sizeof ret->in6;
+    if (inet_pton(AF_INET6, host, &ret->in6.sin6_addr) != 1)
+        return -EINVAL;
+    return parse_port(close + 2, &ret->in6.sin6_port);
+}
+
+static int parse_in(struct address *ret, const char *text) {
+    char host[ADDRESS_TEXT_MAX];
+    const char *colon = strrchr(text, ':');
+    if (colon == NULL || (size_t)(colon - text) >= sizeof host)
+        return -EINVAL;
+    memcpy(host, text, (size_t)(colon - text));
+    host[colon - text] = '\0';
+    ret->in = (struct sockaddr_in){.sin_family = AF_INET};
+    ret->len = sizeof ret->in;
+    if (inet_pton(AF_INET, host, &ret->in.sin_addr) != 1)
+        return -EINVAL;
+    return parse_port(colon + 1, &ret->in.sin_port);
+}
+
+static int parse_local(struct address *ret, const char *path) {
+    size_t len = strlen(path);
+    if (len == 0)
+        return -EINVAL;
+    if (len >= sizeof ret->local.sun_path)
+        return -ENAMETOOLONG;
+    ret->local = (struct sockaddr_un){.sun_family = AF_UNIX};
+    memcpy(ret->local.sun_path, path, len);
+    ret->len = sizeof ret->local;
+    return 0;
+}
+
+int address_parse(struct address *ret, const char *text) {
+    struct address a = {0};
+    int r = -EINVAL;
+    if (strncmp(text, "unix:", 5) == 0)
+        r = parse_local(&a, text + 5);
+    else if (strncmp(text, "tcp:[", 5) == 0)
+        r = parse_in6(&a, text + 5);
+    else if (strncmp(text, "tcp:", 4) == 0)
+        r = parse_in(&a, text + 4);
+    if (r == 0)
+        *ret = a;
+    return r;
+}
+
+void address_format(const struct address *a, char *out, size_t size) {
+    char host[INET6_ADDRSTRLEN] = "?";
+    switch (a->len == 0 ? AF_UNSPEC : a->any.sa_family) {
+    case AF_INET:
+        inet_ntop(AF_INET, &a->in.sin_addr, host, sizeof host);
+        snprintf(out, size, "tcp:%s:%u", host, ntohs(a->in.sin_port));
+        break;
+    case AF_INET6:
+        inet_ntop(AF_INET6, &a->in6.sin6_addr, host, sizeof host);
+        snprintf(out, size, "tcp:[%s]:%u", host, ntohs(a->in6.sin6_port));
+        break;
+    case AF_UNIX:
+        snprintf(out, size, "unix:%s", a->local.sun_path);
+        break;
+    default:
+        snprintf(out, size, "none");
+        break;
+    }
+}
+
+static int make_socket(const struct address *a) {
+    int fd = socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return fd < 0 ? -errno : fd;
+}
+
+/* Every frame is wanted at once. */
+static void no_delay(int fd) {
+    int one = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one); /* fails on Unix sockets */
+}
+
+int address_listen(struct address *a) {
+    int one = 1;
+    int fd = make_socket(a);
+    if (fd < 0)
+        return fd;
+    if (a->any.sa_family == AF_UNIX)
+        unlink(a->local.sun_path);
+    else
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    no_delay(fd); /* inherited by what is accepted */
+    socklen_t len = sizeof *a - offsetof(struct address, any);
+    if (bind(fd, &a->any, a->len) < 0 || listen(fd, BACKLOG) < 0 ||
+        (a->any.sa_family != AF_UNIX && getsockname(fd, &a->any, &len) < 0)) {
+        int r = -errno;
+        close(fd);
+        return r;
+    }
+    return fd;
+}
+
+int address_connect(const struct address *a, int *ret_done) {
+    if (a->len == 0)
+        return -EADDRNOTAVAIL;
+    int fd = make_socket(a);
+    if (fd < 0)
+        return fd;
+    no_delay(fd);
+    int r;
+    do
+        r = connect(fd, &a->any, a->len);
+    while (r < 0 && errno == EINTR);
+    if (r < 0 && errno != EINPROGRESS) {
+        r = -errno;
+        close(fd);
+        return r;
+    }
+    *ret_done = r == 0;
+    return fd;
+}
+
+int address_accept(int listener) {
+    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    return fd < 0 ? -errno : fd;
+}

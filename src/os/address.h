@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Where a node listens: `unix:/path`, `tcp:10.0.0.7:7000` or `tcp:[fe80::1]:7000`.
+ *
+ * Addresses are numbers and paths; names are looked up before a daemon starts, as asking a name
+ * service can block. */
+#pragma once
+
+#include <netinet/in.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+enum { ADDRESS_TEXT_MAX = 128 };
+
+struct address {
+    socklen_t len; /* 0: none */
+    union {
+        struct sockaddr any;
+        struct sockaddr_in in;
+        struct sockaddr_in6 in6;
+        struct sockaddr_un local;
+    };
+};
+
+/* -EINVAL if the text is no address, -ENAMETOOLONG if a path does not fit into one. */
+int address_parse(struct address *ret, const char *text);
+void address_format(const struct address *a, char *out, size_t size);
+
+/* A listening socket, without delay, close-on-exec; or -errno. A stale Unix socket file at the
+ * place is replaced. `a` learns the port if it asked for any. */
+int address_listen(struct address *a);
+
+/* A socket that is being connected, or -errno. `ret_done`: it already is. */
+int address_connect(const struct address *a, int *ret_done);
+
+/* The next who has connected, or -errno (-EAGAIN: nobody). */
+int address_accept(int listener);

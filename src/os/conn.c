@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/* Sockets that carry frames: see conn.h. */
+#include "os/conn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/units.h"
+
+enum { SCRATCH_BYTES = 256 * 1024, KEEP_BYTES = 8192 };
+
+/* A peer that does not read is cut off when so much waits for it: the machines bound what they send
+ * by windows and credits, so this is far beyond what a healthy peer can owe. */
+#define BACKLOG_MAX (256 * MIB)
+
+/* A peer that does not close its side is left after this time. */
+#define LINGER_NS (2 * NS_PER_S)
+
+int conns_init(struct conns *all, struct loop *loop) {
+    *all = (struct conns){.loop = loop};
+    list_init(&all->flush);
+    list_init(&all->linger);
+    list_init(&all->dead);
+    all->scratch = malloc(SCRATCH_BYTES);
+    return all->scratch == NULL ? -ENOMEM : 0;
+}
+
+static void conn_free(struct conn *c) {
+    list_remove(&c->at);
+    list_remove(&c->flush);
+    free(c->in);
+    free(c->out);
+    free(c);
+}
+
+/* Out of the loop and off the network; the memory stays until the turn is over. */
+static void bury(struct conn *c) {
+    c->open = false;
+    if (c->source.fd < 0)
+        return;
+    loop_remove(c->all->loop, &c->source);
+    close(c->source.fd);
+    c->source.fd = -1;
+    list_remove(&c->flush);
+    list_remove(&c->at);
+    list_push_back(&c->all->dead, &c->at);
+}
+
+void conns_fini(struct conns *all) {
+    LIST_EACH_SAFE (at, &all->linger)
+        bury(CONTAINER_OF(at, struct conn, at));
+    LIST_EACH_SAFE (at, &all->dead)
+        conn_free(CONTAINER_OF(at, struct conn, at));
+    free(all->scratch);
+    all->scratch = NULL;
+}
+
+/* ---- in ---- */
+
+static void end(struct conn *c, enum refusal why) {
+    if (!c->open)
+        return;
+    c->open = false;
+    c->all->ended(c, why);
+}
+
+/* Looks at a header that has come in whole; false if the connection is over. */
+static bool take_header(struct conn *c, const uint8_t *at) {
+    header_decode(&c->header, at);
+    enum refusal r = c->all->judge(c, &c->header);
+    c->judged = true;
+    c->skipped = r == REFUSAL_DUPLICATE;
+    if (r == REFUSAL_NONE || c->skipped)
+        return true;
+    end(c, r);
+    return false;
+}
+
+static size_t frame_bytes(const struct conn *c) {
+    return HEADER_BYTES + (c->judged ? c->header.length : 0);
+}
+
+static void hand_on(struct conn *c, const uint8_t *at) {
+    c->judged = false;
+    if (!c->skipped)
+        c->all->frame(c, &c->header, bytes_of(at + HEADER_BYTES, c->header.length));
+}
+
+/* Hands on all whole frames; returns how many bytes that were. */
+static size_t take_frames(struct conn *c, const uint8_t *at, size_t len) {
+    size_t used = 0;
+    while (c->open && len - used >= HEADER_BYTES) {
+        if (!c->judged && !take_header(c, at + used))
+            break;
+        size_t bytes = frame_bytes(c);
+        if (len - used < bytes)
+            break;
+        hand_on(c, at + used);
+        used += bytes;
+    }
+    return used;
+}
+
+/* Keeps the beginning of a frame, with room for all of it that we know of. */
+static void keep(struct conn *c, const uint8_t *at, size_t len) {
+    c->in_cap = frame_bytes(c);
+    c->in = malloc(c->in_cap);
+    if (c->in == NULL) {
+        end(c, REFUSAL_SIZE);
+        return;
+    }
+    memcpy(c->in, at, len);
+    c->in_len = len;
+}
+
+static void forget_kept(struct conn *c) {
+    free(c->in);
+    c->in = NULL;
+    c->in_len = c->in_cap = 0;
+}
+
+/* More of a frame whose beginning we have kept. */
+static void complete(struct conn *c, size_t got) {
+    c->in_len += got;
+    if (c->in_len < c->in_cap)
+        return;
+    if (!c->judged) {
+        if (!take_header(c, c->in))
+            return;
+        uint8_t *more = realloc(c->in, frame_bytes(c));
+        if (more == NULL) {
+            end(c, REFUSAL_SIZE);
+            return;
+        }
+        c->in = more;
+        c->in_cap = frame_bytes(c);
+        if (c->in_len < c->in_cap)
+            return;
+    }
+    hand_on(c, c->in);
+    forget_kept(c);
+}
+
+static void take_bytes(struct conn *c, size_t got) {
+    c->all->bytes_in += got;
+    if (c->in != NULL) {
+        complete(c, got);
+        return;
+    }
+    size_t used = take_frames(c, c->all->scratch, got);
+    if (c->open && used < got)
+        keep(c, c->all->scratch + used, got - used);
+}
+
+static void read_some(struct conn *c) {
+    uint8_t *at = c->in != NULL ? c->in + c->in_len : c->all->scratch;
+    size_t room = c->in != NULL ? c->in_cap - c->in_len : SCRATCH_BYTES;
+    ssize_t got = recv(c->source.fd, at, room, 0);
+    if (got > 0)
+        take_bytes(c, (size_t)got);
+    else if (got == 0 || (errno != EAGAIN && errno != EINTR))
+        end(c, c->in != NULL ? REFUSAL_TRUNCATED : REFUSAL_NONE);
+}
+
+/* ---- out ---- */
+
+static void want(struct conn *c, bool more) {
+    if (c->waiting == more)
+        return;
+    c->waiting = more;
+    loop_change(c->all->loop, &c->source, EPOLLIN | (more ? EPOLLOUT : 0U));
+}
+
+static void drop_out(struct conn *c) {
+    c->out_at = c->out_len = 0;
+    if (c->out_cap > KEEP_BYTES) {
+        free(c->out);
+        c->out = NULL;
+        c->out_cap = 0;
+    }
+}
+
+/* If the peer is gone reading will tell, after what it has still said. */
+static void write_some(struct conn *c) {
+    while (c->out_at < c->out_len) {
+        ssize_t sent = send(c->source.fd, c->out + c->out_at, c->out_len - c->out_at, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0 && errno == EAGAIN) {
+            want(c, true);
+            return;
+        }
+        if (sent < 0)
+            break;
+        c->out_at += (size_t)sent;
+        c->all->bytes_out += (uint64_t)sent;
+    }
+    drop_out(c);
+    want(c, false);
+}
+
+static uint8_t *out_room(struct conn *c, size_t len) {
+    if (c->out_at > 0 && c->out_len + len > c->out_cap) {
+        memmove(c->out, c->out + c->out_at, c->out_len - c->out_at);
+        c->out_len -= c->out_at;
+        c->out_at = 0;
+    }
+    if (c->out_len + len > c->out_cap) {
+        size_t cap = c->out_cap ? c->out_cap : 512;
+        while (cap < c->out_len + len)
+            cap *= 2;
+        uint8_t *more = cap > BACKLOG_MAX ? NULL : realloc(c->out, cap);
+        if (more == NULL)
+            return NULL;
+        c->out = more;
+        c->out_cap = cap;
+    }
+    uint8_t *room = c->out + c->out_len;
+    c->out_len += len;
+    if (c->all->backlog_max < c->out_len - c->out_at)
+        c->all->backlog_max = c->out_len - c->out_at;
+    return room;
+}
+
+void conn_send(struct conn *c, const struct header *h, struct bytes head, struct bytes tail) {
+    if (!c->open)
+        return;
+    uint8_t *at = out_room(c, HEADER_BYTES + head.len + tail.len);
+    if (at == NULL) { /* the owner hears of it when the socket says so */
+        drop_out(c);
+        shutdown(c->source.fd, SHUT_RDWR);
+        return;
+    }
+    header_encode(h, at);
+    if (head.len > 0)
+        memcpy(at + HEADER_BYTES, head.at, head.len);
+    if (tail.len > 0)
+        memcpy(at + HEADER_BYTES + head.len, tail.at, tail.len);
+    if (!c->connecting && !c->waiting && !list_linked(&c->flush))
+        list_push_back(&c->all->flush, &c->flush);
+}
+
+/* ---- beginning and end ---- */
+
+static void finish_connect(struct conn *c) {
+    int status = 0;
+    socklen_t len = sizeof status;
+    getsockopt(c->source.fd, SOL_SOCKET, SO_ERROR, &status, &len);
+    if (status != 0) {
+        end(c, REFUSAL_NONE);
+        return;
+    }
+    c->connecting = false;
+    c->waiting = true; /* as it was added to the loop */
+    want(c, false);
+    c->all->connected(c);
+}
+
+static void ready(struct source *s, uint32_t events) {
+    struct conn *c = CONTAINER_OF(s, struct conn, source);
+    if (c->connecting) {
+        finish_connect(c);
+        return;
+    }
+    if (events & EPOLLOUT)
+        write_some(c);
+    if (events & ~(uint32_t)EPOLLOUT)
+        read_some(c);
+}
+
+struct conn *conn_new(struct conns *all, int fd, bool connecting) {
+    struct conn *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return NULL;
+    c->all = all;
+    c->source = (struct source){.fd = fd, .ready = ready};
+    c->connecting = connecting;
+    c->open = true;
+    c->since = all->loop->now;
+    list_init(&c->at);
+    list_init(&c->flush);
+    list_init(&c->place);
+    if (loop_add(all->loop, &c->source, connecting ? EPOLLOUT : EPOLLIN) < 0) {
+        free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void conn_abort(struct conn *c) {
+    list_remove(&c->place);
+    bury(c);
+}
+
+/* Reads and forgets until the peer closes. */
+static void linger_ready(struct source *s, uint32_t events) {
+    struct conn *c = CONTAINER_OF(s, struct conn, source);
+    if (events & EPOLLOUT) {
+        write_some(c);
+        if (c->out_at == c->out_len)
+            shutdown(c->source.fd, SHUT_WR);
+    }
+    if (!(events & ~(uint32_t)EPOLLOUT))
+        return;
+    ssize_t got = recv(c->source.fd, c->all->scratch, SCRATCH_BYTES, 0);
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+        bury(c);
+}
+
+void conn_close(struct conn *c) {
+    list_remove(&c->place);
+    if (c->connecting || !c->open) {
+        bury(c);
+        return;
+    }
+    c->open = false;
+    list_remove(&c->flush);
+    write_some(c);
+    if (c->out_at == c->out_len)
+        shutdown(c->source.fd, SHUT_WR);
+    c->source.ready = linger_ready;
+    c->since = c->all->loop->now;
+    list_push_back(&c->all->linger, &c->at);
+    loop_wake_at(c->all->loop, c->since + LINGER_NS);
+}
+
+void conns_settle(struct conns *all) {
+    struct list *at;
+    while ((at = list_pop_front(&all->flush)) != NULL)
+        write_some(CONTAINER_OF(at, struct conn, flush));
+    uint64_t now = all->loop->now;
+    LIST_EACH_SAFE (l, &all->linger) {
+        struct conn *c = CONTAINER_OF(l, struct conn, at);
+        if (now - c->since >= LINGER_NS)
+            bury(c);
+        else
+            break; /* in the order in which they began */
+    }
+    LIST_EACH_SAFE (l, &all->dead)
+        conn_free(CONTAINER_OF(l, struct conn, at));
+    if (!list_empty(&all->linger))
+        loop_wake_at(all->loop, CONTAINER_OF(all->linger.next, struct conn, at)->since + LINGER_NS);
+}

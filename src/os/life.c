@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/* One life of a node: see life.h.
+ *
+ * A turn: wait, read the clock once, feed what links and other sources have brought, then timers
+ * that are due (so a node that was stopped for a while first hears what it has missed), then send
+ * what has gathered. Effects of a step are carried out before the next input. */
+#include "os/life.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/units.h"
+#include "os/alarms.h"
+#include "os/buffers.h"
+#include "os/store.h"
+#include "wire/message.h"
+
+/* Room for the effects of one step. Untouched pages cost nothing. */
+enum { EFFECTS_MAX = 65536 };
+#define EFFECT_BYTES_MAX (64 * MIB)
+
+#define FRAME_BYTES_MAX (8 * MIB)
+
+/* Persisted values that are on their way to the disk. */
+enum { TICKETS_MAX = 64 };
+
+struct ticket {
+    uint64_t ticket;
+    uint64_t value;
+    enum layer layer;
+};
+
+struct life {
+    struct life_config config;
+    struct loop loop;
+    struct links *links;
+    struct alarms alarms;
+    struct store store;
+    struct buffers buffers;
+    struct ticket tickets[TICKETS_MAX];
+    uint32_t ticket_count;
+    struct stack stack;
+    struct prim *prim;
+    struct effects effects;
+    void *arena;
+    size_t arena_bytes;
+    void *heap; /* ours to free */
+    uint64_t heap_touched;
+    struct life_counts own_counts;
+    uint64_t steps_seen;
+    bool ended;
+};
+
+/* ---- effects ---- */
+
+static void write_heap(struct life *l, uint32_t offset, const uint8_t *from, uint64_t len) {
+    uint64_t heap_bytes = l->config.prim.limits.heap_bytes;
+    ASSERT(offset <= heap_bytes && len <= heap_bytes - offset);
+    if (len == 0)
+        return;
+    memcpy(l->config.heap + offset, from, len);
+    if (l->heap_touched < offset + len)
+        l->heap_touched = offset + len;
+}
+
+static void publish(struct life *l, const struct effect_heap *h) {
+    const struct buffer *b = buffers_find(&l->buffers, h->buffer);
+    ASSERT(b != NULL && h->len <= b->bytes);
+    write_heap(l, h->offset, b->at, h->len);
+}
+
+static void persist(struct life *l, const struct effect *e) {
+    ASSERT(l->ticket_count < TICKETS_MAX);
+    l->tickets[l->ticket_count++] = (struct ticket){
+        .ticket = e->persist.ticket, .value = e->persist.value, .layer = (enum layer)e->layer};
+    store_keep(&l->store, e->persist.value);
+}
+
+static void put(struct life *l, const struct effect_put *p) {
+    const struct buffer *b = buffers_find(&l->buffers, p->buffer);
+    ASSERT(b != NULL && p->offset <= b->bytes && p->len <= b->bytes - p->offset);
+    links_put(l->links, p, bytes_of(b->at + p->offset, p->len));
+}
+
+static void change_buffer(struct life *l, const struct effect *e) {
+    if (e->kind == EFFECT_BUFFER_OPEN) {
+        struct buffer *b = buffers_open(&l->buffers, e->buffer.buffer, e->buffer.bytes);
+        ASSERT(b != NULL);
+    } else if (e->kind == EFFECT_BUFFER_GRANT) {
+        buffers_find(&l->buffers, e->buffer.buffer)->link = e->buffer.link;
+    } else {
+        buffers_close(&l->buffers, e->buffer.buffer);
+    }
+}
+
+static void carry_out(struct life *l, const struct effect *e) {
+    switch (e->kind) {
+    case EFFECT_SEND:
+        links_send(l->links, &e->send);
+        break;
+    case EFFECT_OPEN:
+        links_open(l->links, &e->open);
+        break;
+    case EFFECT_CLOSE:
+        links_close(l->links, e->close.link, (enum refusal)e->close.refusal);
+        break;
+    case EFFECT_TIMER:
+        alarms_set(&l->alarms, e->layer, e->timer.id, e->timer.at);
+        break;
+    case EFFECT_PERSIST:
+        persist(l, e);
+        break;
+    case EFFECT_HEAP_WRITE:
+        write_heap(l, e->heap.offset, e->heap.bytes.at, e->heap.bytes.len);
+        break;
+    case EFFECT_HEAP_PUBLISH:
+        publish(l, &e->heap);
+        break;
+    case EFFECT_HEAP_CLEAR:
+        memset(l->config.heap, 0, l->heap_touched);
+        l->heap_touched = 0;
+        break;
+    case EFFECT_BUFFER_OPEN:
+    case EFFECT_BUFFER_GRANT:
+    case EFFECT_BUFFER_CLOSE:
+        change_buffer(l, e);
+        break;
+    case EFFECT_PUT:
+        put(l, &e->put);
+        break;
+    case EFFECT_NONE:
+        break;
+    case EFFECT_REQUEST:
+    case EFFECT_RAISE:
+    case EFFECT_KINDS:
+        assert_failed("an effect for the world", __FILE__, __LINE__);
+    }
+}
+
+/* ---- inputs ---- */
+
+void life_feed(struct life *l, enum layer layer, const struct input *in) {
+    effects_clear(&l->effects);
+    if (in->kind == INPUT_BOOT)
+        stack_boot(&l->stack, in, &l->effects);
+    else
+        stack_step(&l->stack, layer, in, &l->effects);
+    l->config.counts->steps++;
+    for (uint32_t i = 0; i < l->effects.count; i++)
+        carry_out(l, &l->effects.list[i]);
+}
+
+/* Tree and slot links belong to the primitives. */
+static void on_link(void *context, const struct input *in) {
+    life_feed(context, LAYER_PRIM, in);
+}
+
+static enum refusal on_put(void *context, uint32_t link, const struct message_put *m) {
+    struct life *l = context;
+    const struct buffer *b = buffers_find(&l->buffers, m->buffer);
+    if (b == NULL || b->link != link)
+        return REFUSAL_NONE; /* closed, or granted to another link, while the bytes were under way */
+    if (m->offset > b->bytes || m->body.len > b->bytes - m->offset)
+        return REFUSAL_BODY;
+    if (m->body.len > 0)
+        memcpy(b->at + m->offset, m->body.at, m->body.len);
+    struct input in = {.kind = INPUT_PUT, .now = l->loop.now};
+    in.put = (struct input_put){.link = link,
+                                .buffer = m->buffer,
+                                .offset = m->offset,
+                                .len = (uint32_t)m->body.len,
+                                .note = m->note};
+    life_feed(l, LAYER_PRIM, &in);
+    return REFUSAL_NONE;
+}
+
+static void on_durable(struct store *s, uint64_t value) {
+    struct life *l = CONTAINER_OF(s, struct life, store);
+    for (uint32_t i = 0; i < l->ticket_count;) {
+        struct ticket t = l->tickets[i];
+        if (t.value > value) {
+            i++;
+            continue;
+        }
+        l->ticket_count--;
+        memmove(&l->tickets[i], &l->tickets[i + 1], (l->ticket_count - i) * sizeof t);
+        struct input in = {.kind = INPUT_DURABLE, .now = l->loop.now};
+        in.durable.ticket = t.ticket;
+        life_feed(l, t.layer, &in);
+    }
+}
+
+static void ring_alarms(struct life *l) {
+    struct alarm due;
+    while (alarms_due(&l->alarms, l->loop.now, &due)) {
+        struct input in = {.kind = INPUT_TIMER, .now = l->loop.now};
+        in.timer.id = due.id;
+        life_feed(l, (enum layer)due.layer, &in);
+    }
+}
+
+/* ---- a life ---- */
+
+static void *reserve(size_t bytes) {
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+static int reserve_memory(struct life *l) {
+    const struct prim_config *p = &l->config.prim;
+    bool seat = l->config.self >= p->limits.nodes;
+    size_t list_bytes = EFFECTS_MAX * sizeof(struct effect);
+    size_t prim = align_up(prim_bytes(p, seat), 4096);
+    size_t heap = l->config.heap == NULL ? p->limits.heap_bytes : 0;
+    l->arena_bytes = prim + list_bytes + EFFECT_BYTES_MAX + heap;
+    uint8_t *at = l->arena = reserve(l->arena_bytes);
+    if (at == NULL)
+        return -ENOMEM;
+    struct arena arena;
+    arena_init(&arena, at, prim);
+    l->prim = prim_new(p, seat, &arena);
+    effects_init(&l->effects, (struct effect *)(void *)(at + prim), EFFECTS_MAX,
+                 at + prim + list_bytes, EFFECT_BYTES_MAX);
+    if (heap > 0)
+        l->config.heap = at + prim + list_bytes + EFFECT_BYTES_MAX;
+    l->stack.prim = prim_machine(l->prim);
+    l->stack.daemon = l->config.daemon(l->config.context, l->config.self, prim_globals(l->prim));
+    return 0;
+}
+
+static int complain(const struct life_config *c, const char *what, int error) {
+    fprintf(stderr, "storm: node %u: %s: %s\n", c->self, what, strerror(-error));
+    return error;
+}
+
+static int open_store(struct life *l) {
+    int r = store_open(&l->store, l->config.folder);
+    if (r == 0)
+        r = store_begin(&l->store, l->config.root);
+    if (r == 0)
+        r = store_attach(&l->store, &l->loop, on_durable);
+    return r < 0 ? complain(&l->config, l->config.folder, r) : 0;
+}
+
+static int open_links(struct life *l) {
+    const struct life_config *c = &l->config;
+    struct address here = c->book[c->self];
+    int listener = c->listener >= 0 ? c->listener : address_listen(&here);
+    if (listener < 0) {
+        char text[ADDRESS_TEXT_MAX];
+        address_format(&here, text, sizeof text);
+        return complain(c, text, listener);
+    }
+    struct links_config links = {.loop = &l->loop,
+                                 .self = c->self,
+                                 .life = l->store.kept.boots,
+                                 .key = {c->key[0], c->key[1]},
+                                 .book = c->book,
+                                 .nodes = limits_universe(&c->prim.limits),
+                                 .listener = listener,
+                                 .frame_bytes_max = FRAME_BYTES_MAX,
+                                 .counts = &c->counts->links,
+                                 .feed = on_link,
+                                 .put = on_put,
+                                 .context = l};
+    l->links = links_new(&links);
+    return l->links == NULL ? complain(c, "links", -ENOMEM) : 0;
+}
+
+static void boot(struct life *l) {
+    uint64_t seed = 0;
+    ssize_t got = getrandom(&seed, sizeof seed, 0);
+    ASSERT(got == sizeof seed);
+    struct input in = {.kind = INPUT_BOOT, .now = l->loop.now};
+    in.boot = (struct input_boot){.node = l->config.self,
+                                  .boots = l->store.kept.boots,
+                                  .kept = l->store.kept.value,
+                                  .root = l->config.root,
+                                  .epoch = l->config.root ? l->store.kept.epoch : 0,
+                                  .random_seed = seed};
+    life_feed(l, LAYER_PRIM, &in);
+}
+
+struct life *life_new(const struct life_config *config, int *ret_error) {
+    struct life *l = calloc(1, sizeof *l);
+    if (l == NULL) {
+        *ret_error = -ENOMEM;
+        return NULL;
+    }
+    l->config = *config;
+    if (l->config.counts == NULL)
+        l->config.counts = &l->own_counts;
+    l->store.fd = l->store.done.fd = -1;
+    int r = loop_init(&l->loop);
+    if (r < 0)
+        complain(config, "event loop", r);
+    if (r == 0)
+        r = open_store(l);
+    if (r == 0)
+        r = open_links(l);
+    if (r == 0 && (r = reserve_memory(l)) < 0)
+        complain(config, "memory", r);
+    if (r < 0) {
+        life_free(l);
+        *ret_error = r;
+        return NULL;
+    }
+    boot(l);
+    return l;
+}
+
+void life_free(struct life *l) {
+    if (l == NULL)
+        return;
+    links_free(l->links);
+    store_close(&l->store);
+    loop_fini(&l->loop);
+    buffers_fini(&l->buffers);
+    if (l->arena != NULL)
+        munmap(l->arena, l->arena_bytes);
+    free(l);
+}
+
+static void set_timer(struct life *l) {
+    uint64_t next = alarms_next(&l->alarms);
+    if (next != 0)
+        loop_wake_at(&l->loop, next);
+}
+
+static void look_around(struct life *l) {
+    struct life_counts *c = l->config.counts;
+    c->turns++;
+    c->bytes_in = links_bytes_in(l->links);
+    c->bytes_out = links_bytes_out(l->links);
+    if (l->config.observe != NULL && l->steps_seen != c->steps)
+        l->config.observe(l->config.context, l);
+    l->steps_seen = c->steps;
+}
+
+void life_run(struct life *l) {
+    links_settle(l->links);
+    look_around(l);
+    while (!l->ended) {
+        set_timer(l);
+        loop_turn(&l->loop, -1);
+        ring_alarms(l);
+        links_settle(l->links);
+        look_around(l);
+    }
+}
+
+void life_end(struct life *l) {
+    l->ended = true;
+}
+
+struct loop *life_loop(struct life *l) {
+    return &l->loop;
+}
+
+uint32_t life_node(const struct life *l) {
+    return l->config.self;
+}
+
+void *life_context(const struct life *l) {
+    return l->config.context;
+}
+
+uint64_t life_now(const struct life *l) {
+    return l->loop.now;
+}
+
+const struct prim *life_prim(const struct life *l) {
+    return l->prim;
+}
+
+struct globals life_globals(const struct life *l) {
+    return prim_globals(l->prim);
+}
+
+const uint8_t *life_heap(const struct life *l) {
+    return l->config.heap;
+}
+
+uint8_t *life_buffer(struct life *l, uint32_t number, uint64_t bytes) {
+    struct buffer *b = buffers_find(&l->buffers, number);
+    if (b == NULL)
+        b = buffers_open(&l->buffers, number, bytes);
+    return b == NULL || b->bytes < bytes ? NULL : b->at;
+}

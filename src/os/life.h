@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* One life of a node in the real world: a process that runs the node's machines.
+ *
+ * It boots them with what the store remembers, feeds them what links, timers, disk and the outside
+ * bring, and carries out what they want. The machines are the very ones that the simulator runs. A
+ * life ends with its process; the next one has a higher count of boots, a root's the next epoch. */
+#pragma once
+
+#include "machine/limits.h"
+#include "machine/stack.h"
+#include "os/address.h"
+#include "os/links.h"
+#include "os/loop.h"
+#include "prim/prim.h"
+
+struct life;
+
+/* What a node lets others see; may lie in shared memory. One writer. */
+struct life_counts {
+    struct link_counts links;
+    uint64_t turns; /* of the loop */
+    uint64_t steps; /* of machines */
+    uint64_t bytes_in, bytes_out;
+};
+
+struct life_config {
+    struct prim_config prim;
+    uint32_t self;
+    bool root;                  /* to act as root */
+    const struct address *book; /* where each node listens, all of the universe */
+    int listener;               /* a socket that listens at our address, or -1 to make one */
+    uint64_t key[2];            /* of the cluster */
+    const char *folder;         /* for what must be remembered */
+    uint8_t *heap;              /* limits.heap_bytes, zeroed; may be shared. NULL: our own */
+    struct life_counts *counts; /* zeroed. NULL: our own */
+    /* Makes the daemon's machine. It may read the globals while it lives. */
+    struct machine (*daemon)(void *context, uint32_t node, struct globals globals);
+    /* Called after every turn in which a machine has made a step. May be NULL. */
+    void (*observe)(void *context, struct life *l);
+    void *context;
+};
+
+/* Boots the node: NULL and -errno on failure, with the reason on stderr. */
+struct life *life_new(const struct life_config *config, int *ret_error);
+void life_free(struct life *l);
+
+/* Runs until life_end. */
+void life_run(struct life *l);
+void life_end(struct life *l);
+
+/* Feeds an input that comes from outside: a child's end, a client, a test. */
+void life_feed(struct life *l, enum layer layer, const struct input *in);
+
+struct loop *life_loop(struct life *l); /* to add sources to */
+uint32_t life_node(const struct life *l);
+void *life_context(const struct life *l);
+uint64_t life_now(const struct life *l);
+const struct prim *life_prim(const struct life *l);
+struct globals life_globals(const struct life *l);
+const uint8_t *life_heap(const struct life *l);
+/* A buffer of the node, made if there is none of that number. NULL if there is no memory. */
+uint8_t *life_buffer(struct life *l, uint32_t buffer, uint64_t bytes);

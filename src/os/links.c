@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: MIT */
+/* The links of one node: see links.h.
+ *
+ *   ours:    connecting -> greeting (HELLO sent on every lane) -> up (answered)
+ *   theirs:  stranger -> half (some lanes have said HELLO) -> up (all have; answered)
+ *
+ * A link that cannot be opened is told of at the end of the turn, never from within an effect. */
+#include "os/links.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/idtable.h"
+#include "base/units.h"
+#include "wire/message.h"
+
+enum { LINKS_MAX = 65536, STRANGERS_MAX = 512, ACCEPTS_AT_ONCE = 64 };
+
+/* For a peer to say HELLO, or to answer it. */
+#define HELLO_NS (5 * NS_PER_S)
+
+/* How long to leave the listener alone when there are no descriptors left. */
+#define ACCEPT_PAUSE_NS (100 * NS_PER_MS)
+
+struct link {
+    struct list at;  /* in links->pending until it is up */
+    uint32_t number; /* 0 until it is up */
+    uint32_t peer;
+    bool ours;
+    bool failed; /* ours: could not be opened */
+    enum purpose purpose;
+    uint64_t cookie; /* ours: the machine's */
+    uint64_t token;  /* the opener's name for it */
+    uint64_t since;
+    struct gate gate;
+    uint32_t sequence[LANES];
+    struct conn *lanes[LANES];
+    bool greeted[LANES];
+};
+
+struct links {
+    struct links_config config;
+    struct conns conns;
+    struct source listener;
+    uint64_t accept_at; /* 0, or when to listen again */
+    struct list strangers;
+    uint32_t stranger_count;
+    struct list pending;
+    struct idtable ids;
+    void *id_storage;
+    struct link **table;
+    uint64_t tokens;
+};
+
+/* ---- link objects ---- */
+
+static struct link *link_new(struct links *l, bool ours, uint32_t peer, enum purpose purpose) {
+    struct link *k = calloc(1, sizeof *k);
+    if (k == NULL)
+        return NULL;
+    k->ours = ours;
+    k->peer = peer;
+    k->purpose = purpose;
+    k->since = l->config.loop->now;
+    list_init(&k->at);
+    list_push_back(&l->pending, &k->at);
+    return k;
+}
+
+static void link_free(struct links *l, struct link *k, bool gently) {
+    for (int lane = 0; lane < LANES; lane++) {
+        if (k->lanes[lane] == NULL)
+            continue;
+        k->lanes[lane]->owner = NULL;
+        if (gently)
+            conn_close(k->lanes[lane]);
+        else
+            conn_abort(k->lanes[lane]);
+    }
+    if (k->number != 0) {
+        l->table[idtable_index_of(k->number)] = NULL;
+        idtable_free(&l->ids, k->number);
+    }
+    list_remove(&k->at);
+    free(k);
+}
+
+static struct link *find(const struct links *l, uint32_t number) {
+    uint32_t index;
+    return idtable_get(&l->ids, number, &index) < 0 ? NULL : l->table[index];
+}
+
+static struct links *links_of(const struct conn *c) {
+    return CONTAINER_OF(c->all, struct links, conns);
+}
+
+static struct input describe(const struct links *l, const struct link *k, enum input_kind kind) {
+    struct input in = {.kind = kind, .now = l->config.loop->now};
+    in.link = (struct input_link){.link = k->number,
+                                  .peer = k->peer,
+                                  .cookie = k->ours ? k->cookie : 0,
+                                  .role = purpose_role(k->purpose, k->ours)};
+    return in;
+}
+
+static void count_refusal(struct links *l, enum refusal why) {
+    if (why != REFUSAL_NONE)
+        l->config.counts->refused[why]++;
+}
+
+/* The link is gone, and not by our machine's doing. */
+static void link_lost(struct links *l, struct link *k) {
+    struct input in = describe(l, k, INPUT_LINK_DOWN);
+    bool tell = k->number != 0 || k->ours;
+    link_free(l, k, false);
+    if (tell)
+        l->config.feed(l->config.context, &in);
+}
+
+static bool all_greeted(const struct link *k) {
+    for (int lane = 0; lane < LANES; lane++)
+        if (message_lane_used(k->purpose, (enum lane)lane) && !k->greeted[lane])
+            return false;
+    return true;
+}
+
+static void link_up(struct links *l, struct link *k) {
+    uint32_t index;
+    if (idtable_alloc(&l->ids, &k->number, &index) < 0) {
+        k->number = 0;
+        link_lost(l, k);
+        return;
+    }
+    l->table[index] = k;
+    list_remove(&k->at);
+    struct input in = describe(l, k, INPUT_LINK_UP);
+    l->config.feed(l->config.context, &in);
+}
+
+/* ---- frames out ---- */
+
+static void send_frame(struct links *l, struct link *k, uint16_t type, uint32_t epoch,
+                       struct bytes head, struct bytes tail) {
+    enum lane lane = (enum lane)message_rule(type)->lane;
+    struct header h = {.magic = HEADER_MAGIC,
+                       .version = HEADER_VERSION,
+                       .lane = (uint8_t)lane,
+                       .type = type,
+                       .length = (uint32_t)(head.len + tail.len),
+                       .sequence = ++k->sequence[lane],
+                       .epoch = epoch,
+                       .node = l->config.self,
+                       .life = l->config.life};
+    conn_send(k->lanes[lane], &h, head, tail);
+}
+
+/* HELLO is outside the count of a lane's frames. */
+static void send_hello(struct links *l, const struct link *k, struct conn *c) {
+    uint8_t body[64];
+    union message m = {.hello = {.key = {l->config.key[0], l->config.key[1]},
+                                 .to = k->peer,
+                                 .purpose = (uint8_t)k->purpose,
+                                 .lane = (uint8_t)c->lane,
+                                 .token = k->token}};
+    long len = message_encode(MESSAGE_HELLO, &m, room_of(body, sizeof body));
+    ASSERT(len > 0);
+    struct header h = {.magic = HEADER_MAGIC,
+                       .version = HEADER_VERSION,
+                       .lane = LANE_CONTROL,
+                       .type = MESSAGE_HELLO,
+                       .length = (uint32_t)len,
+                       .sequence = 1,
+                       .node = l->config.self,
+                       .life = l->config.life};
+    conn_send(c, &h, bytes_of(body, (size_t)len), (struct bytes){0});
+}
+
+void links_send(struct links *l, const struct effect_send *s) {
+    for (uint32_t i = 0; i < s->link_count; i++) {
+        struct link *k = find(l, s->links[i]);
+        if (k != NULL)
+            send_frame(l, k, s->type, s->epoch, s->head, s->tail);
+    }
+}
+
+void links_put(struct links *l, const struct effect_put *p, struct bytes bytes) {
+    uint8_t head[32];
+    struct link *k = find(l, p->link);
+    if (k == NULL)
+        return;
+    union message m = {
+        .put = {.buffer = p->peer_buffer, .offset = p->peer_offset, .note = p->note}};
+    long len = message_encode(MESSAGE_PUT, &m, room_of(head, sizeof head));
+    ASSERT(len > 0);
+    send_frame(l, k, MESSAGE_PUT, 0, bytes_of(head, (size_t)len), bytes);
+}
+
+/* ---- HELLO ---- */
+
+static bool hello_fits(const struct links *l, const struct message_hello *m,
+                       const struct header *h) {
+    const struct links_config *c = &l->config;
+    uint64_t wrong = (m->key[0] ^ c->key[0]) | (m->key[1] ^ c->key[1]);
+    return wrong == 0 && m->to == c->self && h->node < c->nodes && h->node != c->self &&
+           message_lane_used((enum purpose)m->purpose, (enum lane)m->lane);
+}
+
+/* The answer to ours: from whom we have asked for, and for this lane of this link. */
+static bool hello_answers(const struct link *k, const struct conn *c, const struct message_hello *m,
+                          const struct header *h) {
+    return h->node == k->peer && m->token == k->token && m->lane == c->lane &&
+           m->purpose == k->purpose;
+}
+
+static void forget_stranger(struct links *l, struct conn *c) {
+    list_remove(&c->place);
+    l->stranger_count--;
+}
+
+/* The link that this lane of a peer's belongs to, made if it is the first. */
+static struct link *half_link(struct links *l, const struct message_hello *m,
+                              const struct header *h) {
+    LIST_EACH (at, &l->pending) {
+        struct link *k = CONTAINER_OF(at, struct link, at);
+        if (!k->ours && k->peer == h->node && k->token == m->token && k->gate.life == h->life &&
+            k->purpose == m->purpose)
+            return k;
+    }
+    struct link *k = link_new(l, false, h->node, (enum purpose)m->purpose);
+    if (k == NULL)
+        return NULL;
+    k->token = m->token;
+    gate_init(&k->gate, h->node, h->life, purpose_role(k->purpose, false));
+    l->config.counts->accepted++;
+    return k;
+}
+
+static void welcome(struct links *l, struct conn *c, const struct message_hello *m,
+                    const struct header *h) {
+    struct link *k = half_link(l, m, h);
+    forget_stranger(l, c);
+    if (k == NULL || k->lanes[m->lane] != NULL) {
+        count_refusal(l, REFUSAL_DUPLICATE);
+        conn_abort(c);
+        return;
+    }
+    c->owner = k;
+    c->lane = (enum lane)m->lane;
+    k->lanes[c->lane] = c;
+    k->greeted[c->lane] = true;
+    if (!all_greeted(k))
+        return;
+    for (int lane = 0; lane < LANES; lane++)
+        if (k->lanes[lane] != NULL)
+            send_hello(l, k, k->lanes[lane]);
+    link_up(l, k);
+}
+
+/* The peer answers when it has heard from all lanes, so the control lane's answer is enough. */
+static void answered(struct links *l, struct conn *c, const struct header *h) {
+    struct link *k = c->owner;
+    bool first = !k->greeted[LANE_CONTROL] && !k->greeted[LANE_BULK];
+    if (first)
+        gate_init(&k->gate, h->node, h->life, purpose_role(k->purpose, true));
+    k->greeted[c->lane] = true;
+    if (c->lane == LANE_CONTROL)
+        link_up(l, k);
+}
+
+static void refuse(struct links *l, struct conn *c, enum refusal why);
+
+static void on_hello(struct links *l, struct conn *c, const struct header *h, struct bytes body) {
+    union message m;
+    struct link *k = c->owner;
+    if (message_decode(MESSAGE_HELLO, body, NULL, &m) < 0)
+        refuse(l, c, REFUSAL_BODY);
+    else if (!hello_fits(l, &m.hello, h) || (k != NULL && !hello_answers(k, c, &m.hello, h)))
+        refuse(l, c, REFUSAL_SENDER);
+    else if (k == NULL)
+        welcome(l, c, &m.hello, h);
+    else
+        answered(l, c, h);
+}
+
+/* ---- what connections tell ---- */
+
+static bool is_up(const struct link *k) {
+    return k != NULL && k->number != 0;
+}
+
+/* Closes a connection, and with it its link, for what the peer has done. */
+static void refuse(struct links *l, struct conn *c, enum refusal why) {
+    struct link *k = c->owner;
+    count_refusal(l, why);
+    if (k != NULL) {
+        link_lost(l, k);
+        return;
+    }
+    forget_stranger(l, c);
+    conn_abort(c);
+}
+
+static enum refusal judge(struct conn *c, const struct header *h) {
+    struct links *l = links_of(c);
+    struct link *k = c->owner;
+    if (k != NULL && k->greeted[c->lane])
+        return h->lane != c->lane && h->magic == HEADER_MAGIC
+                   ? REFUSAL_LANE
+                   : gate_check(&k->gate, h, l->config.frame_bytes_max);
+    struct gate stranger;
+    gate_init(&stranger, h->node, h->life, ROLE_STRANGER);
+    return gate_check(&stranger, h, l->config.frame_bytes_max);
+}
+
+static void on_put(struct links *l, struct conn *c, struct link *k, struct bytes body) {
+    union message m;
+    enum refusal why = REFUSAL_BODY;
+    uint32_t number = k->number;
+    if (message_decode(MESSAGE_PUT, body, NULL, &m) == 0)
+        why = l->config.put(l->config.context, number, &m.put);
+    if (why != REFUSAL_NONE && c->owner != NULL)
+        refuse(l, c, why);
+}
+
+static void on_frame(struct conn *c, const struct header *h, struct bytes body) {
+    struct links *l = links_of(c);
+    struct link *k = c->owner;
+    if (h->type == MESSAGE_HELLO) {
+        on_hello(l, c, h, body);
+        return;
+    }
+    if (!is_up(k)) { /* before all lanes have been greeted there is nothing to say */
+        refuse(l, c, REFUSAL_ROLE);
+        return;
+    }
+    l->config.counts->messages++;
+    if (h->type == MESSAGE_PUT) {
+        on_put(l, c, k, body);
+        return;
+    }
+    struct input in = {.kind = INPUT_MESSAGE, .now = l->config.loop->now};
+    in.message = (struct input_message){
+        .link = k->number, .peer = k->peer, .epoch = h->epoch, .type = h->type, .body = body};
+    l->config.feed(l->config.context, &in);
+}
+
+static void on_connected(struct conn *c) {
+    struct link *k = c->owner;
+    send_hello(links_of(c), k, c);
+}
+
+static void on_ended(struct conn *c, enum refusal why) {
+    refuse(links_of(c), c, why);
+}
+
+/* ---- opening, accepting, closing ---- */
+
+static int open_lane(struct links *l, struct link *k, enum lane lane) {
+    int done;
+    if (k->peer >= l->config.nodes)
+        return -EADDRNOTAVAIL;
+    int fd = address_connect(&l->config.book[k->peer], &done);
+    if (fd < 0)
+        return fd;
+    struct conn *c = conn_new(&l->conns, fd, !done);
+    if (c == NULL) {
+        close(fd);
+        return -ENOMEM;
+    }
+    c->owner = k;
+    c->lane = lane;
+    k->lanes[lane] = c;
+    if (done)
+        send_hello(l, k, c);
+    return 0;
+}
+
+void links_open(struct links *l, const struct effect_open *open) {
+    struct link *k = link_new(l, true, open->node, open->purpose);
+    ASSERT(k != NULL);
+    k->cookie = open->cookie;
+    k->token = ++l->tokens;
+    l->config.counts->opened++;
+    for (int lane = 0; lane < LANES && !k->failed; lane++)
+        if (message_lane_used(k->purpose, (enum lane)lane))
+            k->failed = open_lane(l, k, (enum lane)lane) < 0;
+    loop_wake_at(l->config.loop, k->failed ? k->since : k->since + HELLO_NS);
+}
+
+void links_close(struct links *l, uint32_t number, enum refusal why) {
+    struct link *k = find(l, number);
+    count_refusal(l, why);
+    if (k != NULL)
+        link_free(l, k, why == REFUSAL_NONE);
+}
+
+/* A flood of strangers must not keep out those who belong here: the oldest makes room. */
+static void admit_stranger(struct links *l, int fd) {
+    struct conn *c = conn_new(&l->conns, fd, false);
+    if (c == NULL) {
+        close(fd);
+        return;
+    }
+    if (l->stranger_count == STRANGERS_MAX) {
+        struct conn *oldest = CONTAINER_OF(list_first(&l->strangers), struct conn, place);
+        l->config.counts->strangers_dropped++;
+        forget_stranger(l, oldest);
+        conn_abort(oldest);
+    }
+    list_push_back(&l->strangers, &c->place);
+    l->stranger_count++;
+    loop_wake_at(l->config.loop, c->since + HELLO_NS);
+}
+
+static void accept_some(struct source *s, uint32_t events) {
+    struct links *l = CONTAINER_OF(s, struct links, listener);
+    (void)events;
+    for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
+        int fd = address_accept(s->fd);
+        if (fd == -EAGAIN)
+            return;
+        if (fd == -EMFILE || fd == -ENFILE || fd == -ENOBUFS || fd == -ENOMEM) {
+            l->accept_at = l->config.loop->now + ACCEPT_PAUSE_NS;
+            loop_change(l->config.loop, s, 0);
+            loop_wake_at(l->config.loop, l->accept_at);
+            return;
+        }
+        if (fd >= 0)
+            admit_stranger(l, fd);
+    }
+}
+
+/* ---- beginning, every turn, end ---- */
+
+struct links *links_new(const struct links_config *config) {
+    struct links *l = calloc(1, sizeof *l);
+    if (l == NULL)
+        return NULL;
+    l->config = *config;
+    list_init(&l->strangers);
+    list_init(&l->pending);
+    l->id_storage = malloc(idtable_bytes(LINKS_MAX));
+    l->table = calloc(LINKS_MAX, sizeof *l->table);
+    int r = conns_init(&l->conns, config->loop);
+    l->conns.judge = judge;
+    l->conns.frame = on_frame;
+    l->conns.connected = on_connected;
+    l->conns.ended = on_ended;
+    l->listener = (struct source){.fd = config->listener, .ready = accept_some};
+    if (l->id_storage == NULL || l->table == NULL || r < 0 ||
+        (config->listener >= 0 && loop_add(config->loop, &l->listener, EPOLLIN) < 0)) {
+        links_free(l);
+        return NULL;
+    }
+    idtable_init(&l->ids, LINKS_MAX, l->id_storage);
+    return l;
+}
+
+void links_free(struct links *l) {
+    if (l == NULL)
+        return;
+    IDTABLE_EACH (i, &l->ids)
+        link_free(l, l->table[i], true);
+    LIST_EACH_SAFE (at, &l->pending)
+        link_free(l, CONTAINER_OF(at, struct link, at), false);
+    LIST_EACH_SAFE (at, &l->strangers)
+        conn_abort(CONTAINER_OF(at, struct conn, place));
+    conns_fini(&l->conns);
+    if (l->listener.fd >= 0)
+        close(l->listener.fd);
+    free(l->id_storage);
+    free(l->table);
+    free(l);
+}
+
+static void drop_late_strangers(struct links *l, uint64_t now) {
+    struct list *at;
+    while ((at = list_first(&l->strangers)) != NULL) {
+        struct conn *c = CONTAINER_OF(at, struct conn, place);
+        if (now - c->since < HELLO_NS) {
+            loop_wake_at(l->config.loop, c->since + HELLO_NS);
+            return;
+        }
+        l->config.counts->strangers_dropped++;
+        forget_stranger(l, c);
+        conn_abort(c);
+    }
+}
+
+/* Machines may open further links when they hear of one that has failed, so start over. */
+static void drop_failed(struct links *l, uint64_t now) {
+    struct list *at = list_first(&l->pending);
+    while (at != NULL && at != &l->pending) {
+        struct link *k = CONTAINER_OF(at, struct link, at);
+        at = at->next;
+        if (!k->failed && now - k->since < HELLO_NS) {
+            loop_wake_at(l->config.loop, k->since + HELLO_NS);
+            continue;
+        }
+        link_lost(l, k);
+        at = list_first(&l->pending);
+    }
+}
+
+void links_settle(struct links *l) {
+    uint64_t now = l->config.loop->now;
+    if (l->accept_at != 0 && l->accept_at <= now) {
+        l->accept_at = 0;
+        loop_change(l->config.loop, &l->listener, EPOLLIN);
+    } else if (l->accept_at != 0) {
+        loop_wake_at(l->config.loop, l->accept_at);
+    }
+    drop_failed(l, now);
+    drop_late_strangers(l, now);
+    conns_settle(&l->conns);
+}
+
+uint32_t links_count(const struct links *l) {
+    return idtable_count(&l->ids);
+}
+
+uint64_t links_bytes_in(const struct links *l) {
+    return l->conns.bytes_in;
+}
+
+uint64_t links_bytes_out(const struct links *l) {
+    return l->conns.bytes_out;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* The links of one node: who is at the other end, and what may pass.
+ *
+ * A link has a connection for each lane that its messages use, so bulk data in a socket never
+ * stands before control. The opener says on each of them who it is and which link it belongs to
+ * (HELLO); the other side answers alike. The link is up when all its lanes are, and goes down as
+ * one. Until it has said HELLO a connection may say nothing else, not for long, and not many may be
+ * in that state. */
+#pragma once
+
+#include "machine/machine.h"
+#include "os/address.h"
+#include "os/conn.h"
+
+struct links;
+struct message_put;
+
+/* What a node lets others see of itself. */
+struct link_counts {
+    uint64_t messages; /* delivered, puts included */
+    uint64_t opened, accepted;
+    uint64_t refused[REFUSALS];
+    uint64_t strangers_dropped; /* connections that did not say HELLO in time, or were too many */
+};
+
+struct links_config {
+    struct loop *loop;
+    uint32_t self;
+    uint32_t life; /* how often this node has started */
+    uint64_t key[2];
+    const struct address *book; /* by node */
+    uint32_t nodes;             /* in the book */
+    int listener;               /* taken over */
+    uint32_t frame_bytes_max;
+    struct link_counts *counts;
+    /* Feeds an input to the node's machines; effects are carried out before it returns. */
+    void (*feed)(void *context, const struct input *in);
+    /* A put has come in; judged by whoever keeps the buffers. */
+    enum refusal (*put)(void *context, uint32_t link, const struct message_put *put);
+    void *context;
+};
+
+struct links *links_new(const struct links_config *config);
+void links_free(struct links *l);
+
+void links_open(struct links *l, const struct effect_open *open);
+void links_send(struct links *l, const struct effect_send *send);
+void links_put(struct links *l, const struct effect_put *put, struct bytes bytes);
+void links_close(struct links *l, uint32_t link, enum refusal why);
+
+/* Tells of links that could not be opened, sends what has gathered. At the end of every turn. */
+void links_settle(struct links *l);
+
+uint32_t links_count(const struct links *l); /* that are up */
+uint64_t links_bytes_in(const struct links *l);
+uint64_t links_bytes_out(const struct links *l);

@@ -23,7 +23,8 @@ struct carrier {
 
 static void send_to(struct carrier *c, struct end *to, uint16_t type, uint32_t epoch,
                     struct body *body) {
-    c->when += c->w->config.link.cpu_send_ns * node_slowness(c->w, c->n);
+    if (c->w->config.link.cores == 0) /* otherwise sending waits for the end of the turn */
+        c->when += c->w->config.link.cpu_send_ns * node_slowness(c->w, c->n);
     link_send(c->w, to, type, epoch, body, c->when);
 }
 
@@ -68,8 +69,10 @@ static void carry_close(struct carrier *c, uint32_t link, uint8_t refusal) {
     if (refusal != REFUSAL_NONE)
         c->w->counts.refused[refusal]++;
     struct end *e = node_end(c->n, link);
-    if (e != NULL)
-        link_close(c->w, e, c->when);
+    if (e == NULL)
+        return;
+    c->when = link_flush(c->w, e, c->when);
+    link_close(c->w, e, c->when);
 }
 
 static void carry_persist(struct carrier *c, const struct effect *e) {
@@ -175,7 +178,12 @@ void carry_input(struct world *w, struct node *n, enum layer layer, const struct
     count_step(w);
     if (w->config.hash)
         trace_effects(&w->hash, &w->effects);
-    struct carrier c = {.w = w, .n = n, .when = w->now + cpu_ns * node_slowness(w, n)};
+    struct carrier c = {.w = w, .n = n, .when = w->now};
+    if (w->config.link.cores > 0) {
+        c.when = n->busy_until;
+        cpu_ns += w->config.link.cpu_step_ns;
+    }
+    c.when += cpu_ns * node_slowness(w, n);
     for (uint32_t i = 0; i < w->effects.count; i++)
         carry_out(&c, &w->effects.list[i]);
     n->busy_until = c.when;

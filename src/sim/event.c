@@ -45,8 +45,7 @@ static void feed_durable(struct world *w, struct node *n, struct notice *notice)
     carry_input(w, n, layer, &in, 0);
 }
 
-/* The node is up, in the right life, and has the time. */
-static void process(struct world *w, struct event *e) {
+void event_process(struct world *w, struct event *e) {
     struct node *n = &w->nodes[e->node];
     switch ((enum event_kind)e->kind) {
     case EVENT_TIMER:
@@ -88,8 +87,8 @@ void event_arrive(struct world *w, struct event *e) {
         return;
     }
     struct node *n = &w->nodes[e->node];
-    if (node_idle(w, n)) {
-        process(w, e);
+    if (w->config.link.cores == 0 && node_idle(w, n)) {
+        event_process(w, e);
     } else {
         list_push_back(&n->inbox, &e->place);
         node_rouse(w, n);
@@ -97,10 +96,14 @@ void event_arrive(struct world *w, struct event *e) {
 }
 
 static void wake(struct world *w, struct node *n) {
+    if (w->config.link.cores > 0) {
+        cores_wake(w, n);
+        return;
+    }
     if (n->busy_until <= w->now && n->paused_until <= w->now) {
         struct list *place = list_pop_front(&n->inbox);
         if (place != NULL)
-            process(w, CONTAINER_OF(place, struct event, place));
+            event_process(w, CONTAINER_OF(place, struct event, place));
     }
     node_rouse(w, n);
 }

@@ -61,5 +61,8 @@ void event_happen(struct world *w, struct event *e);
 /* An event has reached its node, which looks at it when it has the time. */
 void event_arrive(struct world *w, struct event *e);
 
+/* Feeds it to the machines of its node, which is up, in the right life, and has the time. */
+void event_process(struct world *w, struct event *e);
+
 /* Nobody will ever look at it. */
 void event_drop(struct world *w, struct event *e);

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "sim/clock.h"
+#include "sim/cores.h"
 #include "sim/event.h"
 #include "sim/frame.h"
 #include "sim/link.h"
@@ -32,6 +33,7 @@ struct world {
     struct random lives;
     struct hash hash;
     struct world_counts counts;
+    struct cores cores;
     struct effects effects; /* one store serves all nodes, one step after the other */
     struct region node_array;
     struct region arenas; /* of compute nodes' machines */

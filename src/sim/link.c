@@ -40,6 +40,10 @@ static uint64_t interface_ns(const struct world *w, const struct frame *f) {
     return rate ? (frame_bytes(f) * NS_PER_S + rate - 1) / rate : 0;
 }
 
+static uint64_t copy_ns(const struct world *w, uint64_t bytes) {
+    return bytes * w->config.link.cpu_kib_ns / KIB;
+}
+
 static void free_if_unused(struct world *w, struct link *l) {
     if (l->refs == 0 && l->ends[0].queued == 0 && l->ends[1].queued == 0)
         pool_give(&w->pool, l, sizeof *l);
@@ -102,6 +106,8 @@ static void init_end(struct world *w, struct link *l, int side, uint32_t node, e
     e->role = role;
     gate_init(&e->gate, peer, w->nodes[peer].boots, role);
     list_init(&e->flight);
+    list_init(&e->unsent);
+    list_init(&e->to_flush);
 }
 
 static struct link *establish(struct world *w, const struct notice *n) {
@@ -256,15 +262,11 @@ static void maybe_duplicate(struct world *w, const struct frame *f) {
     take_off(w, frame_copy(w, f), f->wire_at + delay);
 }
 
-void link_send(struct world *w, struct end *from, uint16_t type, uint32_t epoch, struct body *body,
-               uint64_t when) {
+static struct frame *make_frame(struct world *w, struct end *from, uint16_t type, uint32_t epoch,
+                                struct body *body) {
     const struct message_rule *rule = message_rule(type);
     ASSERT(rule != NULL);
-    if (from->broken)
-        return;
-    struct end *to = end_peer(from);
-    struct node *sender = &w->nodes[from->node];
-    struct frame *f = frame_new(w, to, body);
+    struct frame *f = frame_new(w, end_peer(from), body);
     struct header h = {.magic = HEADER_MAGIC,
                        .version = HEADER_VERSION,
                        .lane = rule->lane,
@@ -275,8 +277,15 @@ void link_send(struct world *w, struct end *from, uint16_t type, uint32_t epoch,
                        .node = from->node,
                        .life = from->life};
     header_encode(&h, f->header);
-    w->counts.bytes += frame_bytes(f);
     f->lane = rule->lane;
+    return f;
+}
+
+/* The sender's processor is done with the frame at `when`. */
+static void launch(struct world *w, struct end *from, struct frame *f, uint64_t when) {
+    struct end *to = f->to;
+    struct node *sender = &w->nodes[from->node];
+    w->counts.bytes += frame_bytes(f);
     f->sent_at = later(when, sender->egress_at[f->lane]) + interface_ns(w, f);
     sender->egress_at[f->lane] = f->sent_at;
     uint64_t at = f->sent_at + link_latency(w, from->node, to->node) + draw_jitter(w);
@@ -284,6 +293,42 @@ void link_send(struct world *w, struct end *from, uint16_t type, uint32_t epoch,
     take_off(w, f, to->wire_at[f->lane]);
     if (sender->duplicate_until > w->now)
         maybe_duplicate(w, f);
+}
+
+void link_send(struct world *w, struct end *from, uint16_t type, uint32_t epoch, struct body *body,
+               uint64_t when) {
+    if (from->broken)
+        return;
+    struct frame *f = make_frame(w, from, type, epoch, body);
+    if (w->config.link.cores == 0) {
+        launch(w, from, f, when);
+        return;
+    }
+    if (list_empty(&from->unsent))
+        list_push_back(&w->nodes[from->node].unsent, &from->to_flush);
+    list_push_back(&from->unsent, &f->flight);
+}
+
+uint64_t link_flush(struct world *w, struct end *from, uint64_t when) {
+    uint64_t slow = node_slowness(w, &w->nodes[from->node]);
+    uint64_t bytes = 0;
+    if (list_empty(&from->unsent))
+        return when;
+    LIST_EACH (l, &from->unsent)
+        bytes += frame_bytes(CONTAINER_OF(l, struct frame, flight));
+    when += (w->config.link.cpu_send_ns + copy_ns(w, bytes)) * slow;
+    struct list *l;
+    while (!from->broken && (l = list_pop_front(&from->unsent)) != NULL)
+        launch(w, from, CONTAINER_OF(l, struct frame, flight), when);
+    link_drop_unsent(w, from);
+    return when;
+}
+
+void link_drop_unsent(struct world *w, struct end *from) {
+    struct list *l;
+    while ((l = list_pop_front(&from->unsent)) != NULL)
+        frame_free(w, CONTAINER_OF(l, struct frame, flight));
+    list_remove(&from->to_flush);
 }
 
 void link_frame_off_wire(struct world *w, struct frame *f) {
@@ -323,13 +368,26 @@ static void refuse_frame(struct world *w, struct end *to, enum refusal r) {
     feed_link(w, node, INPUT_LINK_DOWN, link);
 }
 
+/* What a frame costs the receiving processor. A process that reads a socket gets all that is there
+ * with one system call. */
+static uint64_t receive_ns(const struct world *w, struct end *to, uint64_t bytes) {
+    const struct link_model *m = &w->config.link;
+    if (m->cores == 0)
+        return m->cpu_receive_ns;
+    uint64_t turn = w->nodes[to->node].turn;
+    uint64_t call = to->turn == turn ? 0 : m->cpu_receive_ns;
+    to->turn = turn;
+    return call + copy_ns(w, bytes);
+}
+
 static void deliver_message(struct world *w, struct end *to, const struct header *h,
                             struct bytes body) {
     struct input in = {.kind = INPUT_MESSAGE, .now = w->now};
     in.message = (struct input_message){
         .link = to->number, .peer = h->node, .epoch = h->epoch, .type = h->type, .body = body};
     w->counts.messages++;
-    carry_input(w, &w->nodes[to->node], LAYER_PRIM, &in, w->config.link.cpu_receive_ns);
+    carry_input(w, &w->nodes[to->node], LAYER_PRIM, &in,
+                receive_ns(w, to, HEADER_BYTES + body.len));
 }
 
 /* Puts are the world's business: the machine only hears that the bytes are there. */
@@ -356,7 +414,8 @@ static void deliver_put(struct world *w, struct end *to, struct bytes body) {
                                 .len = (uint32_t)put->body.len,
                                 .note = put->note};
     w->counts.messages++;
-    carry_input(w, &w->nodes[to->node], LAYER_PRIM, &in, w->config.link.cpu_receive_ns);
+    carry_input(w, &w->nodes[to->node], LAYER_PRIM, &in,
+                receive_ns(w, to, HEADER_BYTES + body.len));
 }
 
 void link_frame(struct world *w, struct frame *f) {

@@ -30,6 +30,11 @@ struct end {
     struct gate gate;          /* judges what arrives here */
     enum role role;            /* of the peer */
     uint32_t sequence[LANES];  /* of the last frame sent from here */
+
+    /* where processors are shared */
+    struct list unsent;   /* frames from here, to be sent when the turn is over */
+    struct list to_flush; /* among its node's ends with such frames */
+    uint64_t turn;        /* of the node, when it last read from here */
 };
 
 struct link {
@@ -64,6 +69,13 @@ void link_refuse(struct world *w, struct notice *n, uint64_t at);
 /* Sends a frame from an end; the sender's processor is done with it at `when`. */
 void link_send(struct world *w, struct end *from, uint16_t type, uint32_t epoch, struct body *body,
                uint64_t when);
+
+/* Where processors are shared: sends what the machine had to say during a turn, with one system
+ * call. Returns when that is over, having begun at `when`. */
+uint64_t link_flush(struct world *w, struct end *from, uint64_t when);
+
+/* Nobody will send these any more. */
+void link_drop_unsent(struct world *w, struct end *from);
 
 /* This end is given up by its own node (which hears nothing more of it); the other will hear. */
 void link_close(struct world *w, struct end *e, uint64_t when);

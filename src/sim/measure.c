@@ -19,10 +19,20 @@ enum { SHALLOW = 20 };
 /* Far beyond the end of any healthy run. */
 #define TIME_MAX (100000 * NS_PER_S)
 
+/* A round's work at one node, at most: a turn for the message down and one for each answer up. The
+ * cost model knows nothing of shared processors. */
+static uint64_t visit_ns(const struct link_model *l) {
+    uint64_t turn = l->cpu_wake_ns + l->cpu_receive_ns + l->cpu_step_ns + l->cpu_sleep_ns;
+    return 2 * (turn + l->cpu_send_ns);
+}
+
 static uint64_t choose_period(const struct measure_config *c) {
     struct cost cost;
     cost_init(&cost, &c->tree, &c->link);
-    uint64_t period = PERIOD_WAVES * cost_ns(&cost, COST_WAVE, 0, c->tree.nodes);
+    uint64_t wave = cost_ns(&cost, COST_WAVE, 0, c->tree.nodes);
+    if (c->link.cores > 0)
+        wave += c->tree.nodes * visit_ns(&c->link) / c->link.cores;
+    uint64_t period = PERIOD_WAVES * wave;
     return period > PERIOD_MIN ? period : PERIOD_MIN;
 }
 
@@ -111,6 +121,8 @@ static bool as_planned(const struct world *w, const struct tree *t, uint32_t nod
 static int boot_levels(struct world *w, const struct cost *cost, uint32_t first, uint32_t last) {
     const struct tree *t = &cost->tree;
     uint64_t turn = cost->link.connect_ns + 4 * cost_path_ns(cost, last);
+    if (cost->link.cores > 0)
+        turn += NS_PER_MS;
     for (uint32_t n = 0; n < t->nodes; n++) {
         uint32_t level = cost_level(cost, n);
         if (level >= first && level <= last)

@@ -20,6 +20,8 @@ void node_init(struct node *n, uint32_t number, uint8_t *heap) {
     n->wake.life = ANY_LIFE;
     list_init(&n->wake.place);
     list_init(&n->inbox);
+    list_init(&n->ready);
+    list_init(&n->unsent);
     idtable_init(&n->links, 0, NULL);
 }
 
@@ -75,6 +77,7 @@ void node_power_off(struct world *w, struct node *n) {
     drop_links(w, n);
     timers_fini(w, &n->timers);
     clock_remove(&w->clock, &n->wake);
+    cores_quit(w, n);
     struct list *place;
     while ((place = list_pop_front(&n->inbox)) != NULL)
         event_drop(w, CONTAINER_OF(place, struct event, place));
@@ -98,6 +101,10 @@ bool node_idle(const struct world *w, const struct node *n) {
 }
 
 void node_rouse(struct world *w, struct node *n) {
+    if (w->config.link.cores > 0) {
+        cores_rouse(w, n);
+        return;
+    }
     if (list_empty(&n->inbox) || n->wake.index != 0)
         return;
     uint64_t at = n->busy_until > n->paused_until ? n->busy_until : n->paused_until;
@@ -133,6 +140,7 @@ void node_attach(struct node *n, struct end *e) {
 void node_detach(struct world *w, struct end *e) {
     ASSERT(e->number != 0);
     struct node *n = &w->nodes[e->node];
+    link_drop_unsent(w, e);
     int r = idtable_free(&n->links, e->number);
     ASSERT(r == 0);
     n->ends[idtable_index_of(e->number)] = NULL;

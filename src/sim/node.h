@@ -17,6 +17,15 @@
 
 struct end;
 
+/* What a node's process is doing, where processors are shared. */
+enum process_state {
+    PROCESS_ASLEEP,
+    PROCESS_READY,  /* waits for a processor */
+    PROCESS_WAKING, /* has one; about to read its inbox */
+    PROCESS_BUSY,   /* has read it */
+    PROCESS_SINKING /* found it empty; about to give the processor back */
+};
+
 struct buffer {
     uint32_t number;
     uint32_t link; /* that may put into it */
@@ -55,6 +64,12 @@ struct node {
     uint64_t slow_until;
     uint32_t slow_factor;
     void *sink_context;
+
+    /* where processors are shared */
+    enum process_state process;
+    struct list ready;  /* in the run queue */
+    struct list unsent; /* link ends that have frames to send when the turn is over */
+    uint64_t turn;      /* number of it */
 };
 
 void node_init(struct node *n, uint32_t number, uint8_t *heap);

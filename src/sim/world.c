@@ -49,6 +49,7 @@ struct world *world_new(const struct world_config *config) {
     w->node_count = limits_universe(&config->prim.limits);
     clock_init(&w->clock);
     pool_init(&w->pool);
+    cores_init(&w->cores, config->link.cores);
     start_random(w);
     if (reserve(w) < 0) {
         w->node_count = 0;
@@ -101,7 +102,9 @@ void world_boot(struct world *w, uint32_t node, bool root) {
                             .root = root,
                             .epoch = root ? ++w->epoch : 0, /* durable wherever seats keep it */
                             .random_seed = random_u64(&w->lives)};
+    n->busy_until = w->now;
     carry_input(w, n, LAYER_PRIM, &in, 0);
+    cores_flush(w, n);
 }
 
 /* Asks for the memory that the next events will need while this one is carried out: with thousands

@@ -24,6 +24,15 @@ struct link_model {
     uint64_t cpu_send_ns;    /* and for one message out, per link */
     uint64_t connect_ns;     /* to open a link */
     uint64_t durable_ns;     /* until a persisted value is safe */
+    /* Processors that all nodes share, as processes of one machine do: see cores.h. 0: each node
+     * has one of its own, and the rest does not apply. */
+    uint64_t cores;
+    uint64_t core_idle_ns; /* until a processor that had nothing to do runs a process again */
+    uint64_t cpu_wake_ns;  /* to switch to a process that slept, until it knows why */
+    uint64_t cpu_poll_ns;  /* for a process that has not slept to ask what is new */
+    uint64_t cpu_sleep_ns; /* for it to find that there is nothing, and to go to sleep */
+    uint64_t cpu_step_ns;  /* of a machine, for one input: decoding, logic, encoding */
+    uint64_t cpu_kib_ns;   /* to copy 1,024 bytes out of a process, or in */
 };
 
 struct world;

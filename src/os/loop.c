@@ -66,21 +66,26 @@ void loop_remove(struct loop *l, struct source *s) {
             l->batch[i].data.ptr = NULL;
 }
 
-/* A later time than the one that is set needs no system call: the timer goes off, there is nothing
- * to do yet, and it is set anew. */
 void loop_wake_at(struct loop *l, uint64_t at) {
-    if (l->timer_at != 0 && l->timer_at <= at)
+    at = at == 0 ? 1 : at; /* zero would mean never */
+    if (l->wake_at == 0 || at < l->wake_at)
+        l->wake_at = at;
+}
+
+static void set_timer(struct loop *l) {
+    uint64_t at = l->wake_at;
+    l->wake_at = 0;
+    if (at == l->timer_at)
         return;
     struct itimerspec t = {
         .it_value = {.tv_sec = (time_t)(at / NS_PER_S), .tv_nsec = (long)(at % NS_PER_S)}};
-    if (at == 0)
-        t.it_value.tv_nsec = 1; /* zero would mean never */
     int r = timerfd_settime(l->timer.fd, TFD_TIMER_ABSTIME, &t, NULL);
     ASSERT(r == 0);
     l->timer_at = at;
 }
 
 void loop_turn(struct loop *l, int timeout_ms) {
+    set_timer(l);
     int count = epoll_wait(l->epoll, l->batch, LOOP_BATCH, timeout_ms);
     ASSERT(count >= 0 || errno == EINTR);
     l->now = clock_ns();

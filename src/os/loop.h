@@ -21,6 +21,7 @@ struct loop {
     uint64_t now; /* monotonic nanoseconds */
     struct source timer;
     uint64_t timer_at; /* what the kernel's timer is set to, 0 if to nothing */
+    uint64_t wake_at;  /* the earliest that was asked for since the last turn, 0 if nothing was */
     struct epoll_event batch[LOOP_BATCH];
     int batch_count; /* of the turn under way */
 };
@@ -33,7 +34,8 @@ int loop_add(struct loop *l, struct source *s, uint32_t events);
 void loop_change(struct loop *l, struct source *s, uint32_t events);
 void loop_remove(struct loop *l, struct source *s);
 
-/* Sees to it that a turn begins at this time or a little earlier. */
+/* Sees to it that the next turn begins at this time, if not earlier. Whoever still waits after that
+ * turn asks again: so a time that was moved on wakes nobody. */
 void loop_wake_at(struct loop *l, uint64_t at);
 
 /* Waits until something happens (at most `timeout_ms`; -1: for ever), then calls what is ready. */

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* What the simulator expects of clusters of real processes on this machine.
+ *
+ * Calibrated once: from figures of the machine (os/gauge.h) and one real run of a few nodes. */
+#pragma once
+
+#include "os/crew.h"
+#include "sim/driver.h"
+
+struct forecast;
+
+/* Measures; NULL, with the reason on stderr, if that is not possible here. */
+struct forecast *forecast_new(enum crew_links links);
+void forecast_free(struct forecast *f); /* NULL is fine */
+
+/* The median latency of such operations; 0 if there is no forecast. */
+uint64_t forecast_latency(const struct forecast *f, const struct tree *tree,
+                          const struct driver_task *task);

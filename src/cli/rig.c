@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/* Tasks on real processes: see rig.h.
+ *
+ * The driver lives in the root's process. When it is done that process copies the results into
+ * memory that it shares with us. */
+#include "cli/rig.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/assert.h"
+#include "base/units.h"
+#include "cli/complain.h"
+
+/* Without news for so long the cluster is taken for stuck. */
+enum { PATIENCE_MS = 60000 };
+
+struct shared_task {
+    uint64_t begin_ns, end_ns;
+    uint64_t messages, steps; /* when it began, then while it ran */
+    uint32_t done;
+    uint64_t *latency_ns; /* shared too */
+};
+
+struct rig {
+    const struct rig_config *config;
+    struct crew *crew;
+    struct driver *driver;
+    struct driver_config driver_config;
+    uint32_t task; /* that the driver was at when we last looked */
+    struct shared {
+        atomic_bool finished;
+        atomic_uint progress;
+        uint64_t up_ns;
+        struct shared_task tasks[];
+    } *shared;
+    size_t shared_bytes;
+};
+
+/* ---- in the node's processes ---- */
+
+static struct machine make_daemon(void *context, uint32_t node, struct globals globals) {
+    struct rig *r = context;
+    return driver_daemon(r->driver, node, globals);
+}
+
+static void sum_counts(const struct rig *r, uint64_t *messages, uint64_t *steps) {
+    *messages = *steps = 0;
+    for (uint32_t n = 0; n <= r->config->tree.nodes; n++) {
+        *messages += crew_counts(r->crew, n)->links.messages;
+        *steps += crew_counts(r->crew, n)->steps;
+    }
+}
+
+static void take_task(struct rig *r, uint32_t task) {
+    struct shared_task *t = &r->shared->tasks[task];
+    const struct driver_result *from = driver_result(r->driver, task);
+    uint64_t messages, steps;
+    sum_counts(r, &messages, &steps);
+    t->begin_ns = from->begin_ns;
+    t->end_ns = from->end_ns;
+    t->messages = messages - t->messages;
+    t->steps = steps - t->steps;
+    t->done = from->outcomes[OUTCOME_DONE];
+    memcpy(t->latency_ns, from->latency_ns, r->config->tasks[task].runs * sizeof *t->latency_ns);
+}
+
+/* After every turn; news only at the root. */
+static void observe(void *context, struct life *l) {
+    struct rig *r = context;
+    if (life_node(l) != r->driver_config.root || driver_task(r->driver) == r->task)
+        return;
+    if (r->task != NO_TASK)
+        take_task(r, r->task);
+    r->task = driver_task(r->driver);
+    if (r->task < r->config->task_count)
+        sum_counts(r, &r->shared->tasks[r->task].messages, &r->shared->tasks[r->task].steps);
+    r->shared->up_ns = driver_up_ns(r->driver);
+    atomic_fetch_add(&r->shared->progress, 1);
+    if (driver_finished(r->driver))
+        atomic_store(&r->shared->finished, true);
+    crew_ring(r->crew);
+}
+
+/* ---- in ours ---- */
+
+static struct limits choose_limits(const struct rig_config *c) {
+    struct limits l = {.nodes = c->tree.nodes,
+                       .roots = 1,
+                       .variables = 16,
+                       .events = 16,
+                       .heap_bytes = 64 * KIB,
+                       .children = 16 + (c->tree.shape == SHAPE_KARY ? c->tree.arity : 0),
+                       .window = 16,
+                       .queue = 64,
+                       .outstanding = 16,
+                       .body_bytes = 8 * KIB,
+                       .standing = 4,
+                       .transfers = 2,
+                       .chunk_bytes = 64 * KIB,
+                       .slots = 4};
+    for (uint32_t i = 0; i < c->task_count; i++) {
+        const struct primitive *p = &c->tasks[i].request;
+        if (p->kind == PRIMITIVE_BULK && p->buffer_bytes > l.heap_bytes)
+            l.heap_bytes = (uint32_t)p->buffer_bytes;
+    }
+    return l;
+}
+
+static int share(struct rig *r) {
+    const struct rig_config *c = r->config;
+    size_t head = sizeof *r->shared + c->task_count * sizeof *r->shared->tasks;
+    size_t bytes = head;
+    for (uint32_t i = 0; i < c->task_count; i++)
+        bytes += c->tasks[i].runs * sizeof(uint64_t);
+    void *at =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED)
+        return -errno;
+    r->shared = at;
+    r->shared_bytes = bytes;
+    uint64_t *next = (uint64_t *)(void *)((uint8_t *)at + head);
+    for (uint32_t i = 0; i < c->task_count; i++) {
+        r->shared->tasks[i].latency_ns = next;
+        next += c->tasks[i].runs;
+    }
+    return 0;
+}
+
+static int begin(struct rig *r) {
+    const struct rig_config *c = r->config;
+    struct crew_config crew = {.links = c->links,
+                               .daemon = make_daemon,
+                               .observe = observe,
+                               .context = r};
+    crew.prim.limits = choose_limits(c);
+    crew.prim.tree = c->tree;
+    prim_config_times(&crew.prim, c->period_ns);
+    r->driver_config = (struct driver_config){.limits = crew.prim.limits,
+                                              .root = c->tree.nodes,
+                                              .period_ns = c->period_ns,
+                                              .tasks = c->tasks,
+                                              .task_count = c->task_count};
+    r->driver = driver_new(&r->driver_config);
+    int error = share(r);
+    if (r->driver == NULL || error < 0)
+        return -ENOMEM;
+    driver_let_go(r->driver);
+    r->crew = crew_new(&crew, &error);
+    return r->crew == NULL ? error : crew_start_all(r->crew);
+}
+
+static int await(struct rig *r) {
+    unsigned seen = 0;
+    uint64_t news = clock_ns();
+    while (!atomic_load(&r->shared->finished)) {
+        if (crew_wait(r->crew, 1000) > 0) {
+            complain("bench", "a node's process has died; please report this");
+            return -ECHILD;
+        }
+        unsigned progress = atomic_load(&r->shared->progress);
+        if (progress != seen)
+            news = clock_ns();
+        seen = progress;
+        if (clock_ns() - news > PATIENCE_MS * NS_PER_MS)
+            return -ETIME;
+    }
+    return 0;
+}
+
+static int compare_u64(const void *a, const void *b) {
+    const uint64_t *x = a;
+    const uint64_t *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static int take_results(const struct rig *r, struct measure *ret) {
+    const struct rig_config *c = r->config;
+    *ret = (struct measure){.task_count = c->task_count, .up_ns = r->shared->up_ns};
+    ret->tasks = calloc(c->task_count, sizeof *ret->tasks);
+    for (uint32_t i = 0; ret->tasks != NULL && i < c->task_count; i++) {
+        const struct shared_task *from = &r->shared->tasks[i];
+        struct measure_task *t = &ret->tasks[i];
+        *t = (struct measure_task){.runs = c->tasks[i].runs,
+                                   .done = from->done,
+                                   .span_ns = from->end_ns - from->begin_ns,
+                                   .messages = from->messages,
+                                   .steps = from->steps};
+        t->latency_ns = malloc(t->runs * sizeof *t->latency_ns);
+        if (t->latency_ns == NULL)
+            break;
+        memcpy(t->latency_ns, from->latency_ns, t->runs * sizeof *t->latency_ns);
+        qsort(t->latency_ns, t->runs, sizeof *t->latency_ns, compare_u64);
+        ret->steps += t->steps;
+        ret->messages += t->messages;
+    }
+    if (ret->tasks != NULL && ret->tasks[c->task_count - 1].latency_ns != NULL)
+        return 0;
+    measure_fini(ret);
+    return -ENOMEM;
+}
+
+/* ---- the idle cluster ---- */
+
+/* Nanoseconds that the process has been on a processor. */
+static uint64_t cpu_of(pid_t pid) {
+    char path[64];
+    uint64_t ns = 0;
+    snprintf(path, sizeof path, "/proc/%d/schedstat", (int)pid);
+    FILE *f = fopen(path, "re");
+    if (f == NULL)
+        return 0;
+    if (fscanf(f, "%" SCNu64, &ns) != 1)
+        ns = 0;
+    fclose(f);
+    return ns;
+}
+
+/* Bytes of memory that the process shares with nobody. */
+static uint64_t private_of(pid_t pid) {
+    char line[256];
+    uint64_t all = 0, kib;
+    snprintf(line, sizeof line, "/proc/%d/smaps_rollup", (int)pid);
+    FILE *f = fopen(line, "re");
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        if (sscanf(line, "Private_Clean: %" SCNu64, &kib) == 1 ||
+            sscanf(line, "Private_Dirty: %" SCNu64, &kib) == 1)
+            all += kib * KIB;
+    if (f != NULL)
+        fclose(f);
+    return all;
+}
+
+static uint64_t cpu_of_all(const struct rig *r) {
+    uint64_t ns = 0;
+    for (uint32_t n = 0; n <= r->config->tree.nodes; n++)
+        ns += cpu_of(crew_pid(r->crew, n));
+    return ns;
+}
+
+static int watch_idle(struct rig *r, struct rig_idle *ret) {
+    uint32_t nodes = r->config->tree.nodes;
+    uint64_t *memory = malloc(nodes * sizeof *memory);
+    if (memory == NULL)
+        return -ENOMEM;
+    uint64_t begin_ns = clock_ns(), cpu = cpu_of_all(r);
+    while (clock_ns() - begin_ns < r->config->idle_ns)
+        crew_wait(r->crew, (int)((begin_ns + r->config->idle_ns - clock_ns()) / NS_PER_MS) + 1);
+    *ret = (struct rig_idle){.cpu_ns = cpu_of_all(r) - cpu, .span_ns = clock_ns() - begin_ns};
+    for (uint32_t n = 0; n < nodes; n++)
+        memory[n] = private_of(crew_pid(r->crew, n));
+    qsort(memory, nodes, sizeof *memory, compare_u64);
+    ret->memory_median = memory[nodes / 2];
+    ret->memory_max = memory[nodes - 1];
+    ret->memory_root = private_of(crew_pid(r->crew, nodes));
+    free(memory);
+    return 0;
+}
+
+int rig_run(const struct rig_config *config, struct measure *ret, struct rig_idle *ret_idle) {
+    struct rig r = {.config = config, .task = NO_TASK};
+    int error = begin(&r);
+    if (error == 0)
+        error = await(&r);
+    if (error == 0 && ret_idle != NULL && config->idle_ns > 0)
+        error = watch_idle(&r, ret_idle);
+    crew_free(r.crew);
+    if (error == 0)
+        error = take_results(&r, ret);
+    driver_free(r.driver);
+    if (r.shared != NULL)
+        munmap(r.shared, r.shared_bytes);
+    return error;
+}

@@ -17,26 +17,27 @@ enum { LINKS_NODES_MAX = 65536, PRIMITIVES_NODES_MAX = 1000000, REAL_NODES_MAX =
 enum { RUNS_MAX = 10000, ARITY_MAX = 1024 };
 
 static void print_help(const struct option *table) {
-    puts("usage: storm bench primitives [--sim] [OPTIONS]\n"
-         "       storm bench idle [OPTIONS]\n"
-         "\n"
-         "primitives: how long an operation on all nodes takes, from the machine manager's request\n"
-         "until it knows that it is done everywhere, on clusters of real processes on this machine,\n"
-         "beside a bare fan-out with acknowledgements and the simulator's prediction. With --sim on\n"
-         "simulated clusters: times are virtual, the same options give the same numbers on any\n"
-         "computer.\n"
-         "idle: what a cluster of real processes costs that has nothing to do.\n"
-         "\n"
-         "cases:\n"
-         "  xfer, xfer-4k    XFER-AND-SIGNAL of no bytes or 4 KiB, signalling a remote event\n"
-         "  compare          COMPARE-AND-WRITE that writes nothing: one round instead of two\n"
-         "  compare-write    COMPARE-AND-WRITE whose condition holds, with its write\n"
-         "  test-event       TEST-EVENT, which is local: no messages at all\n"
-         "  wave             a heartbeat, from the tick until all nodes are known to live\n"
-         "  xfer-stream      XFER-AND-SIGNALs of 4 KiB, eight at once\n"
-         "  bulk             XFER-AND-SIGNAL of 1 MiB, through slots (up to 256 nodes: memory)\n"
-         "\n"
-         "networks of simulated clusters (latency, bandwidth, processor time for a message):");
+    puts(
+        "usage: storm bench primitives [--sim] [OPTIONS]\n"
+        "       storm bench idle [OPTIONS]\n"
+        "\n"
+        "primitives: how long an operation on all nodes takes, from the machine manager's request\n"
+        "until it knows that it is done everywhere, on clusters of real processes on this machine,\n"
+        "beside a bare fan-out with acknowledgements and the simulator's prediction. With --sim on\n"
+        "simulated clusters: times are virtual, the same options give the same numbers on any\n"
+        "computer.\n"
+        "idle: what a cluster of real processes costs that has nothing to do.\n"
+        "\n"
+        "cases:\n"
+        "  xfer, xfer-4k    XFER-AND-SIGNAL of no bytes or 4 KiB, signalling a remote event\n"
+        "  compare          COMPARE-AND-WRITE that writes nothing: one round instead of two\n"
+        "  compare-write    COMPARE-AND-WRITE whose condition holds, with its write\n"
+        "  test-event       TEST-EVENT, which is local: no messages at all\n"
+        "  wave             a heartbeat, from the tick until all nodes are known to live\n"
+        "  xfer-stream      XFER-AND-SIGNALs of 4 KiB, eight at once\n"
+        "  bulk             XFER-AND-SIGNAL of 1 MiB, through slots (up to 256 nodes: memory)\n"
+        "\n"
+        "networks of simulated clusters (latency, bandwidth, processor time for a message):");
     const struct network *n;
     for (uint32_t i = 0; (n = network_at(i)) != NULL; i++) {
         char latency[UNITS_TEXT_MAX], cpu[UNITS_TEXT_MAX];
@@ -104,7 +105,7 @@ static int find_cases(struct bench_settings *s) {
 }
 
 static int check_sizes(const struct bench_settings *s) {
-    uint64_t most = !s->sim                               ? REAL_NODES_MAX
+    uint64_t most = !s->sim                          ? REAL_NODES_MAX
                     : s->common.depth == DEPTH_LINKS ? LINKS_NODES_MAX
                                                      : (uint64_t)PRIMITIVES_NODES_MAX;
     for (uint32_t i = 0; i < s->nodes.count; i++)
@@ -113,7 +114,7 @@ static int check_sizes(const struct bench_settings *s) {
                             "--nodes %" PRIu64 ": 1 to %" PRIu64
                             " nodes can be %s; give another number",
                             s->nodes.at[i], most,
-                            !s->sim                               ? "processes of one machine"
+                            !s->sim                          ? "processes of one machine"
                             : s->common.depth == DEPTH_LINKS ? "simulated under the links"
                                                              : "simulated under the primitives");
     if (s->runs < 1 || s->runs > RUNS_MAX)
@@ -197,8 +198,7 @@ int bench_main(int argc, char **argv) {
         {"runs", OPTION_NUMBER, &s.runs, "R", "operations of each case (default 200; --sim: 5)"},
         {"json", OPTION_FLAG, &s.json, NULL, "one JSON object a line"},
         {"sim", OPTION_FLAG, &s.sim, NULL, "on simulated clusters (default sizes 4..1024)"},
-        {"depth", OPTION_TEXT, &s.depth_text, "DEPTH",
-         "--sim: under the links or the primitives"},
+        {"depth", OPTION_TEXT, &s.depth_text, "DEPTH", "--sim: under the links or the primitives"},
         {"net", OPTION_TEXT, &s.network_text, "NAME", "--sim: network (default ten-gigabit)"},
         {"latency", OPTION_DURATION, &s.latency_ns, "TIME",
          "--sim: of a link, in place of the network's"},

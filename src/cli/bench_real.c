@@ -47,10 +47,10 @@ static void add_cases(struct real_row *row) {
 }
 
 static int take_fanout(struct real_row *row, uint64_t *ret_ns) {
-    struct fanout_config config = {
-        .transport = row->settings->links == CREW_TCP ? TRANSPORT_TCP : TRANSPORT_UNIX,
-        .nodes = row->tree.nodes,
-        .rounds = FANOUT_ROUNDS};
+    struct fanout_config config = {.transport = row->settings->links == CREW_TCP ? TRANSPORT_TCP
+                                                                                 : TRANSPORT_UNIX,
+                                   .nodes = row->tree.nodes,
+                                   .rounds = FANOUT_ROUNDS};
     struct fanout_result result;
     int r = fanout_run(&config, &result);
     if (r < 0)
@@ -171,14 +171,15 @@ static void print_row(const struct real_row *row, const struct measure *m) {
             printf(" %" PRIu32, row->tree.arity);
         printf(", %" PRIu32 " levels; a bare fan-out takes", tree_depth(&row->tree));
         print_ms(row->fanout_ns, 6);
-        printf(" ms\n%s  %-12s%7s%10s%9s%9s%8s%11s%8s%s\n", terminal_tint(stdout, TINT_FAINT),
-               "ms", "rounds", "median", "+-", "floor", "ratio", "predicted", "off",
+        printf(" ms\n%s  %-12s%7s%10s%9s%9s%8s%11s%8s%s\n", terminal_tint(stdout, TINT_FAINT), "ms",
+               "rounds", "median", "+-", "floor", "ratio", "predicted", "off",
                terminal_tint(stdout, TINT_NONE));
     }
     for (uint32_t i = 0; i < row->count; i++) {
         const struct measure_task *t = &m->tasks[i];
         if (t->done != t->runs) {
-            complain("bench", "%s on %" PRIu32 " nodes: %" PRIu32 " of %" PRIu32
+            complain("bench",
+                     "%s on %" PRIu32 " nodes: %" PRIu32 " of %" PRIu32
                      " operations did not succeed; please report this",
                      case_info(row->cases[i])->name, row->tree.nodes, t->runs - t->done, t->runs);
             continue;
@@ -211,10 +212,11 @@ static int run_row(const struct bench_settings *s, const struct tree *tree, stru
 }
 
 static void print_foot(void) {
-    puts("\nfloor: as many bare fan-outs as the operation needs rounds. One round asks all nodes and\n"
-         "hears from all. A compare needs one; whatever changes something needs two: if it were\n"
-         "applied in the first, a node that dies half way would leave it on some nodes only.\n"
-         "predicted: by the simulator, from figures of this machine and one run of 8 nodes.");
+    puts(
+        "\nfloor: as many bare fan-outs as the operation needs rounds. One round asks all nodes and\n"
+        "hears from all. A compare needs one; whatever changes something needs two: if it were\n"
+        "applied in the first, a node that dies half way would leave it on some nodes only.\n"
+        "predicted: by the simulator, from figures of this machine and one run of 8 nodes.");
 }
 
 int bench_real(const struct bench_settings *s) {
@@ -245,8 +247,8 @@ static void print_idle(const struct bench_settings *s, const struct tree *t,
     uint64_t ppm = idle->cpu_ns * 1000000 / idle->span_ns;
     if (s->json) {
         printf("{\"bench\":\"idle\",\"case\":\"heartbeat\",\"nodes\":%" PRIu32
-               ",\"links\":\"%s\",\"period_ms\":%" PRIu64 ",\"cpu_percent\":%" PRIu64
-               ".%04" PRIu64 ",\"private_kb_median\":%" PRIu64 ",\"private_kb_max\":%" PRIu64
+               ",\"links\":\"%s\",\"period_ms\":%" PRIu64 ",\"cpu_percent\":%" PRIu64 ".%04" PRIu64
+               ",\"private_kb_median\":%" PRIu64 ",\"private_kb_max\":%" PRIu64
                ",\"private_kb_root\":%" PRIu64 "}\n",
                t->nodes, s->links_text, s->period_ns / NS_PER_MS, ppm / 10000, ppm % 10000,
                idle->memory_median / 1000, idle->memory_max / 1000, idle->memory_root / 1000);

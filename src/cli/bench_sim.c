@@ -106,7 +106,8 @@ static int run_row(const struct bench_settings *s, const struct cost *cost, stru
     return r < 0 ? r : run_batch(s, cost, &bulk, row, steps);
 }
 
-static int run_series(const struct bench_settings *s, struct bench_series *series, uint64_t *steps) {
+static int run_series(const struct bench_settings *s, struct bench_series *series,
+                      uint64_t *steps) {
     struct cost cost;
     struct calibration calibration;
     cost_init(&cost, &series->tree, &s->common.link);

@@ -9,9 +9,9 @@
 #include "cli/nearest.h"
 
 static const struct command commands[] = {
-    {"bench", "measure the primitives on simulated clusters", bench_main},
+    {"bench", "measure this installation, or simulated clusters", bench_main},
     {"campaign", "search for faults: many simulated clusters under many faults", campaign_main},
-    {"demo", "a simulated cluster of 1,024 nodes: primitives, failures, healing", demo_main},
+    {"demo", "a cluster of processes on this machine: primitives, failures, healing", demo_main},
     {"help", "explain a command", help_main},
     {"version", "show the version", version_main},
 };

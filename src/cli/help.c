@@ -11,8 +11,8 @@ static void print_overview(void) {
         "usage: storm COMMAND [OPTIONS]\n"
         "\n"
         "STORM turns a pile of Linux machines into something that feels like one fast workstation.\n"
-        "This version has the foundation: the primitives that everything else will be made of, and\n"
-        "a simulator that runs the very same code on thousands of nodes.\n"
+        "This version has the foundation: the primitives that everything else will be made of, on\n"
+        "real processes, and a simulator that runs the very same code on thousands of nodes.\n"
         "\n"
         "commands:");
     const struct command *c;

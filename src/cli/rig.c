@@ -38,7 +38,7 @@ struct rig {
         atomic_uint progress;
         uint64_t up_ns;
         struct shared_task tasks[];
-    } *shared;
+    } * shared;
     size_t shared_bytes;
 };
 
@@ -118,8 +118,7 @@ static int share(struct rig *r) {
     size_t bytes = head;
     for (uint32_t i = 0; i < c->task_count; i++)
         bytes += c->tasks[i].runs * sizeof(uint64_t);
-    void *at =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED)
         return -errno;
     r->shared = at;
@@ -134,10 +133,8 @@ static int share(struct rig *r) {
 
 static int begin(struct rig *r) {
     const struct rig_config *c = r->config;
-    struct crew_config crew = {.links = c->links,
-                               .daemon = make_daemon,
-                               .observe = observe,
-                               .context = r};
+    struct crew_config crew = {
+        .links = c->links, .daemon = make_daemon, .observe = observe, .context = r};
     crew.prim.limits = choose_limits(c);
     crew.prim.tree = c->tree;
     prim_config_times(&crew.prim, c->period_ns);

@@ -47,7 +47,8 @@ static void make_sets(struct story *s) {
 
 bool story_begin(struct story *s, uint32_t nodes, const uint32_t *speakers, uint32_t count,
                  FILE *out) {
-    *s = (struct story){.nodes = nodes, .root = nodes, .network = network_at(0), .out = out};
+    *s = (struct story){
+        .nodes = nodes, .root = nodes, .network = network_at(0), .teller = {.out = out}};
     choose_limits(s, nodes);
     make_sets(s);
     nodeset_add(&s->set, s->root);
@@ -75,39 +76,19 @@ void story_end(struct story *s) {
 
 /* ---- telling ---- */
 
-static void print_time(const struct story *s) {
-    uint64_t us = world_now(s->world) / NS_PER_US;
-    fprintf(s->out, "%s%6" PRIu64 ".%03" PRIu64 " ms%s  ", terminal_tint(s->out, TINT_FAINT),
-            us / 1000, us % 1000, terminal_tint(s->out, TINT_NONE));
-}
-
 void story_tell(struct story *s, const char *format, ...) {
     va_list args;
-    print_time(s);
     va_start(args, format);
-    vfprintf(s->out, format, args);
+    teller_line(&s->teller, world_now(s->world), format, args);
     va_end(args);
-    fputc('\n', s->out);
-    fflush(s->out);
 }
 
 bool story_check(struct story *s, bool holds, const char *format, ...) {
     va_list args;
-    s->checks++;
-    s->failed += !holds;
-    print_time(s);
     va_start(args, format);
-    vfprintf(s->out, format, args);
+    teller_check(&s->teller, world_now(s->world), holds, format, args);
     va_end(args);
-    fprintf(s->out, "  %s%s%s\n", terminal_tint(s->out, holds ? TINT_GOOD : TINT_BAD),
-            holds ? "ok" : "FAILED", terminal_tint(s->out, TINT_NONE));
-    fflush(s->out);
     return holds;
-}
-
-void story_chapter(struct story *s, const char *words) {
-    fprintf(s->out, "%s%s%s\n", terminal_tint(s->out, TINT_HEAD), words,
-            terminal_tint(s->out, TINT_NONE));
 }
 
 /* ---- time ---- */

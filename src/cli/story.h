@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cli/teller.h"
 #include "sim/chorus.h"
 #include "sim/network.h"
 
@@ -23,9 +24,7 @@ struct story {
     struct nodeset all; /* compute nodes and the root */
     struct nodeset set; /* scratch for the teller */
     uint64_t *storage;
-    FILE *out;
-    uint32_t checks;
-    uint32_t failed;
+    struct teller teller;
 };
 
 /* A cluster of that many nodes, all powered off. The speakers are nodes that requests can be told
@@ -38,7 +37,6 @@ void story_end(struct story *s);
 __attribute__((format(printf, 2, 3))) void story_tell(struct story *s, const char *format, ...);
 __attribute__((format(printf, 3, 4))) bool story_check(struct story *s, bool holds,
                                                        const char *format, ...);
-void story_chapter(struct story *s, const char *words);
 
 /* Lets time pass: for so long, or until it holds (false if it does not within the limit). */
 void story_pass(struct story *s, uint64_t ns);

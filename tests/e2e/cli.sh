@@ -89,8 +89,12 @@ storm bench primitives --sim --shape star
 check 'an unknown shape' is_mistake 'binomial'
 storm bench primitives --sim --net carrier-pigeon
 check 'an unknown network' is_mistake 'storm help bench'
-storm bench primitives
-check 'bench without --sim' is_mistake '--sim'
+storm bench primitives --links pigeon
+check 'an unknown kind of links' is_mistake 'give tcp or unix'
+storm bench primitives --nodes 100000
+check 'too many processes' is_mistake 'processes of one machine'
+storm demo --nodes 3
+check 'a demo of too few nodes' is_mistake 'give 20 to 1024'
 storm bench
 check 'bench of nothing' is_mistake 'primitives'
 storm campaign --trace
@@ -128,8 +132,29 @@ check 'a custom network' is_fine '"network":"custom".*"median_ms":2.000'
 storm bench primitives --sim --nodes 4 --svg "$scratch/no/such/place.svg"
 check 'a plot that cannot be written' test "$status" -eq 1
 
+# ---- bench on real processes ----
+
+storm bench primitives --nodes 4 --runs 20
+check 'bench on processes' is_fine '^ *compare '
+for links in tcp unix; do
+    storm bench primitives --nodes 4,9 --runs 20 --links $links --json --period 100ms
+    check "bench on processes, $links, --json" sh -c "test $status -eq 0 && python3 - '$out' <<'END'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+keys = {'bench', 'case', 'nodes', 'shape', 'links', 'runs', 'median_ms', 'ci95_ms'}
+assert len(rows) == 2 * 7, len(rows)
+assert all(keys <= row.keys() for row in rows)
+assert all({'floor_ms', 'ratio', 'rounds'} <= row.keys() for row in rows if 'rate_mb_per_s' not in row)
+assert all(row['links'] == '$links' for row in rows)
+END"
+done
+storm bench idle --nodes 4 --period 50ms --json
+check 'bench idle' is_fine '"private_kb_max":'
+
 # ---- demo and campaign ----
 
+storm demo --sim
+check 'demo --sim' is_fine '^all [0-9]* checks passed$'
 storm demo
 check 'demo' is_fine '^all [0-9]* checks passed$'
 check 'demo fits on a screen' test "$(wc -l <"$out")" -le 40

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* What `storm demo` shows. Both return an exit status. */
+#pragma once
+
+#include <stdint.h>
+
+#include "os/crew.h"
+
+int demo_real(uint32_t nodes, enum crew_links links);
+int demo_sim(void);

@@ -67,11 +67,11 @@ static void test_lost_thanks_keep_no_place(void) {
     cluster_free(c);
 }
 
-static uint32_t open_gathers(const struct cluster *c, uint32_t node) {
+static uint32_t open_acks(const struct cluster *c, uint32_t node) {
     const struct prim *p = prim_of(c, node);
     uint32_t open = 0;
-    for (uint32_t i = 0; i < p->gather_count; i++)
-        open += p->gathers[i].open;
+    for (uint32_t i = 0; i < p->ack_count; i++)
+        open += p->acks[i].open;
     return open;
 }
 
@@ -94,7 +94,7 @@ static void test_compares_out_of_time_leave_no_one_waiting(void) {
         struct call *x = cluster_ask(c, c->root, NULL, r);
         CHECK_EQ(cluster_wait(c, x), OUTCOME_FAILED);
         cluster_run(c, P / 10);
-        CHECK_EQ(COUNT_NODES(c, n < 63 && open_gathers(c, n) > 0), 0);
+        CHECK_EQ(COUNT_NODES(c, n < 63 && open_acks(c, n) > 0), 0);
     }
     CHECK(messages_of_one_transfer(c) < 3 * first / 2); /* a heartbeat may come between */
     cluster_free(c);

@@ -4,7 +4,7 @@
  * The machine is one state with several concerns, a file each:
  *   uplink   finding a parent, attaching, moving, being fenced
  *   route    children, who is below them, casting down, passing up
- *   gather   combining acknowledgements
+ *   ack      combining acknowledgements
  *   member   the log of ordered operations on a node; variables and events
  *   request  what this node's own daemon has asked for
  *   wave     heartbeat
@@ -112,7 +112,7 @@ struct route {
 };
 
 /* Acknowledgements of one cast, combined until all that was cast to has answered. */
-struct gather {
+struct ack {
     bool open;
     bool answered; /* a "no" has gone up; the rest is swallowed */
     bool no;
@@ -349,9 +349,9 @@ struct prim {
 
     struct uplink uplink;
     struct route route;
-    struct gather *gathers;
-    uint64_t *gather_sets;
-    uint32_t gather_count;
+    struct ack *acks;
+    uint64_t *ack_sets;
+    uint32_t ack_count;
     struct member member;
     struct requests requests;
     struct wave wave;
@@ -421,16 +421,16 @@ void route_unicast(struct prim *p, uint32_t node, uint16_t type, struct bytes bo
 void route_drop_children(struct prim *p, const struct nodeset *members);
 void route_close_all(struct prim *p);
 
-/* gather.c */
-void gather_init(struct prim *p, struct arena *a);
-void gather_reset(struct prim *p);
-void gather_open(struct prim *p, enum ack_what what, uint64_t number, bool self);
-void gather_acked(struct prim *p, const struct message_ack *m);
-void gather_without(struct prim *p, const struct nodeset *gone);
-void gather_close(struct prim *p, enum ack_what what, uint64_t number);
-void gather_trim(struct prim *p, uint64_t stable);
+/* ack.c */
+void ack_init(struct prim *p, struct arena *a);
+void ack_reset(struct prim *p);
+void ack_open(struct prim *p, enum ack_what what, uint64_t number, bool self);
+void ack_acked(struct prim *p, const struct message_ack *m);
+void ack_without(struct prim *p, const struct nodeset *gone);
+void ack_close(struct prim *p, enum ack_what what, uint64_t number);
+void ack_trim(struct prim *p, uint64_t stable);
 /* This node itself has done what was cast. */
-void gather_self(struct prim *p, enum ack_what what, uint64_t number, bool no);
+void ack_self(struct prim *p, enum ack_what what, uint64_t number, bool no);
 
 /* member.c */
 void member_init(struct prim *p, struct arena *a);

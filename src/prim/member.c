@@ -48,7 +48,7 @@ static void tell_armed(struct prim *p, struct armed *a) {
     if (!relation_holds((enum relation)a->relation, value, a->value))
         return;
     a->used = false;
-    gather_self(p, ACK_ARM, a->number, false);
+    ack_self(p, ACK_ARM, a->number, false);
 }
 
 static void tell_all_armed(struct prim *p) {
@@ -161,7 +161,7 @@ void member_trim(struct prim *p, uint64_t stable) {
     if (keep > 0)
         memmove(m->log, m->log + keep, (m->count - keep) * sizeof *m->log);
     m->count -= keep;
-    gather_trim(p, stable);
+    ack_trim(p, stable);
 }
 
 static bool pure_compare(const struct operation *o) {
@@ -240,7 +240,7 @@ static void vote(struct prim *p, struct entry *e) {
     }
     if (planted(PLANTED_EARLY_APPLY) && !e->no && !e->finished)
         apply(p, e);
-    gather_self(p, ACK_PREPARE, e->order, e->no);
+    ack_self(p, ACK_PREPARE, e->order, e->no);
 }
 
 static void finish(struct prim *p, struct entry *e) {
@@ -250,7 +250,7 @@ static void finish(struct prim *p, struct entry *e) {
         slot_discard(p, (struct op_id){e->id.node, e->operation.transfer, e->id.incarnation});
     free_body(p, e);
     e->finished = true;
-    gather_self(p, ACK_DECIDE, e->order, false);
+    ack_self(p, ACK_DECIDE, e->order, false);
 }
 
 /* Does whatever has become possible, in order. Acknowledging may, at the root, decide at once and
@@ -285,7 +285,7 @@ void member_prepare(struct prim *p, const struct message_prepare *m) {
     member_trim(p, m->stable);
     struct entry *e = find(p, m->order);
     if (e != NULL && e->voted)
-        gather_self(p, ACK_PREPARE, e->order, e->no);
+        ack_self(p, ACK_PREPARE, e->order, e->no);
     if (m->order <= me->top || me->count == p->config.limits.window ||
         m->operation.body.len > p->config.limits.body_bytes)
         return;
@@ -319,7 +319,7 @@ void member_decide(struct prim *p, uint64_t order, uint64_t stable, bool commit)
             return;      /* it cannot be: whoever is in the set has voted */
         me->top = order; /* dropped before it ever came here */
     }
-    gather_self(p, ACK_DECIDE, order, false);
+    ack_self(p, ACK_DECIDE, order, false);
 }
 
 /* ---- views ---- */
@@ -393,5 +393,5 @@ void member_view(struct prim *p, const struct message_view *v) {
         nodeset_copy(&m->members, v->members);
         uplink_consider_move(p, nodeset_has(v->joined, p->self) ? v->members : v->joined);
     }
-    gather_self(p, ACK_VIEW, v->view, false);
+    ack_self(p, ACK_VIEW, v->view, false);
 }

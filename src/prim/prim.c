@@ -31,7 +31,7 @@ static void carve(struct prim *p, const struct prim_config *c, bool seat, struct
     p->universe = limits_universe(&c->limits);
     prim_set_init(p, &p->own, a);
     route_init(p, a);
-    gather_init(p, a);
+    ack_init(p, a);
     member_init(p, a);
     request_init(p, a);
     slot_init(p, a);
@@ -147,27 +147,27 @@ static void on_down(struct prim *p, uint16_t type, const union message *m, struc
         break;
     case MESSAGE_VIEW:
         route_cast(p, type, m->view.members, body);
-        gather_open(p, ACK_VIEW, m->view.view, nodeset_has(m->view.members, p->self));
+        ack_open(p, ACK_VIEW, m->view.view, nodeset_has(m->view.members, p->self));
         member_view(p, &m->view);
         break;
     case MESSAGE_PREPARE:
         route_cast(p, type, m->prepare.set, body);
-        gather_open(p, ACK_PREPARE, m->prepare.order, nodeset_has(m->prepare.set, p->self));
+        ack_open(p, ACK_PREPARE, m->prepare.order, nodeset_has(m->prepare.set, p->self));
         if (nodeset_has(m->prepare.set, p->self))
             member_prepare(p, &m->prepare);
         break;
     case MESSAGE_DECIDE:
         route_cast(p, type, m->decide.set, body);
-        gather_open(p, ACK_DECIDE, m->decide.order, nodeset_has(m->decide.set, p->self));
+        ack_open(p, ACK_DECIDE, m->decide.order, nodeset_has(m->decide.set, p->self));
         if (nodeset_has(m->decide.set, p->self))
             member_decide(p, m->decide.order, m->decide.stable, m->decide.commit);
         break;
     case MESSAGE_ARM:
         route_cast(p, type, m->arm.set, body);
         if (m->arm.disarm)
-            gather_close(p, ACK_ARM, m->arm.number);
+            ack_close(p, ACK_ARM, m->arm.number);
         else
-            gather_open(p, ACK_ARM, m->arm.number, nodeset_has(m->arm.set, p->self));
+            ack_open(p, ACK_ARM, m->arm.number, nodeset_has(m->arm.set, p->self));
         if (nodeset_has(m->arm.set, p->self))
             member_arm(p, &m->arm);
         break;
@@ -235,7 +235,7 @@ static void on_ack(struct prim *p, struct child *c, const struct message_ack *m)
     if (nodeset_empty(m->set))
         return;
     if (!p->root)
-        gather_acked(p, m);
+        ack_acked(p, m);
     else if (m->what == ACK_VIEW)
         view_acked(p, m->number, m->set);
     else

@@ -118,7 +118,7 @@ static void remove_child(struct prim *p, struct child *c) {
 static void forget(struct prim *p, const struct nodeset *gone, uint32_t node) {
     nodeset_subtract(&p->route.reach, gone);
     nodeset_subtract(&p->route.waiting, gone);
-    gather_without(p, gone);
+    ack_without(p, gone);
     if (p->root)
         view_lost(p, gone, node);
     else
@@ -209,7 +209,7 @@ bool route_attach(struct prim *p, struct child *c, const struct message_attach *
         for (uint32_t i = 0; i < r->count; i++)
             if (&r->children[i] != c)
                 nodeset_subtract(&r->children[i].below, below);
-        gather_without(p, below);
+        ack_without(p, below);
     }
     nodeset_unite(&c->below, below);
     nodeset_unite(&r->reach, below);

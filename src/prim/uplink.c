@@ -237,7 +237,7 @@ void uplink_durable(struct prim *p, uint32_t epoch) {
         return;
     p->epoch = epoch;
     route_new_epoch(p);
-    gather_reset(p);
+    ack_reset(p);
     if (p->uplink.state == UPLINK_GREETING && p->uplink.link != 0)
         uplink_attach(p);
 }
@@ -308,7 +308,7 @@ static void fence(struct prim *p) {
     p->incarnation = (uint64_t)p->boots << 32 | p->rejoins;
     effects_raise(p->out, INPUT_FENCED, p->now);
     route_close_all(p);
-    gather_reset(p);
+    ack_reset(p);
     request_reset(p);
     slot_reset(p);
     member_reset(p);

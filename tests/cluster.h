@@ -23,7 +23,7 @@
 /* The heartbeat's period: everything else in these tests is measured in it. */
 #define P (20 * NS_PER_MS)
 
-enum { CALLS_MAX = 600, TEXT_MAX = 64, CLUSTER_VARIABLES = 8, CLUSTER_EVENTS = 8 };
+enum { CALLS_MAX = 6000, TEXT_MAX = 64, CLUSTER_VARIABLES = 8, CLUSTER_EVENTS = 8 };
 
 /* Events by use. */
 enum { DATA, LOCAL, OTHER };
@@ -39,6 +39,8 @@ struct call {
     uint32_t answers; /* final ones */
     uint64_t answered_at;
     struct completion result;
+    struct nodeset missing; /* of a gather */
+    struct bytes records;   /* and what it brought */
     uint8_t body[2 * TEXT_MAX];
 };
 
@@ -108,6 +110,24 @@ static inline void cluster_answered(struct cluster *c, uint32_t node, const stru
     x->result = in->completion;
 }
 
+/* How a gather ended is what it brought. */
+static inline void cluster_gathered(struct cluster *c, uint32_t node, const struct input *in) {
+    const struct input_gathered *g = &in->gathered;
+    ASSERT(g->tag < c->call_count);
+    struct call *x = &c->calls[g->tag];
+    ASSERT(x->node == node && x->asked && x->request.channel == g->channel);
+    if (x->answers++ > 0)
+        return; /* cluster_free() will find fault with it */
+    x->answered_at = in->now;
+    uint8_t *records = malloc(g->records.len + 1);
+    nodeset_init(&x->missing, c->universe, malloc(nodeset_bytes(c->universe)));
+    ASSERT(records != NULL && x->missing.storage != NULL);
+    if (g->records.len > 0)
+        memcpy(records, g->records.at, g->records.len);
+    x->records = bytes_of(records, g->records.len);
+    nodeset_copy(&x->missing, g->missing);
+}
+
 static inline void cluster_nodes(struct cluster *c, const struct input_nodes *nodes) {
     NODESET_EACH (n, nodes->nodes)
         c->listeners[n].up = nodes->up;
@@ -143,6 +163,9 @@ static inline void listener_step(void *self, const struct input *in, struct effe
         return;
     case INPUT_COMPLETION:
         cluster_answered(l->cluster, l->node, in);
+        break;
+    case INPUT_GATHERED:
+        cluster_gathered(l->cluster, l->node, in);
         break;
     case INPUT_NODES:
         cluster_nodes(l->cluster, &in->nodes);
@@ -197,7 +220,9 @@ static inline struct cluster *cluster_new(uint32_t nodes, enum shape shape, uint
                                             .standing = 4,
                                             .transfers = 2,
                                             .chunk_bytes = 64,
-                                            .slots = 4};
+                                            .slots = 4,
+                                            .record_channels = 2,
+                                            .record_bytes = TEXT_MAX};
     c->config.prim.tree = (struct tree){.shape = shape, .arity = arity, .nodes = nodes};
     prim_config_times(&c->config.prim, P);
     c->config.link = (struct link_model){.latency_ns = 20 * NS_PER_US,
@@ -252,6 +277,8 @@ static inline void cluster_free(struct cluster *c) {
     for (uint32_t i = 0; i < c->call_count; i++) {
         CHECK(c->calls[i].answers <= 1);
         free(c->calls[i].set.storage);
+        free(c->calls[i].missing.storage);
+        free((void *)c->calls[i].records.at);
     }
     world_free(c->w);
     free(c->log);
@@ -348,6 +375,21 @@ static inline void cluster_set(struct cluster *c, uint32_t node, uint32_t variab
     r.variable = variable;
     r.value = value;
     cluster_ask(c, node, "", r);
+}
+
+static inline void cluster_record(struct cluster *c, uint32_t node, uint32_t channel,
+                                  const char *text) {
+    struct primitive r = request_of(PRIMITIVE_RECORD);
+    r.channel = channel;
+    r.body = bytes_from_str(text);
+    cluster_ask(c, node, "", r);
+}
+
+static inline struct primitive gather(uint32_t channel, uint64_t timeout_ns) {
+    struct primitive r = request_of(PRIMITIVE_GATHER);
+    r.channel = channel;
+    r.timeout_ns = timeout_ns;
+    return r;
 }
 
 /* Every node stores the value into its own copy; done when they have. */

@@ -43,19 +43,25 @@ static inline void break_link(struct cluster *c, uint32_t node, uint32_t peer, e
 }
 
 /* `from`, which is `role` to `to`, says this; it has arrived when we return. */
-static inline void forge(struct cluster *c, uint32_t from, uint32_t to, enum role role,
-                         uint16_t type, const union message *m) {
-    uint8_t bytes[1024];
+static inline void forge_bytes(struct cluster *c, uint32_t from, uint32_t to, enum role role,
+                               uint16_t type, struct bytes bytes) {
     struct end *e = end_at(c, to, from, role);
     if (!CHECK(e != NULL))
         return;
-    long len = message_encode(type, m, room_of(bytes, sizeof bytes));
-    ASSERT(len >= 0);
-    struct body *body = body_new(c->w, (size_t)len);
-    memcpy(body->bytes, bytes, (size_t)len);
+    struct body *body = body_new(c->w, bytes.len);
+    if (bytes.len > 0)
+        memcpy(body->bytes, bytes.at, bytes.len);
     link_send(c->w, end_peer(e), type, prim_of(c, to)->epoch, body, world_now(c->w));
     body_free(c->w, body);
     cluster_run(c, 100 * NS_PER_US);
+}
+
+static inline void forge(struct cluster *c, uint32_t from, uint32_t to, enum role role,
+                         uint16_t type, const union message *m) {
+    uint8_t bytes[1024];
+    long len = message_encode(type, m, room_of(bytes, sizeof bytes));
+    ASSERT(len >= 0);
+    forge_bytes(c, from, to, role, type, bytes_of(bytes, (size_t)len));
 }
 
 /* The first operation that the root has given a place in the order and not forgotten; or NULL. */

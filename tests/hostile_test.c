@@ -330,6 +330,120 @@ static void test_votes_in_the_name_of_others(void) {
     cluster_free(c);
 }
 
+/* ---- gathers ---- */
+
+/* A gather of all records that FAR, which stands still, keeps open. */
+static struct call *begin_gather(struct cluster *c) {
+    for (uint32_t n = 0; n < c->universe; n++)
+        cluster_record(c, n, 0, "honest");
+    cluster_run(c, 2 * c->poll_ns);
+    world_pause(c->w, FAR, world_now(c->w) + P / 2);
+    struct call *x = cluster_ask(c, ROOT, NULL, gather(0, 20 * P));
+    CHECK(WITHIN(c, P, x->asked));
+    return x;
+}
+
+/* The hostile node passes on what those below it say, and may lie about that; about nobody else. */
+static void check_honest(struct cluster *c, const struct call *x) {
+    CHECK(WITHIN(c, 20 * P, x->answers > 0));
+    CHECK(nodeset_empty(&x->missing));
+    uint32_t count = 0;
+    struct reply r;
+    for (size_t at = 0; reply_next(x->records, &at, &r);)
+        count += r.node > 3 && bytes_equal(r.record, bytes_from_str("honest"));
+    CHECK_EQ(count, c->universe - 4);
+}
+
+/* It answers for all, in words and by the set, and for gathers that there are not. */
+static void test_records_in_the_name_of_others(void) {
+    struct cluster *c = start();
+    struct nodeset all, own;
+    set_of(c, &all, NULL);
+    set_of(c, &own, "n0");
+    struct call *x = begin_gather(c);
+    uint64_t number = prim_of(c, ROOT)->queries.queries[0].number;
+    uint8_t lies[200];
+    size_t len = 0;
+    for (uint32_t n = 0; n < c->universe; n++) {
+        struct reply r = {n == 3 ? 1000 : n, bytes_from_str("lie")};
+        len += reply_store(room_of(lies + len, sizeof lies - len), &r);
+    }
+    union message m = {.records = {.number = number, .set = &all, .records = bytes_of(lies, len)}};
+    say(c, MESSAGE_RECORDS, &m);
+    m.records.set = &own; /* words of others behind a set that is its own */
+    say(c, MESSAGE_RECORDS, &m);
+    m.records.set = &all;
+    m.records.number = number + 1;
+    say(c, MESSAGE_RECORDS, &m);
+    m.records.number = UINT64_MAX;
+    say(c, MESSAGE_RECORDS, &m);
+    CHECK_EQ(x->answers, 0); /* FAR stands still */
+    check_honest(c, x);
+    CHECK_EQ(refused(c, REFUSAL_BODY), 0);
+    check_others_well(c);
+    free(all.storage);
+    free(own.storage);
+    cluster_free(c);
+}
+
+/* Below 0, node 1 slips a word of its neighbour 3 in with its own, while 0 still combines. */
+static void test_a_record_of_a_neighbour(void) {
+    struct cluster *c = start();
+    struct nodeset own;
+    set_of(c, &own, "n1");
+    uint8_t lie[16];
+    size_t len = reply_store(room_of(lie, sizeof lie), &(struct reply){3, bytes_from_str("lie")});
+    cluster_record(c, 3, 0, "honest");
+    cluster_run(c, 2 * c->poll_ns);
+    world_pause(c->w, 2, world_now(c->w) + P / 2);
+    struct call *x = cluster_ask(c, ROOT, NULL, gather(0, 20 * P));
+    CHECK(WITHIN(c, P, x->asked));
+    cluster_run(c, P / 20);
+    union message m = {.records = {.number = prim_of(c, ROOT)->queries.queries[0].number,
+                                   .set = &own,
+                                   .records = bytes_of(lie, len)}};
+    forge(c, 1, 0, ROLE_CHILD, MESSAGE_RECORDS, &m);
+    CHECK(WITHIN(c, 20 * P, x->answers > 0));
+    struct reply r;
+    size_t at = 0;
+    CHECK(reply_next(x->records, &at, &r));
+    CHECK(r.node == 3 && bytes_equal(r.record, bytes_from_str("honest")));
+    CHECK_EQ(at, x->records.len);
+    check_others_well(c);
+    free(own.storage);
+    cluster_free(c);
+}
+
+/* Records beyond the limit, and replies that are none: it loses its link, and comes back. */
+static void check_bad_records(struct bytes records) {
+    struct cluster *c = start();
+    struct nodeset own;
+    set_of(c, &own, "n0");
+    struct call *x = begin_gather(c);
+    uint64_t number = prim_of(c, ROOT)->queries.queries[0].number;
+    uint8_t body[256];
+    struct codec codec = {.encoding = true, .out = body, .len = sizeof body};
+    codec_u64(&codec, &number);
+    codec_set(&codec, &own);
+    codec_bytes(&codec, &records, 1);
+    ASSERT(!codec.failed);
+    forge_bytes(c, HOSTILE, ROOT, ROLE_CHILD, MESSAGE_RECORDS, bytes_of(body, codec.at));
+    CHECK_EQ(refused(c, REFUSAL_BODY), 1);
+    check_honest(c, x);
+    CHECK(WITHIN(c, 20 * P, all_attached(c)));
+    check_others_well(c);
+    free(own.storage);
+    cluster_free(c);
+}
+
+static void test_records_beyond_the_limits(void) {
+    uint8_t bytes[REPLY_HEAD_BYTES + TEXT_MAX + 1] = {0};
+    store_le16(bytes + 4, TEXT_MAX + 1);
+    check_bad_records(bytes_of(bytes, sizeof bytes));
+    check_bad_records(bytes_of(bytes, sizeof bytes - 1));
+    check_bad_records(bytes_of(bytes, 5));
+}
+
 /* An inner node attaches a node of its own subtree with the last of all lives and attempts. When it is
  * gone for good the other comes back: on its own link its own word counts. */
 static void check_lockout(uint64_t incarnation) {
@@ -374,6 +488,9 @@ int main(void) {
     TEST(test_requests_in_the_name_of_others);
     TEST(test_attaching_others);
     TEST(test_votes_in_the_name_of_others);
+    TEST(test_records_in_the_name_of_others);
+    TEST(test_a_record_of_a_neighbour);
+    TEST(test_records_beyond_the_limits);
     TEST(test_nobody_is_locked_out_by_a_forged_life);
     TEST(test_nobody_is_locked_out_by_a_forged_attempt);
     return tap_finish();

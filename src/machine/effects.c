@@ -97,6 +97,7 @@ const char *input_name(enum input_kind kind) {
         [INPUT_FENCED] = "fenced",
         [INPUT_NODES] = "nodes",
         [INPUT_WAVE] = "wave",
+        [INPUT_GATHERED] = "gathered",
     };
     return kind < INPUT_KINDS ? names[kind] : "?";
 }

@@ -11,6 +11,9 @@
 /* Most managers (roots) a cluster may have, the acting one and its standbys. */
 enum { ROOTS_MAX = 4 };
 
+/* Most bytes of a record that is gathered. */
+enum { RECORD_BYTES_MAX = 1024 };
+
 struct limits {
     uint32_t nodes;       /* compute nodes: numbers 0 .. nodes-1 */
     uint32_t roots;       /* manager seats: numbers nodes .. nodes+roots-1 */
@@ -26,6 +29,9 @@ struct limits {
     uint32_t transfers;   /* bulk transfers a node takes part in at once */
     uint32_t chunk_bytes; /* size of a bulk chunk */
     uint32_t slots;       /* chunks a receiver grants ahead */
+    uint32_t
+        record_channels;   /* small records each node keeps for gathers; 0: there are no gathers */
+    uint32_t record_bytes; /* largest of them */
 };
 
 /* How many numbers a node set ranges over: compute nodes and manager seats. */

@@ -75,6 +75,7 @@ enum input_kind {
     INPUT_FENCED,     /* from below: this node was given up by the others; it starts anew */
     INPUT_NODES,      /* from below, at the root: nodes that came up or went down for good */
     INPUT_WAVE,       /* from below, at the root: a heartbeat wave has come back */
+    INPUT_GATHERED,   /* from below, at the root: a gather is over */
     INPUT_KINDS
 };
 
@@ -143,8 +144,17 @@ struct input_nodes {
 
 struct input_wave {
     uint64_t tick;
-    uint32_t nodes; /* that answered */
-    bool complete;  /* all attached ones did */
+    uint32_t nodes;      /* that answered */
+    bool complete;       /* all attached ones did */
+    uint64_t started_ns; /* when the root sent the tick */
+};
+
+/* Who is neither missing nor among the records has answered that it has none. */
+struct input_gathered {
+    uint64_t tag;
+    uint32_t channel;
+    struct bytes records; /* struct reply each, ascending by node */
+    const struct nodeset *missing;
 };
 
 struct input {
@@ -169,6 +179,7 @@ struct input {
         struct input_joined joined;
         struct input_nodes nodes;
         struct input_wave wave;
+        struct input_gathered gathered;
     };
 };
 

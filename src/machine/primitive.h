@@ -16,6 +16,7 @@
 #define NO_EVENT    UINT32_MAX
 #define NO_VARIABLE UINT32_MAX
 #define NO_NODE     UINT32_MAX
+#define NO_CHANNEL  UINT32_MAX
 
 enum relation { RELATION_GE, RELATION_LT, RELATION_EQ, RELATION_NE, RELATIONS };
 
@@ -26,6 +27,8 @@ enum primitive_kind {
     PRIMITIVE_BULK,     /* XFER-AND-SIGNAL of a large block, by slots */
     PRIMITIVE_STROBE,   /* latest value wins, never answered */
     PRIMITIVE_SET,      /* local: store into one's own copy of a variable */
+    PRIMITIVE_RECORD,   /* local: what this node answers when the channel is gathered */
+    PRIMITIVE_GATHER,   /* at the acting root: the records of a set, answered by INPUT_GATHERED */
     PRIMITIVE_KINDS
 };
 
@@ -37,7 +40,7 @@ struct primitive {
     uint64_t timeout_ns; /* from now; then an undecided operation is aborted */
 
     uint32_t heap_offset; /* XFER, BULK: where the data goes on every node */
-    struct bytes body;    /* XFER, STROBE */
+    struct bytes body;    /* XFER, STROBE, RECORD */
     uint32_t remote_event;
     uint32_t local_event;
     bool hint; /* XFER: tell the daemons when it is prepared, before it is decided */
@@ -48,7 +51,7 @@ struct primitive {
     uint32_t write_variable;
     uint64_t write_value;
 
-    uint32_t channel; /* STROBE */
+    uint32_t channel; /* STROBE, RECORD, GATHER (NO_CHANNEL: only who is there) */
 
     uint32_t buffer; /* BULK: the world's buffer that holds the block */
     uint64_t buffer_bytes;
@@ -70,6 +73,20 @@ struct completion {
     uint32_t culprit; /* the node to blame, or NO_NODE */
     uint64_t order;   /* place in the total order, 0 if it never had one */
 };
+
+/* A node's record among those gathered. As bytes: u32 node, u16 length, the record. */
+struct reply {
+    uint32_t node;
+    struct bytes record;
+};
+
+enum { REPLY_HEAD_BYTES = 6 };
+
+/* Length written; there must be room. */
+size_t reply_store(struct room out, const struct reply *r);
+
+/* The reply at *at, which moves on; false at the end, or where the bytes are no reply. */
+bool reply_next(struct bytes replies, size_t *at, struct reply *ret);
 
 /* Global memory as one node sees it: read-only for the daemon, changed by the primitives. */
 struct globals {

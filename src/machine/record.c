@@ -134,6 +134,14 @@ static void walk_wave(struct walker *w, struct input_wave *v) {
     codec_u64(&w->c, &v->tick);
     codec_u32(&w->c, &v->nodes);
     codec_bool(&w->c, &v->complete);
+    codec_u64(&w->c, &v->started_ns);
+}
+
+static void walk_gathered(struct walker *w, struct input_gathered *g) {
+    codec_u64(&w->c, &g->tag);
+    codec_u32(&w->c, &g->channel);
+    codec_bytes(&w->c, &g->records, 1);
+    walk_set(w, &g->missing);
 }
 
 static void walk_fields(struct walker *w, struct input *in) {
@@ -180,6 +188,9 @@ static void walk_fields(struct walker *w, struct input *in) {
         break;
     case INPUT_WAVE:
         walk_wave(w, &in->wave);
+        break;
+    case INPUT_GATHERED:
+        walk_gathered(w, &in->gathered);
         break;
     case INPUT_FENCED:
     case INPUT_KINDS:

@@ -86,7 +86,10 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
         in.nodes = (struct input_nodes){set, true, 141};
         break;
     case INPUT_WAVE:
-        in.wave = (struct input_wave){151, 152, true};
+        in.wave = (struct input_wave){151, 152, true, 153};
+        break;
+    case INPUT_GATHERED:
+        in.gathered = (struct input_gathered){161, 162, bytes_from_str("records"), set};
         break;
     case INPUT_FENCED:
     case INPUT_KINDS:
@@ -98,6 +101,8 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
 static const struct nodeset *set_of(const struct input *in) {
     if (in->kind == INPUT_REQUEST)
         return in->request.set;
+    if (in->kind == INPUT_GATHERED)
+        return in->gathered.missing;
     return in->kind == INPUT_NODES ? in->nodes.nodes : NULL;
 }
 

@@ -9,6 +9,7 @@
  *   request  what this node's own daemon has asked for
  *   wave     heartbeat
  *   slot     bulk transfers
+ *   query    gathering small records
  * and at the acting root
  *   order    the total order of operations
  *   view     who is a member
@@ -27,7 +28,15 @@
 #include "wire/gate.h"
 #include "wire/message.h"
 
-enum prim_timer { TIMER_WAVE, TIMER_UPLINK, TIMER_REQUEST, TIMER_ORDER, TIMER_VIEW, TIMER_SLOT };
+enum prim_timer {
+    TIMER_WAVE,
+    TIMER_UPLINK,
+    TIMER_REQUEST,
+    TIMER_ORDER,
+    TIMER_VIEW,
+    TIMER_SLOT,
+    TIMER_QUERY
+};
 
 /* Deliberate bugs that the checkers must find; chosen when building, never in a release. */
 enum planted {
@@ -236,6 +245,42 @@ struct transfer {
     struct nodeset set;
 };
 
+/* Replies to one query, combined until all that were asked below have replied, or there is no room
+ * for more. */
+struct relay {
+    bool open;
+    uint64_t number;
+    struct nodeset want; /* who has not been passed on */
+    struct nodeset have; /* who will be next */
+    uint8_t *replies;
+    size_t used;
+};
+
+/* A gather that the root's daemon has asked for. */
+struct query {
+    bool used;
+    bool hurried; /* half of its time is over, and it was sent again for that */
+    uint64_t number;
+    uint64_t tag;
+    uint32_t channel;
+    uint64_t asked_at;
+    uint64_t deadline;
+    struct nodeset pending; /* who has not answered */
+    struct nodeset lost;    /* and will not: no members, or dropped meanwhile */
+    struct nodeset have;    /* whose record is here */
+    uint8_t *records;       /* record_bytes for each node */
+    uint16_t *lengths;      /* by node */
+};
+
+struct queries {
+    uint8_t *own; /* this node's records, by channel */
+    uint16_t *own_lengths;
+    struct relay *relays;
+    size_t room;           /* for the replies of one message */
+    struct query *queries; /* NULL unless this is a seat */
+    uint64_t next;
+};
+
 /* ---- the acting root ---- */
 
 enum op_state {
@@ -355,6 +400,7 @@ struct prim {
     struct member member;
     struct requests requests;
     struct wave wave;
+    struct queries queries;
     struct transfer *transfers;
     struct parked parked[PARKED_MAX];
     uint32_t next_parked;
@@ -482,6 +528,22 @@ void slot_timer(struct prim *p);
 bool slot_source(struct prim *p, const struct ask *a);
 bool slot_streamed(const struct prim *p, struct op_id id);
 bool slot_active(const struct prim *p);
+
+/* query.c */
+void query_init(struct prim *p, struct arena *a);
+/* Forgets what is under way through this node, and its own records too. */
+void query_forget(struct prim *p);
+void query_reset(struct prim *p);
+void query_record(struct prim *p, uint32_t channel, struct bytes record);
+void query_make(struct prim *p, const struct primitive *r);
+/* After a cast that reached p->aim. */
+void query_asked(struct prim *p, const struct message_query *m);
+/* False: it is beyond the limits, its sender is not to be listened to. */
+bool query_replied(struct prim *p, struct child *c, const struct message_records *m);
+void query_without(struct prim *p, const struct nodeset *gone);
+void query_resend(struct prim *p, const struct nodeset *set);
+void query_drop(struct prim *p, const struct nodeset *gone);
+void query_timer(struct prim *p);
 
 /* order.c */
 void order_init(struct prim *p, struct arena *a);

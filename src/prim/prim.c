@@ -35,6 +35,7 @@ static void carve(struct prim *p, const struct prim_config *c, bool seat, struct
     member_init(p, a);
     request_init(p, a);
     slot_init(p, a);
+    query_init(p, a);
     if (seat) {
         order_init(p, a);
         view_init(p, a);
@@ -62,6 +63,9 @@ static void check_messages(const struct prim_config *c) {
            message_rule(MESSAGE_VIEW)->max_bytes);
     ASSERT(64 + 2 * set + (size_t)l->window * RECORD_BYTES <=
            message_rule(MESSAGE_ATTACH)->max_bytes);
+    ASSERT(l->record_bytes <= RECORD_BYTES_MAX);
+    ASSERT(64 + set + REPLY_HEAD_BYTES + l->record_bytes <=
+           message_rule(MESSAGE_RECORDS)->max_bytes);
     ASSERT(64 + (size_t)l->chunk_bytes <= message_rule(MESSAGE_PUT)->max_bytes);
 }
 
@@ -182,6 +186,10 @@ static void on_down(struct prim *p, uint16_t type, const union message *m, struc
         if (nodeset_has(m->strobe.set, p->self))
             member_strobe(p, &m->strobe);
         break;
+    case MESSAGE_QUERY:
+        route_cast(p, type, m->query.set, body);
+        query_asked(p, &m->query);
+        break;
     case MESSAGE_TICK:
         wave_tick(p, &m->tick, body);
         break;
@@ -242,6 +250,14 @@ static void on_ack(struct prim *p, struct child *c, const struct message_ack *m)
         order_acked(p, (enum ack_what)m->what, m->number, m->no, m->set);
 }
 
+/* A peer that talks nonsense, or talks where it has no business, loses its link. */
+static void refuse(struct prim *p, uint32_t link) {
+    p->refused[REFUSAL_BODY]++;
+    prim_close(p, link, REFUSAL_BODY);
+    struct input_link down = {.link = link};
+    on_link_down(p, &down);
+}
+
 /* From a child: all up messages. */
 static void on_up(struct prim *p, struct child *c, uint16_t type, const union message *m,
                   struct bytes body) {
@@ -261,6 +277,10 @@ static void on_up(struct prim *p, struct child *c, uint16_t type, const union me
     case MESSAGE_ACK:
         on_ack(p, c, &m->ack);
         break;
+    case MESSAGE_RECORDS:
+        if (!query_replied(p, c, &m->records))
+            refuse(p, c->link);
+        break;
     case MESSAGE_TOCK:
         wave_tock(p, c, &m->tock);
         break;
@@ -273,14 +293,6 @@ static void on_up(struct prim *p, struct child *c, uint16_t type, const union me
             uplink_pass(p, type, body);
         break;
     }
-}
-
-/* A peer that talks nonsense, or talks where it has no business, loses its link. */
-static void refuse(struct prim *p, uint32_t link) {
-    p->refused[REFUSAL_BODY]++;
-    prim_close(p, link, REFUSAL_BODY);
-    struct input_link down = {.link = link};
-    on_link_down(p, &down);
 }
 
 static void on_message(struct prim *p, const struct input_message *in) {
@@ -337,6 +349,9 @@ static void on_timer(struct prim *p, uint32_t id) {
         break;
     case TIMER_SLOT:
         slot_timer(p);
+        break;
+    case TIMER_QUERY:
+        query_timer(p);
         break;
     }
 }

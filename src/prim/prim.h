@@ -11,6 +11,12 @@
 #include "machine/machine.h"
 #include "prim/tree.h"
 
+/* The usual period of the heartbeat wave. */
+#define PRIM_PERIOD_NS 1000000000
+
+/* Gathers that the root may have under way at once; further ones are refused. */
+enum { PRIM_GATHERS_MAX = 4 };
+
 struct prim;
 
 struct prim_config {

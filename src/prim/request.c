@@ -201,6 +201,14 @@ void request_make(struct prim *p, const struct primitive *r) {
         member_set(p, r->variable, r->value);
         return;
     }
+    if (r->kind == PRIMITIVE_RECORD) {
+        query_record(p, r->channel, r->body);
+        return;
+    }
+    if (r->kind == PRIMITIVE_GATHER) {
+        query_make(p, r);
+        return;
+    }
     struct operation o;
     describe(r, &o);
     bool ok = valid(p, r, &o);

@@ -119,6 +119,7 @@ static void forget(struct prim *p, const struct nodeset *gone, uint32_t node) {
     nodeset_subtract(&p->route.reach, gone);
     nodeset_subtract(&p->route.waiting, gone);
     ack_without(p, gone);
+    query_without(p, gone);
     if (p->root)
         view_lost(p, gone, node);
     else
@@ -210,6 +211,7 @@ bool route_attach(struct prim *p, struct child *c, const struct message_attach *
             if (&r->children[i] != c)
                 nodeset_subtract(&r->children[i].below, below);
         ack_without(p, below);
+        query_without(p, below);
     }
     nodeset_unite(&c->below, below);
     nodeset_unite(&r->reach, below);

@@ -238,6 +238,7 @@ void uplink_durable(struct prim *p, uint32_t epoch) {
     p->epoch = epoch;
     route_new_epoch(p);
     ack_reset(p);
+    query_forget(p);
     if (p->uplink.state == UPLINK_GREETING && p->uplink.link != 0)
         uplink_attach(p);
 }
@@ -309,6 +310,7 @@ static void fence(struct prim *p) {
     effects_raise(p->out, INPUT_FENCED, p->now);
     route_close_all(p);
     ack_reset(p);
+    query_reset(p);
     request_reset(p);
     slot_reset(p);
     member_reset(p);

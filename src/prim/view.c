@@ -260,6 +260,7 @@ void view_drop(struct prim *p, const struct nodeset *gone) {
     p->member.view++;
     nodeset_copy(&v->dropping, &p->part); /* order_drop uses the scratch sets itself */
     order_drop(p, &v->dropping);
+    query_drop(p, &v->dropping);
     slot_without(p, &p->member.members);
     view_change(p);
     if (v->stage == STAGE_DONATING && !nodeset_has(&p->member.members, v->donor))
@@ -370,8 +371,10 @@ static void found(struct prim *p, const struct nodeset *set) {
     nodeset_and(&p->part, &v->pending, set);
     if (!nodeset_empty(&p->part) && !planted(PLANTED_NO_RESEND))
         cast_view(p, &p->part);
-    if (v->stage == STAGE_OPEN)
+    if (v->stage == STAGE_OPEN) {
         order_resend(p, set);
+        query_resend(p, set);
+    }
 }
 
 /* A node without state of this epoch. Its former life, if it was a member, is over. */

@@ -42,7 +42,10 @@ static void send_tock(struct prim *p, bool complete) {
     p->wave.tock_sent = true;
     if (p->root) {
         struct input *up = effects_raise(p->out, INPUT_WAVE, p->now);
-        up->wave = (struct input_wave){.tick = p->wave.tick, .nodes = nodes, .complete = complete};
+        up->wave = (struct input_wave){.tick = p->wave.tick,
+                                       .nodes = nodes,
+                                       .complete = complete,
+                                       .started_ns = p->wave.tick_at};
         return;
     }
     union message m = {.tock = {.tick = p->wave.tick, .nodes = nodes, .complete = complete}};

@@ -69,6 +69,7 @@ static void crash_root(struct model *m) {
     nodeset_remove(&m->members, m->root);
     nodeset_unite(&m->joiners, &m->joined); /* they have not heard of it */
     nodeset_clear(&m->joined);
+    survey_closed(m);
     m->root = NO_NODE;
     m->open = false;
     ledger_closed(m);
@@ -116,6 +117,7 @@ uint32_t census_unfit(struct model *m, const struct nodeset *set) {
 static void give_up(struct model *m, const struct nodeset *gone) {
     nodeset_subtract(&m->members, gone);
     nodeset_subtract(&m->dead, gone);
+    survey_given_up(m, gone);
     tell_nodes(m, gone, false);
 }
 
@@ -158,6 +160,7 @@ static void on_tick(struct model *m) {
     uint64_t wave_ns = cost_ns(&m->config.cost, COST_WAVE, 0, m->config.prim.limits.nodes);
     model_note(m, DUE_TICK, m->root, 0, m->now + m->config.prim.period_ns);
     model_note(m, DUE_WAVE, m->root, ++m->tick, m->now + wave_ns);
+    m->tick_ns = m->now;
 }
 
 static void on_wave(struct model *m, uint64_t tick) {
@@ -165,7 +168,10 @@ static void on_wave(struct model *m, uint64_t tick) {
     nodeset_copy(&m->scratch, &m->members);
     nodeset_subtract(&m->scratch, &m->dead);
     in.wave =
-        (struct input_wave){.tick = tick, .nodes = nodeset_count(&m->scratch), .complete = true};
+        (struct input_wave){.tick = tick,
+                            .nodes = nodeset_count(&m->scratch),
+                            .complete = true,
+                            .started_ns = m->tick_ns - (m->tick - tick) * m->config.prim.period_ns};
     m->counts.messages += 2 * (uint64_t)in.wave.nodes;
     model_feed(m, m->root, &in);
 }
@@ -193,6 +199,7 @@ void census_due(struct model *m, const struct due *d) {
     case DUE_OP:
     case DUE_TIMER:
     case DUE_DURABLE:
+    case DUE_SURVEY:
         assert_failed("an event of the census", __FILE__, __LINE__);
     }
 }

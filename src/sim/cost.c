@@ -292,6 +292,14 @@ uint64_t cost_ns(const struct cost *c, enum cost_kind kind, uint64_t bytes, uint
     return ns > 0 ? (uint64_t)ns : 0;
 }
 
+/* The bytes of all below a node come in one after the other, on every level of the deepest branch. */
+uint64_t cost_gather_ns(const struct cost *c, uint64_t bytes, uint32_t count) {
+    uint64_t ns = cost_ns(c, COST_COMPARE, 0, count);
+    for (uint32_t size = count + 1; size > 1; count_sinks(&c->tree, &size))
+        ns += wire_ns(c, (size - 1) * bytes);
+    return ns;
+}
+
 uint64_t cost_apply_ns(const struct cost *c, enum cost_kind kind, uint32_t count) {
     return kind == COST_COMPARE || kind == COST_WAVE ? 0 : decide_ns(c, count);
 }

@@ -43,6 +43,9 @@ void cost_init(struct cost *c, const struct tree *tree, const struct link_model 
 /* From the root's request to its completion, for `count` neighbouring nodes of the tree's. */
 uint64_t cost_ns(const struct cost *c, enum cost_kind kind, uint64_t bytes, uint32_t count);
 
+/* The same for a gather whose replies are of so many bytes each: a round and the bytes. */
+uint64_t cost_gather_ns(const struct cost *c, uint64_t bytes, uint32_t count);
+
 /* The last part of it: from the moment the operation is decided. */
 uint64_t cost_apply_ns(const struct cost *c, enum cost_kind kind, uint32_t count);
 

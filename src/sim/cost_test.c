@@ -143,6 +143,10 @@ static void test_sanity(void) {
     CHECK(cost_ns(&c, COST_XFER, 0, 1000) > cost_ns(&c, COST_XFER, 0, 10));
     CHECK(cost_ns(&c, COST_BULK, 2 * MIB, 100) > cost_ns(&c, COST_BULK, MIB, 100));
     CHECK(cost_gap_ns(&c, COST_XFER, 0, 1000) < cost_ns(&c, COST_XFER, 0, 1000));
+    CHECK_EQ(cost_gather_ns(&c, 0, 1000), cost_ns(&c, COST_COMPARE, 0, 1000));
+    CHECK(cost_gather_ns(&c, 70, 1000) > cost_gather_ns(&c, 70, 100));
+    uint64_t rate = c.link.bytes_per_s ? c.link.bytes_per_s : 1;
+    CHECK(cost_gather_ns(&c, 70, 1000) - cost_gather_ns(&c, 0, 1000) >= 70000 * NS_PER_S / rate);
 }
 
 int main(void) {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The driver: see driver.h.
  *
- * The root's daemon is not told when a heartbeat starts, only when it is back. But the primitives
- * start one every period from the boot on, so a timer that is due one nanosecond earlier marks the
- * moment; if the node is too busy to look at the timer in time, both are late by the same. */
+ * A wave is timed from the tick, which the primitives tell. */
 #include "sim/driver.h"
 
 #include <stdlib.h>
@@ -12,7 +10,7 @@
 #include "base/units.h"
 #include "sim/idle.h"
 
-enum { TIMER_TICK = 1, TIMER_BEGIN };
+enum { TIMER_BEGIN = 1 };
 
 /* The first wait before beginning; each further one is twice as long, up to a period. */
 #define WAIT_NS NS_PER_MS
@@ -31,7 +29,6 @@ struct driver {
     uint32_t task;
     uint32_t asked;      /* operations of this task */
     uint64_t *asked_ns;  /* when, by number of the run */
-    uint64_t tick_ns;    /* when the newest heartbeat started */
     uint64_t buffer_len; /* of the largest bulk transfer */
     struct driver_result *results;
 };
@@ -138,14 +135,11 @@ static void finish(struct driver *d, uint32_t run, uint64_t took, uint64_t now,
 
 /* ---- inputs ---- */
 
-static void on_boot(struct driver *d, uint64_t now, struct effects *out) {
-    if (d->buffer_len > 0) {
-        struct effect *e = effects_add(out, EFFECT_BUFFER_OPEN);
-        e->buffer = (struct effect_buffer){.buffer = BUFFER, .bytes = d->buffer_len};
-    }
-    d->tick_ns = now;
-    if (d->config.period_ns > 1)
-        effects_timer(out, TIMER_TICK, now + d->config.period_ns - 1);
+static void on_boot(struct driver *d, struct effects *out) {
+    if (d->buffer_len == 0)
+        return;
+    struct effect *e = effects_add(out, EFFECT_BUFFER_OPEN);
+    e->buffer = (struct effect_buffer){.buffer = BUFFER, .bytes = d->buffer_len};
 }
 
 static void on_begin(struct driver *d, uint64_t now, struct effects *out) {
@@ -156,12 +150,6 @@ static void on_begin(struct driver *d, uint64_t now, struct effects *out) {
     effects_timer(out, TIMER_BEGIN, now + d->wait_ns);
     if (2 * d->wait_ns <= d->config.period_ns)
         d->wait_ns *= 2;
-}
-
-static void on_tick(struct driver *d, uint64_t now, struct effects *out) {
-    bool in_time = now == d->tick_ns + d->config.period_ns - 1;
-    d->tick_ns = in_time ? now + 1 : now;
-    effects_timer(out, TIMER_TICK, d->tick_ns + d->config.period_ns - 1);
 }
 
 static void on_nodes(struct driver *d, const struct input *in, struct effects *out) {
@@ -190,23 +178,20 @@ static void on_wave(struct driver *d, const struct input *in, struct effects *ou
     if (t == NULL || !t->wave || !in->wave.complete || in->wave.nodes <= d->config.limits.nodes)
         return;
     struct driver_result *r = &d->results[d->task];
-    if (d->tick_ns < r->begin_ns)
+    if (in->wave.started_ns < r->begin_ns)
         return; /* of before our time: operations may have been in its way */
     r->outcomes[OUTCOME_DONE]++;
-    finish(d, r->finished, in->now - d->tick_ns, in->now, out);
+    finish(d, r->finished, in->now - in->wave.started_ns, in->now, out);
 }
 
 static void step(void *self, const struct input *in, struct effects *out) {
     struct driver *d = self;
     switch (in->kind) {
     case INPUT_BOOT:
-        on_boot(d, in->now, out);
+        on_boot(d, out);
         break;
     case INPUT_TIMER:
-        if (in->timer.id == TIMER_TICK)
-            on_tick(d, in->now, out);
-        else
-            on_begin(d, in->now, out);
+        on_begin(d, in->now, out);
         break;
     case INPUT_NODES:
         on_nodes(d, in, out);

@@ -533,6 +533,8 @@ static bool fits(const struct model *m, const struct primitive *r) {
     case PRIMITIVE_STROBE:
         return r->channel < l->events && len <= l->body_bytes;
     case PRIMITIVE_SET:
+    case PRIMITIVE_RECORD:
+    case PRIMITIVE_GATHER:
     case PRIMITIVE_KINDS:
         break;
     }

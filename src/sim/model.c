@@ -57,6 +57,7 @@ struct model *model_new(const struct model_config *config) {
     m->node_count = limits_universe(&config->prim.limits);
     m->root = NO_NODE;
     random_init(&m->lives, config->seed);
+    survey_init(m);
     if (!reserve(m)) {
         model_free(m);
         return NULL;
@@ -77,6 +78,8 @@ static void free_node(struct model *m, struct model_node *n) {
         free(b->at);
         free(b);
     }
+    free(n->records);
+    n->records = NULL;
 }
 
 void model_free(struct model *m) {
@@ -85,6 +88,7 @@ void model_free(struct model *m) {
     for (uint32_t i = 0; m->nodes != NULL && i < m->node_count; i++)
         free_node(m, &m->nodes[i]);
     ledger_fini(m);
+    survey_fini(m);
     struct heap_item *item;
     while (m->agenda_array != NULL && (item = heap_pop(&m->agenda)) != NULL)
         free(CONTAINER_OF(item, struct due, item));
@@ -143,6 +147,9 @@ static void happen(struct model *m, struct due *d) {
     switch ((enum due_kind)d->kind) {
     case DUE_OP:
         ledger_due(m, d);
+        return;
+    case DUE_SURVEY:
+        survey_due(m, d);
         return;
     case DUE_TIMER:
         in.kind = INPUT_TIMER;
@@ -304,7 +311,10 @@ static void carry_out(struct model *m, uint32_t node, const struct effect *e) {
         close_buffer(m, node, e->buffer.buffer);
         break;
     case EFFECT_REQUEST:
-        ledger_request(m, node, &e->request);
+        if (e->request.kind == PRIMITIVE_RECORD || e->request.kind == PRIMITIVE_GATHER)
+            survey_request(m, node, &e->request);
+        else
+            ledger_request(m, node, &e->request);
         break;
     case EFFECT_NONE:
         break;

@@ -3,7 +3,8 @@
  *
  *   model.c   time, nodes and their daemons
  *   census.c  who is a member, and the heartbeat
- *   ledger.c  the operations and their order */
+ *   ledger.c  the operations and their order
+ *   survey.c  gathers and the records they bring */
 #pragma once
 
 #include "base/heap.h"
@@ -21,7 +22,8 @@ enum due_kind {
     DUE_DOWN,    /* a node that crashed is given up */
     DUE_OPEN,    /* a new root has gathered the survivors */
     DUE_TICK,    /* a heartbeat starts */
-    DUE_WAVE     /* and is back */
+    DUE_WAVE,    /* and is back */
+    DUE_SURVEY   /* the next thing that happens to a gather */
 };
 
 /* Waits in the agenda for its time. It concerns one life of a node. */
@@ -50,6 +52,7 @@ struct model_node {
     struct machine daemon;
     struct model_timer *timers;
     struct model_buffer *buffers;
+    uint8_t *records; /* by channel, each behind its length; NULL if it has none */
     uint32_t boots;
     uint32_t asks; /* unanswered */
     bool up;
@@ -97,12 +100,15 @@ struct model {
     void *effect_list;
     void *effect_bytes;
     struct ledger ledger;
+    struct list surveys;
+    uint32_t survey_count;
     /* census.c */
     uint32_t root;  /* the acting one, NO_NODE */
     uint32_t epoch; /* the highest there was */
     bool open;      /* it has gathered the survivors */
     bool settling;
     uint64_t tick;
+    uint64_t tick_ns; /* when the newest started */
     uint64_t *set_storage;
     struct nodeset members;
     struct nodeset dead; /* members that have crashed and are not given up yet */
@@ -138,3 +144,11 @@ void ledger_due(struct model *m, struct due *d);
 void ledger_crashed(struct model *m, uint32_t node);
 void ledger_closed(struct model *m); /* there is no root any more */
 void ledger_opened(struct model *m); /* there is one again */
+
+/* survey.c */
+void survey_init(struct model *m);
+void survey_fini(struct model *m);
+void survey_request(struct model *m, uint32_t node, const struct primitive *r);
+void survey_due(struct model *m, struct due *d);
+void survey_closed(struct model *m); /* the root is gone, and nobody else waits */
+void survey_given_up(struct model *m, const struct nodeset *gone);

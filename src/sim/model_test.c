@@ -27,7 +27,7 @@ struct heard {
     struct completion completion;
     uint32_t count; /* of nodes */
     bool up;
-    uint64_t number; /* signal, strobe: event or channel */
+    uint64_t number; /* signal, strobe: event or channel; gather: nodes missing */
 };
 
 struct scene {
@@ -61,6 +61,13 @@ static void keep(struct scene *s, uint32_t node, const struct input *in) {
         h->number = in->signal.event;
     if (in->kind == INPUT_STROBE)
         h->number = load_le64(in->strobe.body.at);
+    if (in->kind == INPUT_GATHERED) {
+        struct reply r;
+        for (size_t at = 0; reply_next(in->gathered.records, &at, &r);)
+            h->count += r.record.len == 3;
+        h->number = nodeset_count(in->gathered.missing);
+        h->completion.tag = in->gathered.tag;
+    }
 }
 
 static void step(void *self, const struct input *in, struct effects *out) {
@@ -121,7 +128,9 @@ static void power_on(struct scene *s) {
                                     .queue = 8,
                                     .outstanding = 4,
                                     .body_bytes = 256,
-                                    .standing = 2};
+                                    .standing = 2,
+                                    .record_channels = 1,
+                                    .record_bytes = 8};
     c.prim.tree = (struct tree){.shape = SHAPE_KARY, .arity = 4, .nodes = NODES};
     prim_config_times(&c.prim, 100 * NS_PER_MS);
     cost_init(&c.cost, &c.prim.tree, &network_at(0)->link);
@@ -155,6 +164,13 @@ static uint32_t count_kind(const struct scene *s, enum input_kind kind) {
     for (uint32_t i = 0; i < s->heard_count; i++)
         count += s->heard[i].kind == kind;
     return count;
+}
+
+static const struct heard *gathered(const struct scene *s, uint32_t number) {
+    for (uint32_t i = 0; i < s->heard_count; i++)
+        if (s->heard[i].kind == INPUT_GATHERED && s->heard[i].completion.tag == number)
+            return &s->heard[i];
+    return NULL;
 }
 
 static uint64_t variable(const struct scene *s, uint32_t node, uint32_t which) {
@@ -401,6 +417,37 @@ static void test_crash(void) {
     end(s);
 }
 
+/* Node 9 crashes: the gather waits until it is given up, or its own time is over. */
+static void test_gather(void) {
+    struct scene *s = begin();
+    struct primitive record = request(s, PRIMITIVE_RECORD);
+    record.body = bytes_of("abc", 3);
+    for (uint32_t n = 0; n < 20; n++)
+        act(s, NS_PER_S, n, record);
+    struct primitive r = request(s, PRIMITIVE_GATHER);
+    uint32_t all = act(s, 2 * NS_PER_S, ROOT, r);
+    uint32_t refused = act(s, 2 * NS_PER_S, 3, r);
+    uint32_t patient = act(s, 3 * NS_PER_S, ROOT, r);
+    r.timeout_ns = 20 * NS_PER_MS;
+    uint32_t hasty = act(s, 3 * NS_PER_S, ROOT, r);
+    r.channel = NO_CHANNEL;
+    uint32_t after = act(s, 4 * NS_PER_S, ROOT, r);
+    power_on(s);
+    model_run_until(s->model, 3 * NS_PER_S - 1);
+    model_crash(s->model, 9);
+    model_run_until(s->model, 5 * NS_PER_S);
+    const struct heard *h = gathered(s, all);
+    CHECK(h != NULL && h->count == 20 && h->number == 0 && h->at < 2 * NS_PER_S + NS_PER_MS);
+    CHECK_EQ(outcome_of(s, refused), OUTCOME_REFUSED);
+    h = gathered(s, patient);
+    CHECK(h != NULL && h->count == 19 && h->number == 1 && h->at < 3 * NS_PER_S + 200 * NS_PER_MS);
+    h = gathered(s, hasty);
+    CHECK(h != NULL && h->count == 19 && h->number == 1 && h->at == 3 * NS_PER_S + 20 * NS_PER_MS);
+    h = gathered(s, after);
+    CHECK(h != NULL && h->count == 0 && h->number == 1 && h->at < 4 * NS_PER_S + NS_PER_MS);
+    end(s);
+}
+
 static void test_root_crash(void) {
     struct scene *s = begin();
     struct primitive r = request(s, PRIMITIVE_COMPARE);
@@ -498,6 +545,7 @@ int main(void) {
     TEST(test_bulk);
     TEST(test_limits);
     TEST(test_crash);
+    TEST(test_gather);
     TEST(test_root_crash);
     TEST(test_depths_agree);
     TEST(test_scale);

@@ -172,6 +172,25 @@ static void walk_put(struct codec *c, union message *m) {
     codec_rest(c, &m->put.body);
 }
 
+static void walk_query(struct codec *c, union message *m) {
+    codec_u64(c, &m->query.number);
+    codec_u32(c, &m->query.channel);
+    codec_set(c, m->query.set);
+}
+
+/* Well formed means that the bytes are whole replies; whose they may be is for the receiver. */
+static void walk_records(struct codec *c, union message *m) {
+    codec_u64(c, &m->records.number);
+    codec_set(c, m->records.set);
+    codec_bytes(c, &m->records.records, 1);
+    struct reply r;
+    size_t at = 0;
+    while (reply_next(m->records.records, &at, &r))
+        ;
+    if (at != m->records.records.len)
+        c->failed = true;
+}
+
 static void walk_hello(struct codec *c, union message *m) {
     codec_u64(c, &m->hello.key[0]);
     codec_u64(c, &m->hello.key[1]);
@@ -211,6 +230,8 @@ static const struct message_rule rules[MESSAGE_TYPES] = {
     ROW(DONATION, CHILD, CONTROL, STATE, walk_donation),
     ROW(WANT, SINK, CONTROL, SMALL, walk_want),
     ROW(PUT, SOURCE, BULK, CHUNK, walk_put),
+    ROW(QUERY, PARENT, CONTROL, SET, walk_query),
+    ROW(RECORDS, CHILD, CONTROL, BODY, walk_records),
     ROW(HELLO, STRANGER, CONTROL, SMALL, walk_hello),
 };
 
@@ -269,6 +290,12 @@ static void lend_sets(uint16_t type, struct nodeset *sets, union message *m) {
         break;
     case MESSAGE_REQUEST:
         m->request.set = &sets[0];
+        break;
+    case MESSAGE_QUERY:
+        m->query.set = &sets[0];
+        break;
+    case MESSAGE_RECORDS:
+        m->records.set = &sets[0];
         break;
     default:
         break;

@@ -37,6 +37,9 @@ enum message_type {
     /* between a source and a sink of a bulk transfer */
     MESSAGE_WANT, /* sink to source: send from this chunk on, so many */
     MESSAGE_PUT,  /* source to sink: bytes for a buffer (made and read by the world) */
+    /* gathers, down and up the tree */
+    MESSAGE_QUERY,   /* root to a set: send me your record */
+    MESSAGE_RECORDS, /* combined: these nodes have answered, with these records */
     /* both ways, first on every connection (made and read by the world) */
     MESSAGE_HELLO,
     MESSAGE_TYPES
@@ -215,6 +218,18 @@ struct message_put {
     struct bytes body;
 };
 
+struct message_query {
+    uint64_t number;
+    uint32_t channel;
+    struct nodeset *set;
+};
+
+struct message_records {
+    uint64_t number;
+    struct nodeset *set;  /* who answers; not all of them need have a record */
+    struct bytes records; /* struct reply each */
+};
+
 /* Which cluster a connection belongs to, and what of it: its link (named by the opener) and lane.
  * The answer repeats it. The key is what a role rests on until links are authenticated. */
 struct message_hello {
@@ -247,6 +262,8 @@ union message {
     struct message_donation donation;
     struct message_want want;
     struct message_put put;
+    struct message_query query;
+    struct message_records records;
     struct message_hello hello;
 };
 

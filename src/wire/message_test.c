@@ -77,6 +77,13 @@ static void fill(uint16_t type, union message *m, uint8_t byte) {
     case MESSAGE_PUT:
         m->put.body = bytes_of(body, 100);
         break;
+    case MESSAGE_QUERY:
+        m->query.set = &sets[0];
+        break;
+    case MESSAGE_RECORDS:
+        m->records.set = &sets[0];
+        m->records.records = bytes_of(body, 4 * REPLY_HEAD_BYTES); /* four, of nothing */
+        break;
     default:
         break;
     }
@@ -150,6 +157,35 @@ static void test_fields_out_of_range_are_refused(void) {
     CHECK_EQ(message_decode(MESSAGE_ACK, bytes_of(bytes, (size_t)len), &sets[2], &back), -EBADMSG);
 }
 
+/* The last reply is cut, or says that it is longer than it is. */
+static void test_replies_that_are_none_are_refused(void) {
+    uint8_t replies[64] = {0};
+    uint8_t bytes[ROOM];
+    union message m, back;
+    make_sets();
+    fill(MESSAGE_RECORDS, &m, 0);
+    size_t len = reply_store(room_of(replies, 64), &(struct reply){3, bytes_of(body, 9)});
+    CHECK_EQ(len, 15);
+    len += reply_store(room_of(replies + len, 64 - len), &(struct reply){299, {0}});
+    for (size_t cut = 0; cut <= len; cut++) {
+        m.records.records = bytes_of(replies, cut);
+        long size = message_encode(MESSAGE_RECORDS, &m, room_of(bytes, sizeof bytes));
+        bool whole = cut == 0 || cut == 15 || cut == len;
+        CHECK_EQ(size >= 0, whole);
+        if (whole)
+            CHECK_EQ(
+                message_decode(MESSAGE_RECORDS, bytes_of(bytes, (size_t)size), &sets[2], &back), 0);
+    }
+    size_t at = 0;
+    struct reply r;
+    CHECK(reply_next(bytes_of(replies, len), &at, &r));
+    CHECK(r.node == 3 && r.record.len == 9);
+    CHECK(reply_next(bytes_of(replies, len), &at, &r));
+    CHECK(r.node == 299 && r.record.len == 0);
+    CHECK(!reply_next(bytes_of(replies, len), &at, &r));
+    CHECK_EQ(at, len);
+}
+
 static void test_records(void) {
     uint8_t bytes[2 * RECORD_BYTES];
     struct record r = {.order = 77, .id = {3, 4, 5}, .state = RECORD_COMMITTED}, back;
@@ -176,6 +212,7 @@ int main(void) {
     TEST(test_round_trip_and_exact_length);
     TEST(test_random_bytes_never_hurt);
     TEST(test_fields_out_of_range_are_refused);
+    TEST(test_replies_that_are_none_are_refused);
     TEST(test_records);
     return tap_finish();
 }

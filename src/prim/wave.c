@@ -95,6 +95,11 @@ static void check_uplink(struct prim *p) {
         uplink_attach(p); /* the root may have missed that we want to join */
 }
 
+/* How long to wait for the next tick before repeating the last one. */
+static uint64_t patience(const struct prim *p) {
+    return p->config.period_ns * 3 / 2;
+}
+
 void wave_timer(struct prim *p) {
     effects_timer(p->out, TIMER_WAVE, p->now + p->config.period_ns);
     drop_silent_children(p);
@@ -109,7 +114,7 @@ void wave_timer(struct prim *p) {
         return;
     }
     check_uplink(p);
-    if (p->now - p->wave.tick_at > p->config.period_ns * 3 / 2)
+    if (p->now - p->wave.tick_at >= patience(p))
         make_tick(p);
 }
 
@@ -137,6 +142,10 @@ void wave_tick(struct prim *p, const struct message_tick *m, struct bytes body) 
     wave_check(p);
     if (again && p->uplink.state == UPLINK_ATTACHED)
         uplink_attach(p);
+    /* A tick is as good a moment to look around as the timer's, which need not wake us then. */
+    drop_silent_children(p);
+    check_uplink(p);
+    effects_timer(p->out, TIMER_WAVE, p->now + patience(p));
 }
 
 void wave_tock(struct prim *p, struct child *c, const struct message_tock *m) {

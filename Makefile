@@ -25,7 +25,9 @@ test: ## run the whole suite: gcc, clang, sanitizers, other processors
 	@tools/setup test portable
 	@tools/test
 
-bench: all ## measure the primitives in the simulator
+bench: all ## measure the primitives on processes of this machine and in the simulator
+	build/storm bench primitives
+	build/storm bench idle
 	build/storm bench primitives --sim
 
 asan: ## run the suite with address and undefined-behaviour sanitizers
@@ -53,7 +55,7 @@ fuzz: ## fuzz each target for FUZZ_SECONDS (30) seconds
 			-verbosity=0 -artifact_prefix=build-fuzz/$$name- build-fuzz/corpus/$$name $$corpus; \
 	done
 
-soak: all ## long simulation campaigns
+soak: all ## long campaigns: simulated clusters, and real ones under fire
 	tests/soak.sh
 
 test-peers: all ## run the same workloads on other resource managers

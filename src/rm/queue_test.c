@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: MIT */
+#include "rm/queue.h"
+#include "tap.h"
+int main(void) {
+    return tap_finish();
+}

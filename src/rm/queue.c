@@ -22,6 +22,9 @@
 /* Tags by use; the flights' come first. */
 enum { TAG_FLOW = QUEUE_FLIGHTS_MAX, TAG_ENTER };
 
+/* Where somebody was slow the next compares would not hold at once either: so many are not tried. */
+enum { CALM = 8 };
+
 enum flight_state { FLIGHT_OUT, FLIGHT_DONE, FLIGHT_FAILED };
 
 struct flight {
@@ -37,6 +40,7 @@ struct errand {
     uint64_t at;       /* not before */
     uint64_t pause_ns; /* the next one */
     uint64_t value;    /* compared with */
+    uint32_t calm;     /* so many compares to come are standing: the last had to wait */
     uint32_t blamed;   /* node that it was refused for */
     uint64_t blamed_at;
 };
@@ -107,8 +111,9 @@ size_t queue_bytes(const struct queue_config *c) {
 }
 
 static void renew(const struct queue *q, struct errand *e) {
-    *e = (struct errand){.standing = q->config.wait == QUEUE_WAIT_STANDING,
+    *e = (struct errand){.standing = q->config.wait == QUEUE_WAIT_STANDING || e->calm > 0,
                          .pause_ns = q->config.backoff_min_ns,
+                         .calm = e->calm > 0 ? e->calm - 1 : 0,
                          .blamed = NO_NODE};
 }
 
@@ -264,10 +269,12 @@ static bool compared(struct queue *q, struct errand *e, const struct completion 
         renew(q, e);
         return true;
     }
-    if (c->outcome == OUTCOME_FALSE && q->config.wait == QUEUE_WAIT_MIXED)
+    if (c->outcome == OUTCOME_FALSE && q->config.wait == QUEUE_WAIT_MIXED) {
         e->standing = true;
-    else
+        e->calm = CALM;
+    } else {
         failed_try(q, e, c, true);
+    }
     return false;
 }
 
@@ -346,7 +353,7 @@ static void let_in(struct queue *q) {
     q->entry.out = true;
 }
 
-/* The messages of one transfer: consecutive slots, at most half of the ring. */
+/* The bytes of one transfer: consecutive slots, the last one cut to its message. */
 static struct bytes gather(struct queue *q, uint64_t first, uint32_t count) {
     uint32_t slot_bytes = q->config.shape.slot_bytes;
     uint8_t *body = effects_room(q->out, (size_t)count * slot_bytes);
@@ -380,14 +387,24 @@ static void transfer(struct queue *q, uint64_t first, uint32_t count) {
     q->transfers++;
 }
 
+/* The ring has two halves. A transfer does not go beyond the end of one, so a wrap splits it, and
+ * while one half is being consumed the other is filled. Returns the last message of this one's half.
+ */
+static uint64_t half_end(const struct queue *q, uint64_t number) {
+    uint64_t slots = q->config.shape.slots;
+    uint64_t slot = number % slots;
+    uint64_t half = (slots + 1) / 2;
+    return number + (slot < half ? half : slots) - 1 - slot;
+}
+
 /* How many messages the next transfer has; 0 if it is better to wait. While one is under way a
  * message waits for others, unless so many have come that more would not fit into one transfer. */
 static uint32_t next_count(struct queue *q) {
     const struct queue_shape *s = &q->config.shape;
     uint64_t room = q->consumed + s->slots - q->sent;
     uint64_t ready = min_u64(q->pushed - q->sent, room);
-    uint64_t most = min_u64(q->config.body_bytes / s->slot_bytes, (s->slots + 1) / 2);
-    most = min_u64(most, s->slots - (q->sent + 1) % s->slots);
+    uint64_t most = half_end(q, q->sent + 1) - q->sent;
+    most = min_u64(most, q->config.body_bytes / s->slot_bytes);
     if (ready < most && q->flying > 0)
         return 0;
     return (uint32_t)min_u64(ready, most);
@@ -403,14 +420,15 @@ static void send(struct queue *q) {
         transfer(q, q->sent + 1, count);
 }
 
-/* Algorithm 1, ahead of time: as soon as half of the ring is used we ask for the older half. (The
- * paper's listing has the condition inverted; its text says what is meant.) */
+/* Algorithm 1, ahead of time: as soon as a half of the ring is delivered we ask whether it is
+ * consumed. (The paper's listing has the condition inverted; its text says what is meant.) */
 static void ask_for_space(struct queue *q) {
-    uint32_t half = (q->config.shape.slots + 1) / 2;
-    bool wanted = q->sent - q->consumed >= half || q->drain > q->consumed;
-    if (!wanted || q->delivered == q->consumed || nodeset_empty(&q->active) || !is_due(q, &q->flow))
+    uint64_t value = half_end(q, q->consumed + 1);
+    if (value > q->delivered && q->drain > q->consumed)
+        value = q->delivered;
+    if (value > q->delivered || value == q->consumed || nodeset_empty(&q->active) ||
+        !is_due(q, &q->flow))
         return;
-    uint64_t value = min_u64(q->delivered, q->consumed + half);
     compare(q, &q->flow, TAG_FLOW, &q->active, RELATION_GE, value);
 }
 
@@ -419,8 +437,8 @@ static void act(struct queue *q) {
     settle_flights(q);
     if (!q->failed && !q->parked) {
         let_in(q);
+        ask_for_space(q); /* first: a compare waits for the transfers before it */
         send(q);
-        ask_for_space(q);
     }
     if (q->due != q->timer_at)
         effects_timer(q->out, q->config.timer, q->due);

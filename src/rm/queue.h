@@ -48,7 +48,7 @@ static inline uint32_t queue_heap_bytes(const struct queue_shape *s) {
 
 /* How to wait for the slowest node (Algorithm 1). Decision 12 has the figures. */
 enum queue_wait {
-    QUEUE_WAIT_MIXED,    /* one compare; if it does not hold, a standing one: the default */
+    QUEUE_WAIT_MIXED,    /* a compare; if it does not hold, standing ones for a while: default */
     QUEUE_WAIT_STANDING, /* a standing compare at once */
     QUEUE_WAIT_BACKOFF,  /* compares at growing intervals, as the paper has it */
     QUEUE_WAITS

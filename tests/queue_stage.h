@@ -23,7 +23,7 @@ struct stage_node {
     struct queue_consumer_result results[STAGE_QUEUES];
     uint64_t session[STAGE_QUEUES][STAGE_SLOTS_MAX]; /* what was in a slot when we last looked */
     uint64_t number[STAGE_QUEUES][STAGE_SLOTS_MAX];
-    bool life_ended;
+    uint32_t fenced;
 };
 
 struct stage {
@@ -110,6 +110,7 @@ static inline void stage_step(void *self, const struct input *in, struct effects
     struct stage_node *n = self;
     if (in->kind == INPUT_NODES)
         cluster_nodes(stage_on->c, &in->nodes);
+    n->fenced += in->kind == INPUT_FENCED;
     queue_daemon_step(&n->daemon, in, out);
 }
 

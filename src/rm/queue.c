@@ -204,17 +204,17 @@ static void compare(struct queue *q, struct errand *e, uint32_t tag, const struc
 /* ---- nodes that are lost ---- */
 
 static void lose(struct queue *q, const struct nodeset *gone) {
-    if (nodeset_intersects(&q->active, gone)) {
-        NODESET_EACH (n, gone) {
-            if (!nodeset_has(&q->active, n))
-                continue;
-            q->lost++;
-            q->lost_node = n;
-        }
-        q->send.at = q->now; /* what has failed can go to the others */
-        if (q->config.loss == QUEUE_LOSS_FAIL && !q->failed) {
+    NODESET_EACH (n, gone) {
+        bool active = nodeset_has(&q->active, n);
+        if (!active && !nodeset_has(&q->entering, n) && !nodeset_has(&q->waiting, n))
+            continue;
+        q->lost++;
+        q->lost_node = n;
+        if (active)
+            q->send.at = q->now; /* what has failed can go to the others */
+        if (active && q->config.loss == QUEUE_LOSS_FAIL && !q->failed) {
             q->failed = true;
-            q->culprit = q->lost_node;
+            q->culprit = n;
         }
     }
     nodeset_subtract(&q->active, gone);

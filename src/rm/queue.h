@@ -101,10 +101,10 @@ void queue_drain(struct queue *q, uint64_t now, struct effects *out);
 /* What an input has changed. */
 struct queue_news {
     bool room;          /* the backlog was full and is not any more */
-    bool delivered;     /* see struct queue_status for the numbers */
-    bool consumed;      /* */
-    uint32_t entered;   /* nodes */
-    uint32_t lost;      /* nodes */
+    bool delivered;     /* more than before: struct queue_status has the numbers */
+    bool consumed;      /* more than before */
+    uint32_t entered;   /* so many nodes */
+    uint32_t lost;      /* so many that had entered or were about to */
     uint32_t lost_node; /* one of them, or NO_NODE */
     bool failed;        /* now */
 };

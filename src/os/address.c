@@ -5,10 +5,10 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* As many as the kernel allows: a whole cluster may come at once. */
@@ -108,13 +108,27 @@ static void no_delay(int fd) {
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one); /* fails on Unix sockets */
 }
 
+/* Takes a socket away that nobody listens at any more. Whatever else is at the place stays, and
+ * binding will say that it is in use. */
+static void remove_stale(const struct address *a) {
+    struct stat at;
+    if (lstat(a->local.sun_path, &at) < 0 || !S_ISSOCK(at.st_mode))
+        return;
+    int fd = make_socket(a);
+    if (fd < 0)
+        return;
+    if (connect(fd, &a->any, a->len) < 0 && errno == ECONNREFUSED)
+        unlink(a->local.sun_path);
+    close(fd);
+}
+
 int address_listen(struct address *a) {
     int one = 1;
     int fd = make_socket(a);
     if (fd < 0)
         return fd;
     if (a->any.sa_family == AF_UNIX)
-        unlink(a->local.sun_path);
+        remove_stale(a);
     else
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     no_delay(fd); /* inherited by what is accepted */
@@ -135,11 +149,9 @@ int address_connect(const struct address *a, int *ret_done) {
     if (fd < 0)
         return fd;
     no_delay(fd);
-    int r;
-    do
-        r = connect(fd, &a->any, a->len);
-    while (r < 0 && errno == EINTR);
-    if (r < 0 && errno != EINPROGRESS) {
+    int r = connect(fd, &a->any, a->len);
+    if (r < 0 && errno != EINPROGRESS &&
+        errno != EINTR) { /* interrupted, it goes on all the same */
         r = -errno;
         close(fd);
         return r;
@@ -151,4 +163,14 @@ int address_connect(const struct address *a, int *ret_done) {
 int address_accept(int listener) {
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     return fd < 0 ? -errno : fd;
+}
+
+bool address_self_connected(int fd) {
+    struct address here = {0}, there = {0};
+    socklen_t room = sizeof here - offsetof(struct address, any);
+    socklen_t here_len = room, there_len = room;
+    if (getsockname(fd, &here.any, &here_len) < 0 || getpeername(fd, &there.any, &there_len) < 0)
+        return false;
+    return here.any.sa_family != AF_UNIX && here_len == there_len &&
+           memcmp(&here.any, &there.any, here_len) == 0;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -26,12 +27,18 @@ struct address {
 int address_parse(struct address *ret, const char *text);
 void address_format(const struct address *a, char *out, size_t size);
 
-/* A listening socket, without delay, close-on-exec; or -errno. A stale Unix socket file at the
- * place is replaced. `a` learns the port if it asked for any. */
+/* A listening socket, without delay, close-on-exec; or -errno. A Unix socket at the place that
+ * nobody listens at is replaced; anything else there is -EADDRINUSE. `a` learns the port if it asked
+ * for any. */
 int address_listen(struct address *a);
 
-/* A socket that is being connected, or -errno. `ret_done`: it already is. */
+/* A socket that is being connected, or -errno (-EAGAIN: too many wait at a Unix socket). `ret_done`:
+ * it already is. */
 int address_connect(const struct address *a, int *ret_done);
 
 /* The next who has connected, or -errno (-EAGAIN: nobody). */
 int address_accept(int listener);
+
+/* TCP to a port of this machine where nobody listens may get that very port as its own, and then
+ * talks to itself. */
+bool address_self_connected(int fd);

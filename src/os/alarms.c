@@ -6,17 +6,23 @@
 
 #include "base/assert.h"
 
-static struct alarm *find(struct alarms *a, uint8_t layer, uint32_t id) {
-    for (uint32_t i = 0; i < a->count; i++)
-        if (a->list[i].id == id && a->list[i].layer == layer)
-            return &a->list[i];
-    ASSERT(a->count < ALARMS_MAX);
-    a->list[a->count] = (struct alarm){.id = id, .layer = layer};
-    return &a->list[a->count++];
-}
-
 void alarms_set(struct alarms *a, uint8_t layer, uint32_t id, uint64_t at) {
-    find(a, layer, id)->at = at;
+    struct alarm *slot = NULL; /* its own, else one that is free */
+    for (uint32_t i = 0; i < a->count; i++) {
+        if (a->list[i].at != 0 && a->list[i].id == id && a->list[i].layer == layer) {
+            slot = &a->list[i];
+            break;
+        }
+        if (a->list[i].at == 0 && slot == NULL)
+            slot = &a->list[i];
+    }
+    if (slot == NULL) {
+        if (at == 0)
+            return;
+        ASSERT(a->count < ALARMS_MAX);
+        slot = &a->list[a->count++];
+    }
+    *slot = (struct alarm){.at = at, .id = id, .layer = layer};
 }
 
 static const struct alarm *first(const struct alarms *a) {

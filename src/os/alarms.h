@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Set at the same time. */
 enum { ALARMS_MAX = 64 };
 
 struct alarm {

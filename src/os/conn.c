@@ -10,18 +10,20 @@
 
 #include "base/assert.h"
 #include "base/units.h"
+#include "os/address.h"
 
 enum { SCRATCH_BYTES = 256 * 1024, KEEP_BYTES = 8192 };
 
 /* A peer that does not read is cut off when so much waits for it: the machines bound what they send
  * by windows and credits, so this is far beyond what a healthy peer can owe. */
-#define BACKLOG_MAX (256 * MIB)
+#define BACKLOG_BYTES_MAX (256 * MIB)
 
-/* A peer that does not close its side is left after this time. */
+/* A peer that neither takes what it is owed nor closes its side is left after this time. */
 #define LINGER_NS (2 * NS_PER_S)
 
 int conns_init(struct conns *all, struct loop *loop) {
-    *all = (struct conns){.loop = loop};
+    *all = (struct conns){
+        .loop = loop, .backlog_bytes_max = BACKLOG_BYTES_MAX, .linger_ns = LINGER_NS};
     list_init(&all->flush);
     list_init(&all->linger);
     list_init(&all->dead);
@@ -160,10 +162,12 @@ static void read_some(struct conn *c) {
     uint8_t *at = c->in != NULL ? c->in + c->in_len : c->all->scratch;
     size_t room = c->in != NULL ? c->in_cap - c->in_len : SCRATCH_BYTES;
     ssize_t got = recv(c->source.fd, at, room, 0);
-    if (got > 0)
+    if (got > 0) {
         take_bytes(c, (size_t)got);
-    else if (got == 0 || (errno != EAGAIN && errno != EINTR))
+    } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+        c->broken = got < 0;
         end(c, c->in != NULL ? REFUSAL_TRUNCATED : REFUSAL_NONE);
+    }
 }
 
 /* ---- out ---- */
@@ -184,7 +188,13 @@ static void drop_out(struct conn *c) {
     }
 }
 
-/* If the peer is gone reading will tell, after what it has still said. */
+/* What cannot go out must not leave a hole: the socket is shut, and reading tells of its end after
+ * what the peer has still said. */
+static void give_up_out(struct conn *c) {
+    drop_out(c);
+    shutdown(c->source.fd, SHUT_RDWR);
+}
+
 static void write_some(struct conn *c) {
     while (c->out_at < c->out_len) {
         ssize_t sent = send(c->source.fd, c->out + c->out_at, c->out_len - c->out_at, MSG_NOSIGNAL);
@@ -194,8 +204,10 @@ static void write_some(struct conn *c) {
             want(c, true);
             return;
         }
-        if (sent < 0)
+        if (sent < 0) {
+            give_up_out(c);
             break;
+        }
         c->out_at += (size_t)sent;
         c->all->bytes_out += (uint64_t)sent;
     }
@@ -203,17 +215,22 @@ static void write_some(struct conn *c) {
     want(c, false);
 }
 
+/* Moves what waits to the front only when that is the smaller part, so that a reader who takes
+ * little at a time does not make us move much each time. */
 static uint8_t *out_room(struct conn *c, size_t len) {
-    if (c->out_at > 0 && c->out_len + len > c->out_cap) {
-        memmove(c->out, c->out + c->out_at, c->out_len - c->out_at);
-        c->out_len -= c->out_at;
+    size_t waiting = c->out_len - c->out_at;
+    if (waiting + len > c->all->backlog_bytes_max)
+        return NULL;
+    if (c->out_len + len > c->out_cap && c->out_at >= waiting) {
+        memmove(c->out, c->out + c->out_at, waiting);
+        c->out_len = waiting;
         c->out_at = 0;
     }
     if (c->out_len + len > c->out_cap) {
         size_t cap = c->out_cap ? c->out_cap : 512;
         while (cap < c->out_len + len)
             cap *= 2;
-        uint8_t *more = cap > BACKLOG_MAX ? NULL : realloc(c->out, cap);
+        uint8_t *more = realloc(c->out, cap);
         if (more == NULL)
             return NULL;
         c->out = more;
@@ -231,8 +248,7 @@ void conn_send(struct conn *c, const struct header *h, struct bytes head, struct
         return;
     uint8_t *at = out_room(c, HEADER_BYTES + head.len + tail.len);
     if (at == NULL) { /* the owner hears of it when the socket says so */
-        drop_out(c);
-        shutdown(c->source.fd, SHUT_RDWR);
+        give_up_out(c);
         return;
     }
     header_encode(h, at);
@@ -250,7 +266,8 @@ static void finish_connect(struct conn *c) {
     int status = 0;
     socklen_t len = sizeof status;
     getsockopt(c->source.fd, SOL_SOCKET, SO_ERROR, &status, &len);
-    if (status != 0) {
+    if (status != 0 || address_self_connected(c->source.fd)) {
+        c->broken = true;
         end(c, REFUSAL_NONE);
         return;
     }
@@ -296,11 +313,19 @@ void conn_abort(struct conn *c) {
     bury(c);
 }
 
-/* Reads and forgets until the peer closes. */
+/* The time begins anew: the list is in the order in which it will be over. */
+static void linger_on(struct conn *c) {
+    c->since = c->all->loop->now;
+    list_remove(&c->at);
+    list_push_back(&c->all->linger, &c->at);
+}
+
+/* Reads and forgets until the peer closes. As long as it takes what it is owed it is waited for. */
 static void linger_ready(struct source *s, uint32_t events) {
     struct conn *c = CONTAINER_OF(s, struct conn, source);
     if (events & EPOLLOUT) {
         write_some(c);
+        linger_on(c);
         if (c->out_at == c->out_len)
             shutdown(c->source.fd, SHUT_WR);
     }
@@ -323,9 +348,8 @@ void conn_close(struct conn *c) {
     if (c->out_at == c->out_len)
         shutdown(c->source.fd, SHUT_WR);
     c->source.ready = linger_ready;
-    c->since = c->all->loop->now;
-    list_push_back(&c->all->linger, &c->at);
-    loop_wake_at(c->all->loop, c->since + LINGER_NS);
+    linger_on(c);
+    loop_wake_at(c->all->loop, c->since + c->all->linger_ns);
 }
 
 void conns_settle(struct conns *all) {
@@ -335,13 +359,15 @@ void conns_settle(struct conns *all) {
     uint64_t now = all->loop->now;
     LIST_EACH_SAFE (l, &all->linger) {
         struct conn *c = CONTAINER_OF(l, struct conn, at);
-        if (now - c->since >= LINGER_NS)
+        if (now - c->since >= all->linger_ns)
             bury(c);
         else
-            break; /* in the order in which they began */
+            break;
     }
     LIST_EACH_SAFE (l, &all->dead)
         conn_free(CONTAINER_OF(l, struct conn, at));
-    if (!list_empty(&all->linger))
-        loop_wake_at(all->loop, CONTAINER_OF(all->linger.next, struct conn, at)->since + LINGER_NS);
+    if (!list_empty(&all->linger)) {
+        const struct conn *first = CONTAINER_OF(all->linger.next, struct conn, at);
+        loop_wake_at(all->loop, first->since + all->linger_ns);
+    }
 }

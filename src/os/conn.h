@@ -26,6 +26,9 @@ struct conns {
     uint8_t *scratch;   /* what is being read */
     uint64_t bytes_in, bytes_out;
     uint64_t backlog_max; /* most bytes that waited on one connection */
+    /* Set to the usual at the beginning. */
+    uint64_t backlog_bytes_max; /* a connection that more bytes wait for is given up */
+    uint64_t linger_ns; /* how long one that we have closed waits for a peer that does nothing */
     /* A header: may its body come? A refusal ends the connection, a duplicate is passed over. */
     enum refusal (*judge)(struct conn *c, const struct header *h);
     /* A whole frame; the body is borrowed. */
@@ -43,6 +46,7 @@ struct conn {
     struct list flush; /* in all->flush */
     bool connecting;
     bool open;    /* false once it is closed or has ended */
+    bool broken;  /* it has ended, and not because the peer closed it */
     bool judged;  /* `header` is the frame's whose body comes next */
     bool skipped; /* and its body is to be passed over */
     bool waiting; /* for the socket to take more */

@@ -3,6 +3,7 @@
  *
  *   ours:    connecting -> greeting (HELLO sent on every lane) -> up (answered)
  *   theirs:  stranger -> half (some lanes have said HELLO) -> up (all have; answered)
+ *   both:    up -> ending (the peer has closed some lanes) -> down (it has closed all)
  *
  * A link that cannot be opened is told of at the end of the turn, never from within an effect. */
 #include "os/links.h"
@@ -17,16 +18,16 @@
 #include "base/units.h"
 #include "wire/message.h"
 
-enum { LINKS_MAX = 65536, STRANGERS_MAX = 512, ACCEPTS_AT_ONCE = 64 };
+enum { LINKS_MAX = 65536, STRANGERS_MAX = 512, HALVES_MAX = 512, ACCEPTS_AT_ONCE = 64 };
 
-/* For a peer to say HELLO, or to answer it. */
+/* For a peer to say HELLO, or to answer it, unless the configuration says otherwise. */
 #define HELLO_NS (5 * NS_PER_S)
 
 /* How long to leave the listener alone when there are no descriptors left. */
 #define ACCEPT_PAUSE_NS (100 * NS_PER_MS)
 
 struct link {
-    struct list at;  /* in links->pending until it is up */
+    struct list at;  /* in links->pending until it is up; in links->ending when a lane is over */
     uint32_t number; /* 0 until it is up */
     uint32_t peer;
     bool ours;
@@ -49,6 +50,8 @@ struct links {
     struct list strangers;
     uint32_t stranger_count;
     struct list pending;
+    uint32_t half_count; /* of the pending, those of others */
+    struct list ending;
     struct idtable ids;
     void *id_storage;
     struct link **table;
@@ -67,7 +70,14 @@ static struct link *link_new(struct links *l, bool ours, uint32_t peer, enum pur
     k->since = l->config.loop->now;
     list_init(&k->at);
     list_push_back(&l->pending, &k->at);
+    l->half_count += !ours;
     return k;
+}
+
+static void not_pending(struct links *l, struct link *k) {
+    list_remove(&k->at);
+    if (k->number == 0 && !k->ours)
+        l->half_count--;
 }
 
 static void link_free(struct links *l, struct link *k, bool gently) {
@@ -80,11 +90,11 @@ static void link_free(struct links *l, struct link *k, bool gently) {
         else
             conn_abort(k->lanes[lane]);
     }
+    not_pending(l, k);
     if (k->number != 0) {
         l->table[idtable_index_of(k->number)] = NULL;
         idtable_free(&l->ids, k->number);
     }
-    list_remove(&k->at);
     free(k);
 }
 
@@ -128,14 +138,14 @@ static bool all_greeted(const struct link *k) {
 }
 
 static void link_up(struct links *l, struct link *k) {
-    uint32_t index;
-    if (idtable_alloc(&l->ids, &k->number, &index) < 0) {
-        k->number = 0;
+    uint32_t index, number;
+    if (idtable_alloc(&l->ids, &number, &index) < 0) {
         link_lost(l, k);
         return;
     }
+    not_pending(l, k);
+    k->number = number;
     l->table[index] = k;
-    list_remove(&k->at);
     struct input in = describe(l, k, INPUT_LINK_UP);
     l->config.feed(l->config.context, &in);
 }
@@ -145,6 +155,8 @@ static void link_up(struct links *l, struct link *k) {
 static void send_frame(struct links *l, struct link *k, uint16_t type, uint32_t epoch,
                        struct bytes head, struct bytes tail) {
     enum lane lane = (enum lane)message_rule(type)->lane;
+    if (k->lanes[lane] == NULL)
+        return; /* the peer has closed it, the link is about to go down */
     struct header h = {.magic = HEADER_MAGIC,
                        .version = HEADER_VERSION,
                        .lane = (uint8_t)lane,
@@ -208,16 +220,29 @@ static bool hello_fits(const struct links *l, const struct message_hello *m,
            message_lane_used((enum purpose)m->purpose, (enum lane)m->lane);
 }
 
-/* The answer to ours: from whom we have asked for, and for this lane of this link. */
+/* The answer to ours: from whom we have asked for, in the life that has answered on another lane,
+ * and for this lane of this link. */
 static bool hello_answers(const struct link *k, const struct conn *c, const struct message_hello *m,
                           const struct header *h) {
-    return h->node == k->peer && m->token == k->token && m->lane == c->lane &&
-           m->purpose == k->purpose;
+    return h->node == k->peer && (k->number == 0 || h->life == k->gate.life) &&
+           m->token == k->token && m->lane == c->lane && m->purpose == k->purpose;
 }
 
 static void forget_stranger(struct links *l, struct conn *c) {
     list_remove(&c->place);
     l->stranger_count--;
+}
+
+/* Members too may leave only so many links half open. */
+static void drop_oldest_half(struct links *l) {
+    LIST_EACH (at, &l->pending) {
+        struct link *k = CONTAINER_OF(at, struct link, at);
+        if (!k->ours) {
+            l->config.counts->strangers_dropped++;
+            link_lost(l, k);
+            return;
+        }
+    }
 }
 
 /* The link that this lane of a peer's belongs to, made if it is the first. */
@@ -229,6 +254,8 @@ static struct link *half_link(struct links *l, const struct message_hello *m,
             k->purpose == m->purpose)
             return k;
     }
+    if (l->half_count == HALVES_MAX)
+        drop_oldest_half(l);
     struct link *k = link_new(l, false, h->node, (enum purpose)m->purpose);
     if (k == NULL)
         return NULL;
@@ -259,15 +286,15 @@ static void welcome(struct links *l, struct conn *c, const struct message_hello 
     link_up(l, k);
 }
 
-/* The peer answers when it has heard from all lanes, so the control lane's answer is enough. */
+/* The peer answers when it has heard from all lanes, so one answer is enough: what it says next may
+ * come on any lane. */
 static void answered(struct links *l, struct conn *c, const struct header *h) {
     struct link *k = c->owner;
-    bool first = !k->greeted[LANE_CONTROL] && !k->greeted[LANE_BULK];
-    if (first)
-        gate_init(&k->gate, h->node, h->life, purpose_role(k->purpose, true));
     k->greeted[c->lane] = true;
-    if (c->lane == LANE_CONTROL)
-        link_up(l, k);
+    if (k->number != 0)
+        return;
+    gate_init(&k->gate, h->node, h->life, purpose_role(k->purpose, true));
+    link_up(l, k);
 }
 
 static void refuse(struct links *l, struct conn *c, enum refusal why);
@@ -306,10 +333,14 @@ static void refuse(struct links *l, struct conn *c, enum refusal why) {
 static enum refusal judge(struct conn *c, const struct header *h) {
     struct links *l = links_of(c);
     struct link *k = c->owner;
-    if (k != NULL && k->greeted[c->lane])
-        return h->lane != c->lane && h->magic == HEADER_MAGIC
-                   ? REFUSAL_LANE
-                   : gate_check(&k->gate, h, l->config.frame_bytes_max);
+    if (k != NULL && k->greeted[c->lane]) {
+        if (h->lane != c->lane && h->magic == HEADER_MAGIC)
+            return REFUSAL_LANE;
+        enum refusal r = gate_check(&k->gate, h, l->config.frame_bytes_max);
+        if (r == REFUSAL_DUPLICATE) /* ends nothing, so nobody else will count it */
+            count_refusal(l, r);
+        return r;
+    }
     struct gate stranger;
     gate_init(&stranger, h->node, h->life, ROLE_STRANGER);
     return gate_check(&stranger, h, l->config.frame_bytes_max);
@@ -352,17 +383,52 @@ static void on_connected(struct conn *c) {
     send_hello(links_of(c), k, c);
 }
 
+static bool last_lane(const struct link *k, enum lane lane) {
+    for (int i = 0; i < LANES; i++)
+        if (i != (int)lane && k->lanes[i] != NULL)
+            return false;
+    return true;
+}
+
+/* A peer that closes a link closes all its lanes, and what it has sent before on the others may not
+ * have been read yet: the link is down when the last of them ends. */
 static void on_ended(struct conn *c, enum refusal why) {
-    refuse(links_of(c), c, why);
+    struct links *l = links_of(c);
+    struct link *k = c->owner;
+    if (why != REFUSAL_NONE || c->broken || !is_up(k) || last_lane(k, c->lane)) {
+        refuse(l, c, why);
+        return;
+    }
+    k->lanes[c->lane] = NULL;
+    c->owner = NULL;
+    conn_abort(c);
+    if (list_linked(&k->at))
+        return;
+    k->since = l->config.loop->now;
+    list_push_back(&l->ending, &k->at);
+    loop_wake_at(l->config.loop, k->since + l->conns.linger_ns);
 }
 
 /* ---- opening, accepting, closing ---- */
 
+/* A flood of strangers must not keep out those who belong here: the oldest makes room. */
+static bool drop_oldest_stranger(struct links *l) {
+    if (l->stranger_count == 0)
+        return false;
+    struct conn *oldest = CONTAINER_OF(list_first(&l->strangers), struct conn, place);
+    l->config.counts->strangers_dropped++;
+    forget_stranger(l, oldest);
+    conn_abort(oldest);
+    return true;
+}
+
 static int open_lane(struct links *l, struct link *k, enum lane lane) {
-    int done;
+    int done, fd;
     if (k->peer >= l->config.nodes)
         return -EADDRNOTAVAIL;
-    int fd = address_connect(&l->config.book[k->peer], &done);
+    do
+        fd = address_connect(&l->config.book[k->peer], &done);
+    while (fd == -EMFILE && drop_oldest_stranger(l));
     if (fd < 0)
         return fd;
     struct conn *c = conn_new(&l->conns, fd, !done);
@@ -387,32 +453,27 @@ void links_open(struct links *l, const struct effect_open *open) {
     for (int lane = 0; lane < LANES && !k->failed; lane++)
         if (message_lane_used(k->purpose, (enum lane)lane))
             k->failed = open_lane(l, k, (enum lane)lane) < 0;
-    loop_wake_at(l->config.loop, k->failed ? k->since : k->since + HELLO_NS);
+    loop_wake_at(l->config.loop, k->failed ? k->since : k->since + l->config.hello_ns);
 }
 
 void links_close(struct links *l, uint32_t number, enum refusal why) {
     struct link *k = find(l, number);
     count_refusal(l, why);
     if (k != NULL)
-        link_free(l, k, why == REFUSAL_NONE);
+        link_free(l, k, true);
 }
 
-/* A flood of strangers must not keep out those who belong here: the oldest makes room. */
 static void admit_stranger(struct links *l, int fd) {
     struct conn *c = conn_new(&l->conns, fd, false);
     if (c == NULL) {
         close(fd);
         return;
     }
-    if (l->stranger_count == STRANGERS_MAX) {
-        struct conn *oldest = CONTAINER_OF(list_first(&l->strangers), struct conn, place);
-        l->config.counts->strangers_dropped++;
-        forget_stranger(l, oldest);
-        conn_abort(oldest);
-    }
+    if (l->stranger_count == STRANGERS_MAX)
+        drop_oldest_stranger(l);
     list_push_back(&l->strangers, &c->place);
     l->stranger_count++;
-    loop_wake_at(l->config.loop, c->since + HELLO_NS);
+    loop_wake_at(l->config.loop, c->since + l->config.hello_ns);
 }
 
 static void accept_some(struct source *s, uint32_t events) {
@@ -422,6 +483,8 @@ static void accept_some(struct source *s, uint32_t events) {
         int fd = address_accept(s->fd);
         if (fd == -EAGAIN)
             return;
+        if (fd == -EMFILE && drop_oldest_stranger(l))
+            continue;
         if (fd == -EMFILE || fd == -ENFILE || fd == -ENOBUFS || fd == -ENOMEM) {
             l->accept_at = l->config.loop->now + ACCEPT_PAUSE_NS;
             loop_change(l->config.loop, s, 0);
@@ -440,8 +503,11 @@ struct links *links_new(const struct links_config *config) {
     if (l == NULL)
         return NULL;
     l->config = *config;
+    if (l->config.hello_ns == 0)
+        l->config.hello_ns = HELLO_NS;
     list_init(&l->strangers);
     list_init(&l->pending);
+    list_init(&l->ending);
     l->id_storage = malloc(idtable_bytes(LINKS_MAX));
     l->table = calloc(LINKS_MAX, sizeof *l->table);
     int r = conns_init(&l->conns, config->loop);
@@ -479,29 +545,39 @@ void links_free(struct links *l) {
 static void drop_late_strangers(struct links *l, uint64_t now) {
     struct list *at;
     while ((at = list_first(&l->strangers)) != NULL) {
-        struct conn *c = CONTAINER_OF(at, struct conn, place);
-        if (now - c->since < HELLO_NS) {
-            loop_wake_at(l->config.loop, c->since + HELLO_NS);
+        const struct conn *c = CONTAINER_OF(at, struct conn, place);
+        if (now - c->since < l->config.hello_ns) {
+            loop_wake_at(l->config.loop, c->since + l->config.hello_ns);
             return;
         }
-        l->config.counts->strangers_dropped++;
-        forget_stranger(l, c);
-        conn_abort(c);
+        drop_oldest_stranger(l);
     }
 }
 
-/* Machines may open further links when they hear of one that has failed, so start over. */
+/* Machines may open further links when they hear of one that has failed. If those fail as well they
+ * are told in the next turn: others have their turn in between. */
 static void drop_failed(struct links *l, uint64_t now) {
-    struct list *at = list_first(&l->pending);
-    while (at != NULL && at != &l->pending) {
+    LIST_EACH_SAFE (at, &l->pending) {
         struct link *k = CONTAINER_OF(at, struct link, at);
-        at = at->next;
-        if (!k->failed && now - k->since < HELLO_NS) {
-            loop_wake_at(l->config.loop, k->since + HELLO_NS);
+        if (!k->failed && now - k->since < l->config.hello_ns) {
+            loop_wake_at(l->config.loop, k->since + l->config.hello_ns);
             continue;
         }
+        l->config.counts->strangers_dropped += !k->ours;
         link_lost(l, k);
-        at = list_first(&l->pending);
+    }
+}
+
+/* A peer that has closed one lane and keeps another has had its time. */
+static void drop_ending(struct links *l, uint64_t now) {
+    struct list *at;
+    while ((at = list_first(&l->ending)) != NULL) {
+        struct link *k = CONTAINER_OF(at, struct link, at);
+        if (now - k->since < l->conns.linger_ns) {
+            loop_wake_at(l->config.loop, k->since + l->conns.linger_ns);
+            return;
+        }
+        link_lost(l, k);
     }
 }
 
@@ -514,6 +590,7 @@ void links_settle(struct links *l) {
         loop_wake_at(l->config.loop, l->accept_at);
     }
     drop_failed(l, now);
+    drop_ending(l, now);
     drop_late_strangers(l, now);
     conns_settle(&l->conns);
 }

@@ -4,7 +4,7 @@
  * A link has a connection for each lane that its messages use, so bulk data in a socket never
  * stands before control. The opener says on each of them who it is and which link it belongs to
  * (HELLO); the other side answers alike. The link is up when all its lanes are, and goes down as
- * one. Until it has said HELLO a connection may say nothing else, not for long, and not many may be
+ * one, after all that came on either before the peer closed it. Until it has said HELLO a connection may say nothing else, not for long, and not many may be
  * in that state. */
 #pragma once
 
@@ -20,7 +20,9 @@ struct link_counts {
     uint64_t messages; /* delivered, puts included */
     uint64_t opened, accepted;
     uint64_t refused[REFUSALS];
-    uint64_t strangers_dropped; /* connections that did not say HELLO in time, or were too many */
+    uint64_t
+        strangers_dropped; /* connections that did not say HELLO in time, or were too many; links
+                                   of others whose lanes did not all do so */
 };
 
 struct links_config {
@@ -32,6 +34,7 @@ struct links_config {
     uint32_t nodes;             /* in the book */
     int listener;               /* taken over */
     uint32_t frame_bytes_max;
+    uint64_t hello_ns; /* for a peer to say HELLO, or to answer it; 0: the usual 5 s */
     struct link_counts *counts;
     /* Feeds an input to the node's machines; effects are carried out before it returns. */
     void (*feed)(void *context, const struct input *in);

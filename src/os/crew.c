@@ -28,13 +28,24 @@ enum { FD_LISTENER = 3, FD_POKE, FD_BELL, FD_FIRST_OTHER };
 
 enum { PORT_FIRST = 20000 };
 
+/* A root that keeps dying young is started again after a pause that grows to the longer one. */
+#define YOUNG_NS     (1 * NS_PER_S)
+#define PAUSE_MIN_NS (50 * NS_PER_MS)
+#define PAUSE_MAX_NS (5 * NS_PER_S)
+
+/* How often to look after processes that the kernel cannot tell us about. */
+enum { LOOK_MS = 20 };
+
 /* What the parent knows of a process. */
 struct hand {
-    pid_t pid; /* 0: none runs */
-    int pidfd;
+    pid_t pid;    /* 0: none runs */
+    int pidfd;    /* -1 also if the kernel gives none: then it is looked after from time to time */
     int listener; /* until the process has it; -1 later, then it makes one itself */
     int poke;
     uint32_t lives;
+    uint64_t born;
+    uint64_t pause_ns; /* after the last death */
+    uint64_t start_at; /* when to start it again, 0 if not */
 };
 
 struct crew {
@@ -46,6 +57,7 @@ struct crew {
     int epoll;
     int bell;
     struct hand *hands;
+    uint32_t unwatched; /* processes without a pidfd */
     struct address *book;
     /* shared with the processes */
     uint8_t *heaps;
@@ -89,7 +101,7 @@ static int listen_unix(struct crew *c, uint32_t node) {
     char text[PATH_MAX + 32];
     snprintf(text, sizeof text, "unix:%s/n%u.sock", c->folder, node);
     int r = address_parse(&c->book[node], text);
-    return r < 0 ? r : address_listen(&c->book[node]);
+    return r < 0 ? complain(text, r) : address_listen(&c->book[node]);
 }
 
 static int listen_all(struct crew *c) {
@@ -100,7 +112,7 @@ static int listen_all(struct crew *c) {
         if (fd < 0) {
             char text[ADDRESS_TEXT_MAX];
             address_format(&c->book[i], text, sizeof text);
-            return complain(text, fd);
+            return c->book[i].len == 0 ? fd : complain(text, fd);
         }
         c->hands[i].listener = fd;
     }
@@ -108,6 +120,15 @@ static int listen_all(struct crew *c) {
 }
 
 /* ---- beginning ---- */
+
+/* What a node keeps is no safer than the folder that it is in. */
+static int sync_folder(const char *path) {
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r = fd < 0 || fsync(fd) < 0 ? -errno : 0;
+    if (fd >= 0)
+        close(fd);
+    return r < 0 ? complain(path, r) : 0;
+}
 
 static int make_folder(struct crew *c) {
     const char *given = c->config.folder;
@@ -125,7 +146,7 @@ static int make_folder(struct crew *c) {
         if (mkdir(path, 0700) < 0 && errno != EEXIST)
             return complain(path, -errno);
     }
-    return 0;
+    return given == NULL ? 0 : sync_folder(c->folder);
 }
 
 static int share_memory(struct crew *c) {
@@ -203,6 +224,14 @@ static void close_fd(int *fd) {
     *fd = -1;
 }
 
+static void close_from(unsigned int first) {
+    if (close_range(first, UINT_MAX, 0) == 0)
+        return;
+    long end = sysconf(_SC_OPEN_MAX); /* a kernel before 5.9 */
+    for (int fd = (int)first; fd < end; fd++)
+        close(fd);
+}
+
 /* Moves what is inherited to its place and closes everything else: a descriptor that leaked here
  * would hide the end of somebody else's link. */
 static void keep_only(int listener, int poke, int bell) {
@@ -215,7 +244,17 @@ static void keep_only(int listener, int poke, int bell) {
         else
             dup3(from[i], FD_LISTENER + i, O_CLOEXEC);
     }
-    close_range(FD_FIRST_OTHER, UINT_MAX, 0);
+    close_from(FD_FIRST_OTHER);
+}
+
+/* What the parent does with signals is the parent's affair. */
+static void forget_signals(void) {
+    sigset_t none;
+    for (int i = 1; i <= SIGRTMAX; i++)
+        signal(i, SIG_DFL); /* fails where it may */
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 struct outside {
@@ -266,7 +305,7 @@ static _Noreturn void become_node(struct crew *c, uint32_t node, pid_t parent) {
         _exit(1);
     snprintf(name, sizeof name, "storm-n%u", node);
     prctl(PR_SET_NAME, name);
-    signal(SIGPIPE, SIG_IGN);
+    forget_signals();
     bool listening = c->hands[node].listener >= 0;
     keep_only(c->hands[node].listener, c->hands[node].poke, c->bell);
     c->bell = FD_BELL;
@@ -294,11 +333,14 @@ int crew_start(struct crew *c, uint32_t node) {
         become_node(c, node, parent);
     h->pid = pid;
     h->lives++;
+    h->born = clock_ns();
+    h->start_at = 0;
     close_fd(&h->listener);
     h->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     struct epoll_event e = {.events = EPOLLIN, .data.u32 = node + 1};
-    if (h->pidfd < 0 || epoll_ctl(c->epoll, EPOLL_CTL_ADD, h->pidfd, &e) < 0)
-        return complain("process", -errno);
+    if (h->pidfd >= 0 && epoll_ctl(c->epoll, EPOLL_CTL_ADD, h->pidfd, &e) < 0)
+        close_fd(&h->pidfd);
+    c->unwatched += h->pidfd < 0;
     return 0;
 }
 
@@ -314,25 +356,30 @@ int crew_start_all(struct crew *c) {
 
 /* ---- watching ---- */
 
-/* Its process is gone or about to be: waits for that. */
-static void reap(struct crew *c, uint32_t node) {
+/* Its process is gone or about to be: waits for that. Returns how it ended. */
+static int reap(struct crew *c, uint32_t node) {
     struct hand *h = &c->hands[node];
-    int status;
+    int status = 0;
     while (waitpid(h->pid, &status, 0) < 0 && errno == EINTR)
         ;
-    epoll_ctl(c->epoll, EPOLL_CTL_DEL, h->pidfd, NULL);
+    c->unwatched -= h->pidfd < 0;
+    if (h->pidfd >= 0)
+        epoll_ctl(c->epoll, EPOLL_CTL_DEL, h->pidfd, NULL);
     close_fd(&h->pidfd);
     h->pid = 0;
+    return status;
 }
 
+/* Nobody else gets the number of a child that we have not reaped. */
 int crew_signal(struct crew *c, uint32_t node, int signal) {
     const struct hand *h = &c->hands[node];
     if (h->pid == 0)
         return -ESRCH;
-    return syscall(SYS_pidfd_send_signal, h->pidfd, signal, NULL, 0) < 0 ? -errno : 0;
+    return kill(h->pid, signal) < 0 ? -errno : 0;
 }
 
 void crew_kill(struct crew *c, uint32_t node) {
+    c->hands[node].start_at = 0;
     if (crew_signal(c, node, SIGKILL) == 0)
         reap(c, node);
 }
@@ -381,26 +428,109 @@ void crew_ring(const struct crew *c) {
     ASSERT(r == sizeof one || errno == EAGAIN);
 }
 
-int crew_wait(struct crew *c, int timeout_ms) {
+/* The root is started again at once; but one that cannot live, because its disk is full perhaps, must
+ * not keep the machine busy with starting it. */
+static void plan_restart(struct crew *c, uint32_t node, int status, uint64_t now) {
+    struct hand *h = &c->hands[node];
+    if (!c->config.keep_root || node < c->config.prim.limits.nodes)
+        return;
+    if (now - h->born >= YOUNG_NS) {
+        h->pause_ns = 0;
+    } else if (h->pause_ns == 0) {
+        h->pause_ns = PAUSE_MIN_NS; /* for the next time */
+        h->start_at = now;
+        return;
+    } else {
+        fprintf(stderr, "storm: the root's process ended (%s %d) after %llu ms; next in %llu ms\n",
+                WIFSIGNALED(status) ? "signal" : "status",
+                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
+                (unsigned long long)((now - h->born) / NS_PER_MS),
+                (unsigned long long)(h->pause_ns / NS_PER_MS));
+    }
+    h->start_at = now + h->pause_ns;
+    h->pause_ns = h->pause_ns * 2 > PAUSE_MAX_NS ? PAUSE_MAX_NS : h->pause_ns * 2;
+}
+
+static void died(struct crew *c, uint32_t node) {
+    int status = reap(c, node);
+    plan_restart(c, node, status, clock_ns());
+}
+
+/* Starts what is due; returns when the next is, UINT64_MAX if none. */
+static uint64_t start_due(struct crew *c) {
+    uint64_t next = UINT64_MAX;
+    for (uint32_t i = c->config.prim.limits.nodes; i < c->count; i++) {
+        struct hand *h = &c->hands[i];
+        if (h->start_at != 0 && h->start_at <= clock_ns()) {
+            int r = crew_start(c, i);
+            if (r < 0) {
+                complain("starting the root again", r);
+                h->start_at = clock_ns() + PAUSE_MAX_NS;
+            }
+        }
+        if (h->start_at != 0 && h->start_at < next)
+            next = h->start_at;
+    }
+    return next;
+}
+
+static int look_after_unwatched(struct crew *c) {
+    int count = 0;
+    for (uint32_t i = 0; c->unwatched > 0 && i < c->count; i++) {
+        siginfo_t info = {0};
+        const struct hand *h = &c->hands[i];
+        if (h->pid == 0 || h->pidfd >= 0)
+            continue;
+        if (waitid(P_PID, (id_t)h->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            info.si_pid != 0) {
+            died(c, i);
+            count++;
+        }
+    }
+    return count;
+}
+
+/* Waits once; returns whether there was anything, and adds up who has died. */
+static bool wait_once(struct crew *c, int timeout_ms, int *dead) {
     struct epoll_event events[32];
-    int died = 0;
     int count = epoll_wait(c->epoll, events, 32, timeout_ms);
+    bool interrupted = count < 0;
     for (int i = 0; i < count; i++) {
         uint64_t rings;
+        uint32_t node = events[i].data.u32 - 1;
         if (events[i].data.u32 == 0) {
             while (read(c->bell, &rings, sizeof rings) > 0)
                 ;
-            continue;
+        } else if (c->hands[node].pid != 0) {
+            died(c, node);
+            *dead += 1;
         }
-        uint32_t node = events[i].data.u32 - 1;
-        if (c->hands[node].pid == 0)
-            continue;
-        reap(c, node);
-        died++;
-        if (c->config.keep_root && node >= c->config.prim.limits.nodes)
-            crew_start(c, node);
     }
-    return died;
+    *dead += look_after_unwatched(c);
+    return interrupted || count > 0 || *dead > 0;
+}
+
+static int ms_until(uint64_t at, uint64_t now) {
+    uint64_t ms = at <= now ? 0 : (at - now - 1) / NS_PER_MS + 1;
+    return ms > INT_MAX ? INT_MAX : (int)ms;
+}
+
+int crew_wait(struct crew *c, int timeout_ms) {
+    uint64_t now = clock_ns();
+    uint64_t end = timeout_ms < 0 ? UINT64_MAX : now + (uint64_t)timeout_ms * NS_PER_MS;
+    int dead = 0;
+    for (bool first = true; first || now < end; first = false) {
+        uint64_t next = start_due(c);
+        uint64_t until = next < end ? next : end;
+        int ms = until == UINT64_MAX ? -1 : ms_until(until, now);
+        if (c->unwatched > 0 && (ms < 0 || ms > LOOK_MS))
+            ms = LOOK_MS;
+        if (wait_once(c, ms, &dead))
+            break;
+        now = clock_ns();
+    }
+    start_due(c);
+    return dead;
 }
 
 /* ---- what is shared ---- */

@@ -3,7 +3,8 @@
  *
  * All sockets listen before the first process runs, so nobody finds a door closed at start; each
  * process inherits its own and nothing else. A process that dies is noticed; the root's is started
- * again at once, with the next epoch. When the parent dies its children die with it. */
+ * again at once, with the next epoch, after a pause if it does not live long. When the parent dies its
+ * children die with it. */
 #pragma once
 
 #include <stdbool.h>
@@ -49,7 +50,7 @@ void crew_poke(struct crew *c, uint32_t node);
 void crew_ring(const struct crew *c);
 
 /* Waits until somebody rings, a process ends, or the time is over (-1: for ever); reaps the dead and
- * starts the root again. Returns how many have died. */
+ * starts the root again if that is due: call it often. Returns how many have died. */
 int crew_wait(struct crew *c, int timeout_ms);
 
 /* Shared with the node's process. */

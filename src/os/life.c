@@ -196,9 +196,11 @@ static void on_durable(struct store *s, uint64_t value) {
     }
 }
 
+/* Not more than there can be: a machine that wants to be woken at once, again and again, must not
+ * keep others waiting. */
 static void ring_alarms(struct life *l) {
     struct alarm due;
-    while (alarms_due(&l->alarms, l->loop.now, &due)) {
+    for (int i = 0; i < ALARMS_MAX && alarms_due(&l->alarms, l->loop.now, &due); i++) {
         struct input in = {.kind = INPUT_TIMER, .now = l->loop.now};
         in.timer.id = due.id;
         life_feed(l, (enum layer)due.layer, &in);

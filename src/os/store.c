@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -56,8 +58,9 @@ static int write_copy(int fd, uint64_t number, const struct kept *k) {
     uint8_t copy[COPY_BYTES];
     encode(copy, number, k);
     off_t at = (off_t)(number % COPIES) * COPY_BYTES;
-    if (pwrite(fd, copy, sizeof copy, at) != (ssize_t)sizeof copy)
-        return errno ? -errno : -EIO;
+    ssize_t wrote = pwrite(fd, copy, sizeof copy, at);
+    if (wrote != (ssize_t)sizeof copy)
+        return wrote < 0 ? -errno : -EIO;
     return fdatasync(fd) < 0 ? -errno : 0;
 }
 
@@ -70,25 +73,42 @@ static int sync_folder(const char *folder) {
     return r;
 }
 
+/* For as long as the file is open, or until the process ends. */
+static int lock(int fd) {
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return 0;
+    return errno == EWOULDBLOCK ? -EBUSY : -errno;
+}
+
+/* Two that create at once must not both succeed: they lock the same file, or the one that comes
+ * later finds the name taken (-EEXIST). */
 static int create(struct store *s, const char *folder, const char *path) {
     char fresh[PATH_MAX];
     if (snprintf(fresh, sizeof fresh, "%s.new", path) >= (int)sizeof fresh)
         return -ENAMETOOLONG;
-    s->fd = open(fresh, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    s->fd = open(fresh, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (s->fd < 0)
         return -errno;
-    int r = 0;
+    int r = lock(s->fd);
+    if (r < 0)
+        return r;
+    if (ftruncate(s->fd, 0) < 0)
+        r = -errno;
     for (s->number = 0; s->number < COPIES && r == 0; s->number++)
         r = write_copy(s->fd, s->number, &s->kept);
     s->number = COPIES - 1;
-    if (r == 0 && rename(fresh, path) < 0)
+    if (r == 0 && link(fresh, path) < 0)
         r = -errno;
+    unlink(fresh);
     return r < 0 ? r : sync_folder(folder);
 }
 
 static int load(struct store *s) {
     uint8_t bytes[COPIES * COPY_BYTES] = {0};
     bool found = false;
+    int r = lock(s->fd);
+    if (r < 0)
+        return r;
     if (pread(s->fd, bytes, sizeof bytes, 0) < 0)
         return -errno;
     for (size_t i = 0; i < COPIES; i++) {
@@ -105,17 +125,25 @@ static int load(struct store *s) {
 
 int store_open(struct store *s, const char *folder) {
     char path[PATH_MAX];
+    int r = -EEXIST;
     *s = (struct store){.fd = -1, .done = {.fd = -1}};
     if (snprintf(path, sizeof path, "%s/state", folder) >= (int)sizeof path)
         return -ENAMETOOLONG;
-    s->fd = open(path, O_RDWR | O_CLOEXEC);
-    int r = s->fd >= 0 ? load(s) : errno == ENOENT ? create(s, folder, path) : -errno;
-    if (r < 0)
-        store_close(s);
+    for (int i = 0; i < 2 && r == -EEXIST; i++) { /* twice if another has just created it */
+        s->fd = open(path, O_RDWR | O_CLOEXEC);
+        r = s->fd >= 0 ? load(s) : errno == ENOENT ? create(s, folder, path) : -errno;
+        if (r < 0)
+            store_close(s);
+    }
     return r;
 }
 
+/* A write that is under way uses what would be closed: it is waited for. */
 void store_close(struct store *s) {
+    struct pollfd over = {.fd = s->done.fd, .events = POLLIN};
+    while (s->busy && (poll(&over, 1, -1) >= 0 || errno == EINTR))
+        if (over.revents != 0)
+            s->busy = false;
     if (s->fd >= 0)
         close(s->fd);
     if (s->done.fd >= 0)
@@ -147,6 +175,11 @@ static void *write_now(void *argument) {
     return NULL;
 }
 
+static size_t stack_bytes(void) {
+    long least = sysconf(_SC_THREAD_STACK_MIN); /* less is not even tried */
+    return least > (long)(64 * KIB) ? (size_t)least : 64 * KIB;
+}
+
 static void start_write(struct store *s) {
     pthread_t thread;
     pthread_attr_t attributes;
@@ -158,7 +191,7 @@ static void start_write(struct store *s) {
     pthread_sigmask(SIG_SETMASK, &all, &old);
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, 64 * KIB);
+    pthread_attr_setstacksize(&attributes, stack_bytes());
     if (pthread_create(&thread, &attributes, write_now, s) != 0)
         write_now(s); /* better late than never */
     pthread_attr_destroy(&attributes);

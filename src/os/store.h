@@ -4,8 +4,8 @@
  *
  * The file `state` in the node's folder holds two copies, written in turn, each with a number and a
  * digest: a write that is torn by a crash leaves the other. It is created under another name, so
- * there is always a whole one or none. At start the store may block; later a thread, there only
- * while something is being written, waits for the disk. */
+ * there is always a whole one or none, and locked while it is open. At start the store may block;
+ * later a thread, there only while something is being written, waits for the disk. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,8 +31,10 @@ struct store {
     void (*durable)(struct store *s, uint64_t value);
 };
 
-/* Opens or creates the state below `folder`. -EUCLEAN: there is one, but no copy of it is whole. */
+/* Opens or creates the state below `folder`. -EUCLEAN: there is one, but no copy of it is whole.
+ * -EBUSY: another process has it open; two would give out the same epoch. */
 int store_open(struct store *s, const char *folder);
+/* Waits for a write that is under way; nobody is told of it any more. */
 void store_close(struct store *s);
 
 /* A new life, as root of the next epoch if `root`; durable when this returns. */

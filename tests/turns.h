@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * For tests of the real world: turns of a loop until something holds, and a folder to work in.
+ *
+ * Nothing here sleeps or measures time: what is waited for happens as soon as it can, and the
+ * deadline is only there to fail instead of hanging.
+ */
+#pragma once
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "os/loop.h"
+#include "tap.h"
+
+#define PATIENCE_NS (60 * NS_PER_S)
+
+/* Turns the loop until the condition holds; `after` is done at the end of every turn. */
+#define TURN_UNTIL(loop, after, condition)              \
+    ({                                                  \
+        uint64_t turn_end = clock_ns() + PATIENCE_NS;   \
+        while (!(condition) && clock_ns() < turn_end) { \
+            loop_turn(loop, 100);                       \
+            after;                                      \
+        }                                               \
+        (condition);                                    \
+    })
+
+static inline void folder_make(char path[PATH_MAX]) {
+    const char *base = getenv("TMPDIR");
+    snprintf(path, PATH_MAX, "%s/storm-test-XXXXXX", base != NULL ? base : "/tmp");
+    if (mkdtemp(path) == NULL)
+        abort();
+}
+
+static inline const char *folder_file(const char *folder, const char *name, char path[PATH_MAX]) {
+    if (snprintf(path, PATH_MAX, "%s/%s", folder, name) >= PATH_MAX)
+        abort();
+    return path;
+}
+
+/* With the files in it. */
+static inline void folder_remove(const char *folder) {
+    char path[PATH_MAX];
+    DIR *dir = opendir(folder);
+    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
+        if (e->d_name[0] != '.')
+            remove(folder_file(folder, e->d_name, path));
+    closedir(dir);
+    rmdir(folder);
+}

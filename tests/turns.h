@@ -19,14 +19,15 @@
 #define PATIENCE_NS (60 * NS_PER_S)
 
 /* Turns the loop until the condition holds; `after` is done at the end of every turn. */
-#define TURN_UNTIL(loop, after, condition)              \
-    ({                                                  \
-        uint64_t turn_end = clock_ns() + PATIENCE_NS;   \
-        while (!(condition) && clock_ns() < turn_end) { \
-            loop_turn(loop, 100);                       \
-            after;                                      \
-        }                                               \
-        (condition);                                    \
+#define TURN_UNTIL(loop, after, condition)                            \
+    ({                                                                \
+        bool turn_held;                                               \
+        uint64_t turn_end = clock_ns() + PATIENCE_NS;                 \
+        while (!(turn_held = (condition)) && clock_ns() < turn_end) { \
+            loop_turn(loop, 100);                                     \
+            after;                                                    \
+        }                                                             \
+        turn_held;                                                    \
     })
 
 static inline void folder_make(char path[PATH_MAX]) {

@@ -24,7 +24,7 @@
         bool turn_held;                                               \
         uint64_t turn_end = clock_ns() + PATIENCE_NS;                 \
         while (!(turn_held = (condition)) && clock_ns() < turn_end) { \
-            loop_turn(loop, 100);                                     \
+            loop_turn(loop, 1);                                       \
             after;                                                    \
         }                                                             \
         turn_held;                                                    \

@@ -76,6 +76,9 @@ struct cluster {
     /* Looked at after every step of a node, if not NULL. */
     void (*look)(struct cluster *c, uint32_t node);
     uint64_t seen[8]; /* for the test's look */
+    /* Hears every input of a daemon first, if not NULL: for machines that are embedded in daemons. If
+     * it returns true the input was for it alone. */
+    bool (*above)(struct cluster *c, uint32_t node, const struct input *in, struct effects *out);
 };
 
 /* ---- listening ---- */
@@ -155,7 +158,10 @@ static inline void listener_poll(struct listener *l, uint64_t now, struct effect
 
 static inline void listener_step(void *self, const struct input *in, struct effects *out) {
     struct listener *l = self;
+    struct cluster *c = l->cluster;
     l->count[in->kind]++;
+    if (c->above != NULL && c->above(c, l->node, in, out))
+        return;
     switch (in->kind) {
     case INPUT_BOOT:
     case INPUT_TIMER:

@@ -57,7 +57,7 @@ static void check_answers(const struct history *h, struct verdict *v) {
         if (op->finals > 1)
             verdict_add(v, "answer", "#%" PRIu32 " had %" PRIu32 " final answers", i, op->finals);
         bool lives = op->life != NO_LIFE && h->lives[op->life].end_step == STEP_NEVER;
-        if (history_ordered(op) && op->finals == 0 && lives)
+        if (op->request.kind != PRIMITIVE_STROBE && op->finals == 0 && lives)
             verdict_add(v, "answer",
                         "#%" PRIu32 ", asked by node %" PRIu32 " at %" PRIu64
                         " us, was never answered",
@@ -115,6 +115,7 @@ void checker_run(const struct history *h, bool closed, struct verdict *verdict) 
     rules_effect(e, verdict);
     rules_memory(e, verdict);
     rules_compare(e, verdict);
+    rules_gather(h, verdict);
     check_strobes(h, verdict);
     check_answers(h, verdict);
     check_epochs(h, verdict);

@@ -20,6 +20,8 @@
  *  memory    what is in memory was written by somebody, whole
  *  join      a life begins with the root's variables at that place, all else empty
  *  strobe    numbers ascend, and somebody sent it
+ *  gather    what is gathered was stored by that node and not yet replaced when it was asked for, and
+ *            who is not missing was a member meanwhile
  *  answer    one final answer for every request
  *  epoch     never goes back
  *  limits    (trial.c) no table and no queue beyond its limit, at any moment

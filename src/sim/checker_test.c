@@ -595,6 +595,93 @@ static void test_strobes(void) {
     }
 }
 
+/* ---- gathers ---- */
+
+static uint64_t store_record(struct fake *f, uint32_t node, uint32_t channel) {
+    uint64_t stamp = history_record(f->h, node, f->now, channel);
+    look(f, node);
+    return stamp;
+}
+
+static uint32_t ask_gather(struct fake *f, uint32_t first, uint32_t last) {
+    struct primitive r = request(f, PRIMITIVE_GATHER, first, last);
+    r.channel = 1;
+    uint32_t op = history_request(f->h, ROOT, f->now, &r);
+    look(f, ROOT);
+    return op;
+}
+
+/* Brings the stamps of nodes from `first` on; 0 is a node that is missing, 1 one without record. */
+static void gathered(struct fake *f, uint32_t op, uint32_t first, const uint64_t *stamps,
+                     uint32_t count) {
+    uint8_t records[ALL * 16], record[8];
+    size_t len = 0;
+    nodeset_clear(&f->set);
+    for (uint32_t i = 0; i < count; i++) {
+        store_le64(record, stamps[i]);
+        struct reply r = {first + i, bytes_of(record, 8)};
+        if (stamps[i] == 0)
+            nodeset_add(&f->set, first + i);
+        else if (stamps[i] != 1)
+            len += reply_store(room_of(records + len, sizeof records - len), &r);
+    }
+    hear(f, ROOT,
+         &(struct input){.kind = INPUT_GATHERED,
+                         .now = f->now,
+                         .gathered = {.tag = f->h->ops[op].tag,
+                                      .channel = 1,
+                                      .records = bytes_of(records, len),
+                                      .missing = &f->set}});
+    look(f, ROOT);
+}
+
+static void test_clean_gather(void) {
+    struct fake f;
+    play(&f);
+    store_record(&f, 0, 1);
+    uint64_t stamps[] = {store_record(&f, 0, 1), 1, 0};
+    store_record(&f, 1, 0);
+    uint32_t op = ask_gather(&f, 0, 2);
+    store_record(&f, 0, 1); /* after the query has been there */
+    store_record(&f, 1, 1);
+    gathered(&f, op, 0, stamps, 3);
+    judge(&f, false, NULL);
+}
+
+static void test_gathers(void) {
+    for (uint32_t breach = 0; breach < 7; breach++) {
+        struct fake f;
+        play(&f);
+        uint64_t old = store_record(&f, 0, 1);
+        uint64_t stamps[] = {breach == 2 ? old : store_record(&f, 0, 1), store_record(&f, 1, 1), 1};
+        if (breach == 1) /* replaced before it was asked for */
+            stamps[0] = old;
+        if (breach == 2) /* its life had ended before */
+            history_crash(f.h, 0, f.now);
+        if (breach == 3) /* another's */
+            stamps[2] = stamps[1];
+        if (breach == 4) /* nobody's */
+            stamps[0] = 99;
+        if (breach == 5) /* it has one */
+            stamps[1] = 1;
+        if (breach == 6) /* it is not there */
+            history_crash(f.h, 2, f.now);
+        look(&f, ROOT);
+        gathered(&f, ask_gather(&f, 0, 2), 0, stamps, 3);
+        judge(&f, false, breach ? "gather" : NULL);
+    }
+}
+
+static void test_a_gather_of_others(void) {
+    for (uint32_t breach = 0; breach < 2; breach++) {
+        struct fake f;
+        play(&f);
+        uint64_t stamps[] = {breach ? store_record(&f, 0, 1) : 0, 1};
+        gathered(&f, ask_gather(&f, 1, 2), 0, stamps, 2);
+        judge(&f, false, "gather");
+    }
+}
+
 static void test_never_answered(void) {
     struct fake f;
     play(&f);
@@ -660,6 +747,9 @@ int main(void) {
     TEST(test_join_with_old_heap);
     TEST(test_root_with_nobodys_variables);
     TEST(test_strobes);
+    TEST(test_clean_gather);
+    TEST(test_gathers);
+    TEST(test_a_gather_of_others);
     TEST(test_never_answered);
     TEST(test_answered_twice);
     TEST(test_epoch_goes_back);

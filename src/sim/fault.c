@@ -27,6 +27,13 @@ void world_pause(struct world *w, uint32_t node, uint64_t until) {
         extend(&n->paused_until, until);
 }
 
+void world_resume(struct world *w, uint32_t node) {
+    struct node *n = find(w, node);
+    n->paused_until = 0;
+    clock_remove(&w->clock, &n->wake);
+    node_rouse(w, n);
+}
+
 void world_reset(struct world *w, uint32_t node, uint32_t pick) {
     struct end *e = node_pick(find(w, node), pick);
     if (e != NULL)

@@ -123,6 +123,27 @@ static void test_pause(void) {
     stage_free(s);
 }
 
+static void test_resume(void) {
+    static const struct act acts[] = {
+        {.at = US, .node = 0, .kind = ACT_OPEN, .peer = 1},
+        {100 * US, 0, ACT_SEND, 1, UP_TYPE, 0, "a"},
+        {150 * US, 0, ACT_SEND, 1, UP_TYPE, 0, "b"},
+    };
+    struct stage *s = STAGE(plain, acts);
+    world_run_until(s->w, 90 * US);
+    world_resume(s->w, 1); /* it is not paused */
+    world_pause(s->w, 1, NS_PER_S);
+    world_run_until(s->w, 120 * US);
+    CHECK_EQ(stage_count(s, 1, INPUT_MESSAGE), 0);
+    world_resume(s->w, 1);
+    CHECK(!world_paused(s->w, 1));
+    world_run_until(s->w, 2 * NS_PER_S);
+    CHECK_EQ(stage_count(s, 1, INPUT_MESSAGE), 2);
+    CHECK_EQ(stage_heard(s, 1, INPUT_MESSAGE, 0)->in.now, 120 * US);
+    CHECK_EQ(stage_heard(s, 1, INPUT_MESSAGE, 1)->in.now, 160 * US);
+    stage_free(s);
+}
+
 static void test_slow(void) {
     static const struct act acts[] = {
         {.at = US, .node = 0, .kind = ACT_OPEN, .peer = 1},
@@ -339,6 +360,7 @@ int main(void) {
     TEST(test_crash_with_bulk_unsent);
     TEST(test_crash_while_opening);
     TEST(test_pause);
+    TEST(test_resume);
     TEST(test_slow);
     TEST(test_reset);
     TEST(test_mute);

@@ -11,8 +11,9 @@
 
 #include "base/assert.h"
 
-#define TAG_MARK ((uint64_t)0x57A6 << 48)
-#define TORN     UINT64_MAX /* what was seen of a cell whose words differ */
+#define TAG_MARK    ((uint64_t)0x57A6 << 48)
+#define RECORD_MARK ((uint64_t)0x5EC0 << 48) /* stamps of records: the event's index above it */
+#define TORN        UINT64_MAX               /* what was seen of a cell whose words differ */
 
 static void *grow(void *array, uint32_t count, uint32_t *cap, size_t size) {
     if (count < *cap)
@@ -77,7 +78,7 @@ uint32_t history_op_of(const struct history *h, uint64_t value) {
 }
 
 bool history_ordered(const struct history_op *op) {
-    return op->request.kind != PRIMITIVE_STROBE;
+    return op->request.kind != PRIMITIVE_STROBE && op->request.kind != PRIMITIVE_GATHER;
 }
 
 bool history_visible(const struct history_op *op) {
@@ -144,6 +145,20 @@ void history_set(struct history *h, uint32_t node, uint64_t now, uint32_t variab
     struct history_event *e = add(h, HISTORY_SET, node, now);
     e->place = variable;
     e->value = value;
+}
+
+uint64_t history_record(struct history *h, uint32_t node, uint64_t now, uint32_t channel) {
+    struct history_event *e = add(h, HISTORY_RECORD, node, now);
+    e->place = channel;
+    e->value = RECORD_MARK + (h->event_count - 1);
+    return e->value;
+}
+
+uint32_t history_record_of(const struct history *h, uint64_t stamp) {
+    uint64_t index = stamp - RECORD_MARK;
+    bool known =
+        stamp >= RECORD_MARK && index < h->event_count && h->events[index].kind == HISTORY_RECORD;
+    return known ? (uint32_t)index : NO_EVENT_AT;
 }
 
 static void complete(struct history *h, uint32_t node, const struct input *in) {
@@ -311,6 +326,37 @@ static void hear_strobe(struct history *h, uint32_t node, const struct input *in
     e->value = in->strobe.body.len >= 8 ? load_le64(in->strobe.body.at) : 0;
 }
 
+static void hear_reply(struct history *h, uint32_t node, uint64_t now, uint32_t op,
+                       const struct reply *r) {
+    struct history_event *e = add(h, HISTORY_REPLY, node, now);
+    e->op = op;
+    e->place = r->node;
+    e->torn = r->record.len < 8 || r->record.len % 8 != 0;
+    e->value = e->torn ? 0 : load_le64(r->record.at);
+    for (size_t i = 8; i < r->record.len && !e->torn; i += 8)
+        e->torn = load_le64(r->record.at + i) != e->value;
+}
+
+/* A gather counts as done when nobody is missing. */
+static void hear_gathered(struct history *h, uint32_t node, const struct input *in) {
+    const struct input_gathered *g = &in->gathered;
+    uint32_t op = history_op_of(h, g->tag);
+    NODESET_EACH (n, g->missing) {
+        struct history_event *e = add(h, HISTORY_MISSING, node, in->now);
+        e->op = op;
+        e->place = n;
+    }
+    struct reply r;
+    for (size_t at = 0; reply_next(g->records, &at, &r);)
+        hear_reply(h, node, in->now, op, &r);
+    struct input end = {.kind = INPUT_COMPLETION, .now = in->now};
+    end.completion =
+        (struct completion){.tag = g->tag,
+                            .outcome = nodeset_empty(g->missing) ? OUTCOME_DONE : OUTCOME_FAILED,
+                            .culprit = nodeset_first(g->missing)};
+    complete(h, node, &end);
+}
+
 void history_input(struct history *h, uint32_t node, const struct input *in,
                    struct globals globals) {
     switch (in->kind) {
@@ -335,6 +381,9 @@ void history_input(struct history *h, uint32_t node, const struct input *in,
         break;
     case INPUT_STROBE:
         hear_strobe(h, node, in);
+        break;
+    case INPUT_GATHERED:
+        hear_gathered(h, node, in);
         break;
     default:
         break;

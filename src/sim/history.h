@@ -34,6 +34,9 @@ enum history_kind {
     HISTORY_CHANGE,
     HISTORY_SIGNAL,
     HISTORY_STROBE,
+    HISTORY_RECORD,  /* stored for gathers */
+    HISTORY_MISSING, /* of a gather, of `place`: it has not answered */
+    HISTORY_REPLY,   /* of a gather, of `place`: its record */
     HISTORY_EPOCH,
     HISTORY_FAULT,
     HISTORY_KINDS
@@ -45,14 +48,15 @@ struct history_event {
     uint32_t node;
     uint32_t life; /* as the node itself sees it; NO_LIFE if it is no member */
     enum history_kind kind;
-    uint32_t op;    /* REQUEST, COMPLETION: its index; NO_OP if nobody asked for it */
-    uint32_t place; /* CHANGE, SET: of the memory; SIGNAL: event; STROBE: channel; UP, DOWN: node */
-    bool torn;      /* CHANGE: the words of the cell differ */
+    uint32_t op; /* REQUEST, COMPLETION, MISSING, REPLY: its index; NO_OP if nobody asked for it */
+    uint32_t place; /* CHANGE, SET: of the memory; SIGNAL: event; STROBE, RECORD: channel; UP, DOWN,
+                     * MISSING, REPLY: node */
+    bool torn;      /* CHANGE, REPLY: its words differ */
     enum outcome outcome;
     uint32_t offset;   /* SIGNAL */
     uint64_t len;      /* SIGNAL */
     uint64_t old;      /* CHANGE, EPOCH */
-    uint64_t value;    /* CHANGE, SET, EPOCH: the new one; STROBE: its stamp */
+    uint64_t value;    /* CHANGE, SET, EPOCH: the new one; STROBE, RECORD, REPLY: its stamp */
     uint64_t order;    /* COMPLETION, SIGNAL, JOINED, UP, DOWN; STROBE: its number */
     const char *words; /* FAULT */
 };
@@ -139,6 +143,13 @@ uint64_t history_next_tag(const struct history *h);
 uint32_t history_request(struct history *h, uint32_t node, uint64_t now,
                          const struct primitive *request);
 void history_set(struct history *h, uint32_t node, uint64_t now, uint32_t variable, uint64_t value);
+
+/* The node stores a record; returns the stamp that all of its words have to be. */
+uint64_t history_record(struct history *h, uint32_t node, uint64_t now, uint32_t channel);
+
+/* The event that a record with this stamp was stored by, NO_EVENT_AT if there is none. */
+#define NO_EVENT_AT UINT32_MAX
+uint32_t history_record_of(const struct history *h, uint64_t stamp);
 
 /* What a daemon hears: all inputs may be passed, those of interest are recorded. */
 void history_input(struct history *h, uint32_t node, const struct input *in,

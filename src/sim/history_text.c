@@ -12,6 +12,7 @@ static const char *kind_name(enum primitive_kind kind) {
         [PRIMITIVE_XFER] = "xfer",         [PRIMITIVE_COMPARE] = "compare",
         [PRIMITIVE_STANDING] = "standing", [PRIMITIVE_BULK] = "bulk",
         [PRIMITIVE_STROBE] = "strobe",     [PRIMITIVE_SET] = "set",
+        [PRIMITIVE_RECORD] = "record",     [PRIMITIVE_GATHER] = "gather",
     };
     return kind < PRIMITIVE_KINDS ? names[kind] : "?";
 }
@@ -122,6 +123,17 @@ static void print_words(const struct history *h, const struct history_event *e, 
     case HISTORY_STROBE:
         fprintf(out, "strobe %" PRIu64 " of channel %" PRIu32 ": ", e->order, e->place);
         print_value(h, e->value, out);
+        break;
+    case HISTORY_RECORD:
+        fprintf(out, "stores record @%" PRIu32 " for channel %" PRIu32,
+                history_record_of(h, e->value), e->place);
+        break;
+    case HISTORY_MISSING:
+        fprintf(out, "#%" PRId32 " misses %" PRIu32, (int32_t)e->op, e->place);
+        break;
+    case HISTORY_REPLY:
+        fprintf(out, "#%" PRId32 " brings record @%" PRId32 " of %" PRIu32 "%s", (int32_t)e->op,
+                (int32_t)history_record_of(h, e->value), e->place, e->torn ? " TORN" : "");
         break;
     case HISTORY_EPOCH:
         fprintf(out, "epoch %" PRIu64 ", was %" PRIu64, e->value, e->old);

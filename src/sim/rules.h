@@ -8,4 +8,5 @@
 void rules_order(const struct evidence *e, struct verdict *v);
 void rules_effect(const struct evidence *e, struct verdict *v);
 void rules_memory(const struct evidence *e, struct verdict *v);
+void rules_gather(const struct history *h, struct verdict *v);
 void rules_compare(const struct evidence *e, struct verdict *v);

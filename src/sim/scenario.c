@@ -137,6 +137,8 @@ void scenario_draw(struct scenario *s, uint64_t seed) {
         period = s->link.durable_ns;
     prim_config_times(&s->prim, period);
     draw_rates(&r, s);
+    s->prim.limits.record_channels = draw32(&r, 1, 3);
+    s->prim.limits.record_bytes = 8 * draw32(&r, 1, 8);
 }
 
 void scenario_print(const struct scenario *s, FILE *out) {

@@ -48,11 +48,9 @@ static void release(struct tester *t, uint32_t slot, struct effects *out) {
     t->slots[slot] = (struct tester_slot){0};
 }
 
-static void answered(struct tester *t, const struct completion *c, struct effects *out) {
-    if (c->outcome == OUTCOME_UNKNOWN)
-        return;
+static void answered(struct tester *t, uint64_t tag, struct effects *out) {
     for (uint32_t i = 0; i < TESTER_OUTSTANDING_MAX; i++)
-        if (t->slots[i].used && t->slots[i].tag == c->tag)
+        if (t->slots[i].used && t->slots[i].tag == tag)
             release(t, i, out);
 }
 
@@ -274,9 +272,36 @@ static void set_counter(struct tester *t, uint64_t now, struct effects *out) {
     history_set(t->config->history, t->node, now, e->request.variable, e->request.value);
 }
 
+static void ask_gather(struct tester *t, uint64_t now, struct effects *out) {
+    draw_set(t);
+    struct primitive r = begin(t, PRIMITIVE_GATHER);
+    r.channel = (uint32_t)random_below(&t->random, t->config->limits.record_channels);
+    if (random_chance(&t->random, 1, 4))
+        r.channel = NO_CHANNEL;
+    emit(t, &r, now, out);
+}
+
+static void store_record(struct tester *t, uint64_t now, struct effects *out) {
+    const struct limits *l = &t->config->limits;
+    struct primitive r = {.kind = PRIMITIVE_RECORD};
+    r.channel = (uint32_t)random_below(&t->random, l->record_channels);
+    uint64_t value = history_record(t->config->history, t->node, now, r.channel);
+    r.body = stamp(out, value, 8 * (uint32_t)random_between(&t->random, 1, l->record_bytes / 8));
+    effects_add(out, EFFECT_REQUEST)->request = r;
+}
+
 /* ---- Stages --------------------------------------------------------------------------------- */
 
 static void ask(struct tester *t, uint64_t now, struct effects *out) {
+    bool root = t->node == t->config->layout.root;
+    if (random_chance(&t->random, 1, root ? 3 : 8)) {
+        bool gathers = random_chance(&t->random, root ? 3 : 1, root ? 4 : 8); /* or is refused */
+        if (gathers && free_slot(t) < TESTER_OUTSTANDING_MAX)
+            ask_gather(t, now, out);
+        else
+            store_record(t, now, out);
+        return;
+    }
     uint64_t kind = random_below(&t->random, 100);
     if (kind < 25 || free_slot(t) == TESTER_OUTSTANDING_MAX) {
         set_counter(t, now, out);
@@ -295,20 +320,23 @@ static void ask(struct tester *t, uint64_t now, struct effects *out) {
         ask_bulk(t, now, out);
 }
 
-/* First a compare with a write, then an XFER, to all nodes; neither has a reason to fail. */
+/* A compare with a write, an XFER, a gather, to all nodes; none has a reason to fail. */
 static void close_run(struct tester *t, uint64_t now, struct effects *out) {
     struct tester_config *c = t->config;
-    if (t->node != c->layout.root || c->closing >= 2 || free_slot(t) == TESTER_OUTSTANDING_MAX)
+    if (t->node != c->layout.root || c->closing >= TESTER_CLOSINGS ||
+        free_slot(t) == TESTER_OUTSTANDING_MAX)
         return;
     all_nodes(t);
-    struct primitive r = begin(t, c->closing == 0 ? PRIMITIVE_COMPARE : PRIMITIVE_XFER);
+    static const enum primitive_kind kinds[TESTER_CLOSINGS] = {PRIMITIVE_COMPARE, PRIMITIVE_XFER,
+                                                               PRIMITIVE_GATHER};
+    struct primitive r = begin(t, kinds[c->closing]);
     r.timeout_ns = c->period_ns * 64;
     if (c->closing == 0) {
         r.relation = RELATION_NE;
         r.value = UINT64_MAX;
         r.write_variable = c->layout.variables - 1;
         r.write_value = r.tag;
-    } else {
+    } else if (c->closing == 1) {
         r.remote_event = draw_data_event(t);
         r.body = stamp(out, r.tag, c->layout.cell_bytes);
     }
@@ -346,7 +374,11 @@ static void step(void *self, const struct input *in, struct effects *out) {
         effects_timer(out, TIMER_ACT, 0);
         break;
     case INPUT_COMPLETION:
-        answered(t, &in->completion, out);
+        if (in->completion.outcome != OUTCOME_UNKNOWN)
+            answered(t, in->completion.tag, out);
+        break;
+    case INPUT_GATHERED:
+        answered(t, in->gathered.tag, out);
         break;
     case INPUT_TIMER:
         if (!t->member)

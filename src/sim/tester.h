@@ -3,7 +3,7 @@
  *
  * While it is a member it makes random requests of every kind at random times, all drawn from its
  * own stream, and writes down what it asks and hears. What it sees in memory the history finds out
- * by itself. In the last stage the root's tester makes two requests to all nodes that have to
+ * by itself. In the last stage the root's tester makes requests to all nodes that have to
  * succeed. */
 #pragma once
 
@@ -32,7 +32,7 @@ struct tester_config {
     uint32_t empties;    /* XFERs without a body so far: each has an offset of its own */
 };
 
-enum { TESTER_OUTSTANDING_MAX = 64 };
+enum { TESTER_OUTSTANDING_MAX = 64, TESTER_CLOSINGS = 3 };
 
 struct tester_slot {
     bool used;

@@ -125,7 +125,7 @@ static bool closed(struct trial *t) {
     uint32_t answered = 0;
     for (uint32_t i = h->op_count; i-- > 0 && h->ops[i].closing;)
         answered += h->ops[i].finals > 0;
-    return answered == 2;
+    return answered == TESTER_CLOSINGS;
 }
 
 static bool never(struct trial *t) {
@@ -161,7 +161,7 @@ static void report_unsettled(struct trial *t, struct verdict *v) {
                     s.member ? "member" : "no member", phase_name(s.phase));
     }
     for (uint32_t i = 0; i < h->op_count; i++)
-        if (h->ops[i].finals == 0 && history_ordered(&h->ops[i]) &&
+        if (h->ops[i].finals == 0 && h->ops[i].request.kind != PRIMITIVE_STROBE &&
             h->ops[i].life == history_open_life(h, h->ops[i].node))
             verdict_add(v, "converge", "#%" PRIu32 " of node %" PRIu32 " is not answered", i,
                         h->ops[i].node);
@@ -187,7 +187,8 @@ static void play(struct trial *t, struct verdict *v) {
     }
     t->testers_config.stage = TESTER_CLOSE;
     uint64_t patience = CLOSE_PERIODS * period + 2 * t->scenario.gap_ns; /* timers already set */
-    run_stage(t, world_now(t->world) + patience, closed);
+    if (!run_stage(t, world_now(t->world) + patience, closed))
+        verdict_add(v, "converge", "the closing requests were not all answered");
     run_stage(t, world_now(t->world) + 2 * period, never);
 }
 

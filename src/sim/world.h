@@ -101,6 +101,7 @@ void world_record(struct world *w, uint32_t node, void (*sink)(void *context, st
  * `pick` chooses among the node's live links, modulo their number. */
 void world_crash(struct world *w, uint32_t node);
 void world_pause(struct world *w, uint32_t node, uint64_t until);
+void world_resume(struct world *w, uint32_t node); /* a paused node goes on before its time */
 void world_reset(struct world *w, uint32_t node, uint32_t pick); /* breaks one of its links */
 void world_mute(struct world *w, uint32_t node, uint32_t pick, bool outgoing, uint64_t until);
 void world_duplicate(struct world *w, uint32_t node, uint64_t until);

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* A thousand real node processes come up and answer a COMPARE-AND-WRITE.
+ *
+ * What a simulation of a million nodes cannot tell: that a machine carries this many daemons, that
+ * all of them find their place when they start at the same moment, and that nothing is left when
+ * the cluster ends. No claim about speed: the deadlines are only there to end a hopeless run. */
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "troupe.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+enum { MANY = 256 };
+#else
+enum { MANY = 1024 };
+#endif
+
+/* Hundreds of processes share two processors while they start: a heartbeat of a second leaves each
+ * of them three seconds for a turn before anybody takes it for dead. */
+#define PERIOD_NS (1 * NS_PER_S)
+#define UP_NS     (120 * NS_PER_S)
+#define ANSWER_NS (60 * NS_PER_S)
+
+static const char *reason_not_to(void) {
+    struct rlimit processes, files;
+    long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    if (getrlimit(RLIMIT_NPROC, &processes) == 0 && processes.rlim_cur < MANY + 64)
+        return "RLIMIT_NPROC allows fewer processes";
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max < 4 * (rlim_t)MANY)
+        return "RLIMIT_NOFILE allows fewer open files";
+    if (pages > 0 && page > 0 && (uint64_t)pages * (uint64_t)page < MANY * 2 * MIB)
+        return "less than 2 MiB of memory for a process";
+    return NULL;
+}
+
+static void test_a_thousand_nodes_answer_a_compare(void) {
+    struct troupe_config config = {.nodes = MANY,
+                                   .tree = {.shape = SHAPE_KARY, .arity = 16},
+                                   .links = CREW_TCP,
+                                   .period_ns = PERIOD_NS};
+    uint64_t begin = clock_ns();
+    struct troupe *t = troupe_start(&config);
+    if (t == NULL)
+        return;
+    uint64_t started = clock_ns();
+    CHECK(TROUPE_WITHIN(t, UP_NS, troupe_all_up(t)));
+    CHECK_EQ(t->up_count, t->universe);
+    uint64_t up = clock_ns();
+    struct part *x = troupe_ask(t, t->root, NULL, NO_NODE, part_compare(7, ANSWER_NS));
+    if (CHECK(TROUPE_WITHIN(t, ANSWER_NS, part_ended(x)))) {
+        CHECK_EQ(x->result.outcome, OUTCOME_DONE);
+        printf("## %u processes: started in %.1f s, all members after %.1f s, a compare with a "
+               "write over all in %.1f ms\n",
+               t->universe, (double)(started - begin) / 1e9, (double)(up - begin) / 1e9,
+               (double)(x->ended_at - x->asked_at) / 1e6);
+    }
+    pid_t *pids = calloc(t->universe, sizeof *pids);
+    for (uint32_t n = 0; pids != NULL && n < t->universe; n++) {
+        CHECK_EQ(crew_lives(t->crew, n), 1);
+        pids[n] = crew_pid(t->crew, n);
+        CHECK(pids[n] > 0);
+    }
+    uint32_t universe = t->universe;
+    troupe_free(t);
+    for (uint32_t n = 0; pids != NULL && n < universe; n++)
+        CHECK(kill(pids[n], 0) < 0);
+    free(pids);
+}
+
+int main(void) {
+    const char *reason = reason_not_to();
+    if (reason != NULL)
+        SKIP("test_a_thousand_nodes_answer_a_compare", reason);
+    else
+        TEST(test_a_thousand_nodes_answer_a_compare);
+    return tap_finish();
+}

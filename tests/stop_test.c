@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* A node stopped with SIGSTOP delays the others by at most its deadline; after SIGCONT it joins again.
+ *
+ * The nastiest kind of failure: its sockets stay open and take bytes, only nobody is there. What is
+ * measured is the protocol's own promise, in heartbeat periods of the asking node's own clock: an
+ * operation that names the node ends FAILED within its deadline, or is refused once the node was
+ * given up, while operations on the others go on. The period is long enough that a busy machine
+ * does not make the living look stopped. */
+#include <signal.h>
+
+#include "troupe.h"
+
+#define P (300 * NS_PER_MS)
+
+/* For the result to travel, and for a machine that is busy with something else. */
+enum { SLACK_PERIODS = 2, NODES = 20, ARITY = 4 };
+
+/* Less than the window: what is behind an operation that waits cannot be forgotten. */
+enum { AT_ONCE_MAX = 10 };
+
+/* Time that ends a hopeless run; nothing waits that long. */
+#define NEVER (100 * P)
+
+/* Operations that were asked for since and done before this moment of the root's clock. */
+static uint32_t done_before(struct troupe *t, uint32_t from, uint64_t moment) {
+    uint32_t count = 0;
+    for (uint32_t i = from; i < t->part_count; i++) {
+        struct part *y = &t->parts[i];
+        CHECK(TROUPE_WITHIN(t, NEVER, part_ended(y)));
+        CHECK_EQ(y->result.outcome, OUTCOME_DONE);
+        count += y->ended_at < moment;
+    }
+    return count;
+}
+
+/* One operation after the other on these nodes until `x` ends. */
+static uint32_t go_on_until(struct troupe *t, const struct part *x, const uint64_t *others) {
+    uint32_t from = t->part_count;
+    uint64_t end = clock_ns() + NEVER;
+    struct part *y = NULL;
+    while (!part_ended(x) && clock_ns() < end) {
+        if (t->part_count < from + AT_ONCE_MAX && (y == NULL || part_ended(y)))
+            y = troupe_ask(t, t->root, others, NO_NODE, part_xfer("others", 20 * P));
+        crew_wait(t->crew, 10);
+    }
+    return done_before(t, from, x->ended_at);
+}
+
+/* Asks for an operation on the stopped node and on some others, the deadline being so many periods.
+ * What comes later in the order has to wait on the nodes of that set, but on no other. */
+static void name_it(struct troupe *t, uint32_t asker, uint32_t stopped, uint32_t periods,
+                    const uint64_t *others) {
+    uint64_t set[TROUPE_WORDS] = {0}, rest[TROUPE_WORDS];
+    memcpy(rest, others, sizeof rest);
+    bits_set_run(set, stopped, stopped);
+    for (uint32_t n = 0; n < NODES; n += 2)
+        if (bits_test(others, n)) {
+            bits_set_run(set, n, n);
+            bits_clear_run(rest, n, n);
+        }
+    struct part *x = troupe_ask(t, asker, set, NO_NODE, part_xfer("all", periods * P));
+    uint32_t done = go_on_until(t, x, rest);
+    if (!CHECK(part_ended(x)))
+        return;
+    uint64_t took = x->ended_at - x->asked_at;
+    bool refused = x->result.outcome == OUTCOME_REFUSED;
+    CHECK(refused || x->result.outcome == OUTCOME_FAILED);
+    CHECK_EQ(x->result.culprit, stopped);
+    CHECK(took <= (periods + SLACK_PERIODS) * P);
+    CHECK(refused || done > 0);
+    printf("## node %u of %u stopped, deadline %u periods: %s after %.1f, %u operations on others "
+           "meanwhile\n",
+           stopped, NODES, periods, outcome_name(x->result.outcome), (double)took / (double)P,
+           done);
+}
+
+static void stop_one(uint32_t stopped, uint32_t deadline, enum crew_links links) {
+    struct troupe_config config = {.nodes = NODES,
+                                   .tree = {.shape = SHAPE_KARY, .arity = ARITY},
+                                   .links = links,
+                                   .period_ns = P};
+    struct troupe *t = troupe_start(&config);
+    if (t == NULL)
+        return;
+    if (!CHECK(TROUPE_WITHIN(t, NEVER, troupe_all_up(t)))) {
+        troupe_free(t);
+        return;
+    }
+    struct noderange below = tree_subtree(&t->prim.tree, stopped);
+    uint64_t others[TROUPE_WORDS] = {0};
+    bits_set_run(others, 0, t->universe - 1);
+    bits_clear_run(others, below.first, below.last);
+    uint32_t asker = bits_next_set(others, 0, NODES);
+    uint64_t incarnation = t->heard[stopped].incarnation;
+    uint32_t fenced = t->heard[stopped].count[INPUT_FENCED];
+
+    CHECK_EQ(crew_signal(t->crew, stopped, SIGSTOP), 0);
+    name_it(t, t->root, stopped, deadline, others);
+    name_it(t, asker, stopped, deadline, others);
+
+    /* In the end it is given up, and whoever was below it has found another way. */
+    CHECK(TROUPE_WITHIN(t, NEVER, __atomic_load_n(&t->up_count, __ATOMIC_ACQUIRE) == NODES));
+    name_it(t, asker, stopped, deadline, others);
+    struct part *x = troupe_ask(t, t->root, NULL, stopped, part_xfer("without", 20 * P));
+    CHECK(TROUPE_WITHIN(t, NEVER, part_ended(x)));
+    CHECK_EQ(x->result.outcome, OUTCOME_DONE);
+
+    CHECK_EQ(crew_signal(t->crew, stopped, SIGCONT), 0);
+    CHECK(TROUPE_WITHIN(t, NEVER, troupe_all_up(t)));
+    CHECK_EQ(t->heard[stopped].count[INPUT_FENCED], fenced + 1);
+    CHECK(t->heard[stopped].incarnation > incarnation);
+    CHECK_EQ(crew_lives(t->crew, stopped), 1);
+    CHECK(crew_heap(t->crew, stopped)[0] == 0); /* the new incarnation has nothing of the old */
+    struct part *all[] = {
+        troupe_ask(t, stopped, NULL, NO_NODE, part_xfer("again", 20 * P)),
+        troupe_ask(t, t->root, NULL, NO_NODE, part_compare(5, 20 * P)),
+    };
+    for (size_t i = 0; i < 2; i++) {
+        CHECK(TROUPE_WITHIN(t, NEVER, part_ended(all[i])));
+        CHECK_EQ(all[i]->result.outcome, OUTCOME_DONE);
+    }
+    for (uint32_t n = 0; n < t->universe; n++)
+        CHECK(memcmp(crew_heap(t->crew, n), "again", 5) == 0);
+    troupe_free(t);
+}
+
+static void test_a_stopped_leaf(void) {
+    stop_one(NODES - 1, 3, CREW_UNIX);
+}
+
+static void test_a_stopped_inner_node(void) {
+    stop_one(0, 3, CREW_TCP);
+}
+
+/* Given up before the deadline: the operation does not wait for it. */
+static void test_a_stopped_inner_node_and_a_late_deadline(void) {
+    stop_one(0, 30, CREW_UNIX);
+}
+
+int main(void) {
+    TEST(test_a_stopped_leaf);
+    TEST(test_a_stopped_inner_node);
+    TEST(test_a_stopped_inner_node_and_a_late_deadline);
+    return tap_finish();
+}

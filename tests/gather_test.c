@@ -165,6 +165,20 @@ static void test_nothing_without_channels(void) {
     cluster_free(c);
 }
 
+/* A channel for records of no bytes: one still hears who is there. */
+static void test_records_of_nothing(void) {
+    struct cluster *c = cluster_new(7, SHAPE_KARY, 2);
+    c->config.prim.limits.record_channels = 1;
+    c->config.prim.limits.record_bytes = 0;
+    CHECK(cluster_power(c, 6));
+    cluster_record(c, 3, 0, "");
+    cluster_record(c, 4, 0, "x");
+    struct call *x = cluster_ask(c, c->root, NULL, gather(0, 20 * P));
+    CHECK(over(c, x));
+    CHECK(x->records.len == 0 && nodeset_count(&x->missing) == 1 && nodeset_has(&x->missing, 6));
+    cluster_free(c);
+}
+
 /* Nodes that were never there, or are not yet, are missing at once. */
 static void test_who_is_no_member_is_missing_at_once(void) {
     struct cluster *c = cluster_new(7, SHAPE_KARY, 2);
@@ -247,6 +261,22 @@ static void test_a_pause_hides_those_below(void) {
     cluster_run(c, 3 * P);
     world_pause(c->w, 4, world_now(c->w) + 3 * P / 2);
     check(c, ask(c, NULL, P), "n[4-6]", 1);
+    cluster_free(c);
+}
+
+/* After half of the time a node finds its way back, with one below it that stands still: that one is
+ * missing and not the others, though 0 has never been asked before. */
+static void test_a_late_return_hides_nobody(void) {
+    struct cluster *c = cluster_start(7, SHAPE_KARY, 2);
+    store_all(c, 1);
+    cluster_run(c, 3 * P);
+    uint64_t now = world_now(c->w);
+    world_pause(c->w, 0, now + 9 * P / 10);
+    world_pause(c->w, 2, now + 2 * P);
+    break_link(c, 0, c->root, ROLE_PARENT);
+    struct call *x = ask(c, NULL, 16 * P / 10);
+    check(c, x, "n2", 1);
+    CHECK(world_paused(c->w, 2));
     cluster_free(c);
 }
 
@@ -367,11 +397,13 @@ int main(void) {
     TEST(test_the_newest_record_counts);
     TEST(test_what_is_refused);
     TEST(test_nothing_without_channels);
+    TEST(test_records_of_nothing);
     TEST(test_who_is_no_member_is_missing_at_once);
     TEST(test_replies_are_split);
     TEST(test_a_crash_costs_one_node);
     TEST(test_a_pause_is_named);
     TEST(test_a_pause_hides_those_below);
+    TEST(test_a_late_return_hides_nobody);
     TEST(test_broken_links_cost_nobody);
     TEST(test_a_new_life_has_no_record);
     TEST(test_a_fenced_node_has_no_record);

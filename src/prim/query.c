@@ -173,17 +173,16 @@ static void take(struct prim *p, struct relay *r, const struct nodeset *set, str
     settle(p, r);
 }
 
-/* A query that is repeated, for some of its nodes, is not combined any more: the root wants to know
- * who it is that does not answer. */
+/* A query that is repeated, for some of its nodes, is not combined any more. */
 void query_asked(struct prim *p, const struct message_query *m) {
     bool self = nodeset_has(m->set, p->self) && p->member.joined;
     struct relay *r = find(p, m->number);
-    bool again = r != NULL;
-    if (again) {
+    bool apart = r != NULL || m->apart;
+    if (r != NULL) {
         pass_on(p, r);
         r->open = false;
     }
-    r = again || nodeset_empty(&p->aim) ? NULL : open_relay(p, m->number);
+    r = apart || nodeset_empty(&p->aim) ? NULL : open_relay(p, m->number);
     if (r != NULL) {
         nodeset_copy(&r->want, &p->aim);
         if (self)
@@ -263,7 +262,8 @@ static void collect(struct prim *p, struct query *q, struct nodeset *set, struct
 }
 
 static void cast(struct prim *p, const struct query *q, struct nodeset *set) {
-    union message m = {.query = {.number = q->number, .channel = q->channel, .set = set}};
+    union message m = {
+        .query = {.number = q->number, .channel = q->channel, .apart = q->hurried, .set = set}};
     if (!nodeset_empty(set))
         route_cast(p, MESSAGE_QUERY, set, prim_encode(p, MESSAGE_QUERY, &m));
 }
@@ -336,7 +336,8 @@ void query_drop(struct prim *p, const struct nodeset *gone) {
     }
 }
 
-/* At half time those who have not answered are asked again, as order.c does. */
+/* At half time those who have not answered are asked again, as order.c does; from then on nobody
+ * waits for another, so that in the end exactly those are missing who did not answer. */
 void query_timer(struct prim *p) {
     for (uint32_t i = 0; i < PRIM_GATHERS_MAX; i++) {
         struct query *q = &p->queries.queries[i];

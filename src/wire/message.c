@@ -175,6 +175,7 @@ static void walk_put(struct codec *c, union message *m) {
 static void walk_query(struct codec *c, union message *m) {
     codec_u64(c, &m->query.number);
     codec_u32(c, &m->query.channel);
+    codec_bool(c, &m->query.apart);
     codec_set(c, m->query.set);
 }
 

@@ -221,6 +221,7 @@ struct message_put {
 struct message_query {
     uint64_t number;
     uint32_t channel;
+    bool apart; /* not to be combined: the root wants to know who it is that does not answer */
     struct nodeset *set;
 };
 

@@ -2,8 +2,8 @@
 /* From waves and gathers to the state of each node: see liveness.h.
  *
  * A wave also counts nodes that are attached but no members yet, so a whole count proves nothing
- * about one that is silent: as long as anyone is, every wave is followed by a gather. That takes half
- * a period at most, so answers never run into the next wave but one. */
+ * about one that is silent: as long as anyone is, waves are followed by a gather. One takes half a
+ * period at most; a wave that comes meanwhile is not followed by another. */
 #include "rm/liveness.h"
 
 #include "base/assert.h"

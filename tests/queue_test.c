@@ -433,6 +433,7 @@ static void test_anything_at_any_time(void) {
 static void measure(uint32_t nodes, enum queue_wait wait, uint64_t pace_ns) {
     struct stage *s = stage_new(nodes);
     s->c->look = NULL;
+    s->c->config.prim.limits.body_bytes = 1024; /* the whole ring */
     s->config.messages = nodes > 500 ? 400 : 4000;
     s->config.queue.wait = wait;
     s->pace_ns[nodes / 2] = pace_ns;

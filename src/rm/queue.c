@@ -22,8 +22,8 @@
 /* Tags by use; the flights' come first. */
 enum { TAG_FLOW = QUEUE_FLIGHTS_MAX, TAG_ENTER };
 
-/* Where somebody was slow the next compares would not hold at once either: so many are not tried. */
-enum { CALM = 8 };
+/* For so many compares after one that did not hold we take it that somebody is slow. */
+enum { CALM = 32 };
 
 enum flight_state { FLIGHT_OUT, FLIGHT_DONE, FLIGHT_FAILED };
 
@@ -40,7 +40,7 @@ struct errand {
     uint64_t at;       /* not before */
     uint64_t pause_ns; /* the next one */
     uint64_t value;    /* compared with */
-    uint32_t calm;     /* so many compares to come are standing: the last had to wait */
+    uint32_t calm;     /* compares for which somebody is still taken to be slow */
     uint32_t blamed;   /* node that it was refused for */
     uint64_t blamed_at;
 };
@@ -111,9 +111,12 @@ size_t queue_bytes(const struct queue_config *c) {
 }
 
 static void renew(const struct queue *q, struct errand *e) {
-    *e = (struct errand){.standing = q->config.wait == QUEUE_WAIT_STANDING || e->calm > 0,
+    uint32_t calm = e->calm > 0 ? e->calm - 1 : 0;
+    bool standing =
+        q->config.wait == QUEUE_WAIT_MIXED ? calm > 0 : q->config.wait == QUEUE_WAIT_STANDING;
+    *e = (struct errand){.standing = standing,
                          .pause_ns = q->config.backoff_min_ns,
-                         .calm = e->calm > 0 ? e->calm - 1 : 0,
+                         .calm = calm,
                          .blamed = NO_NODE};
 }
 
@@ -269,12 +272,12 @@ static bool compared(struct queue *q, struct errand *e, const struct completion 
         renew(q, e);
         return true;
     }
-    if (c->outcome == OUTCOME_FALSE && q->config.wait == QUEUE_WAIT_MIXED) {
-        e->standing = true;
+    if (c->outcome == OUTCOME_FALSE)
         e->calm = CALM;
-    } else {
+    if (c->outcome == OUTCOME_FALSE && q->config.wait == QUEUE_WAIT_MIXED)
+        e->standing = true;
+    else
         failed_try(q, e, c, true);
-    }
     return false;
 }
 
@@ -387,14 +390,17 @@ static void transfer(struct queue *q, uint64_t first, uint32_t count) {
     q->transfers++;
 }
 
-/* The ring has two halves. A transfer does not go beyond the end of one, so a wrap splits it, and
- * while one half is being consumed the other is filled. Returns the last message of this one's half.
- */
-static uint64_t half_end(const struct queue *q, uint64_t number) {
+/* The last message of this one's part of the ring; transfers and compares keep to a part, so a wrap
+ * splits them. If there is plenty to send and nobody is slow a part is the whole ring: the fewest
+ * operations. Otherwise it is a half: while one is being consumed the other is filled, and a message
+ * that comes alone finds room. */
+static uint64_t part_end(const struct queue *q, uint64_t number) {
     uint64_t slots = q->config.shape.slots;
     uint64_t slot = number % slots;
     uint64_t half = (slots + 1) / 2;
-    return number + (slot < half ? half : slots) - 1 - slot;
+    bool slow = q->flow.calm > 0 || q->config.wait == QUEUE_WAIT_STANDING;
+    bool whole = !slow && q->pushed - q->consumed >= slots;
+    return number + (slot < half && !whole ? half : slots) - 1 - slot;
 }
 
 /* How many messages the next transfer has; 0 if it is better to wait. While one is under way a
@@ -403,7 +409,7 @@ static uint32_t next_count(struct queue *q) {
     const struct queue_shape *s = &q->config.shape;
     uint64_t room = q->consumed + s->slots - q->sent;
     uint64_t ready = min_u64(q->pushed - q->sent, room);
-    uint64_t most = half_end(q, q->sent + 1) - q->sent;
+    uint64_t most = part_end(q, q->sent + 1) - q->sent;
     most = min_u64(most, q->config.body_bytes / s->slot_bytes);
     if (ready < most && q->flying > 0)
         return 0;
@@ -420,10 +426,10 @@ static void send(struct queue *q) {
         transfer(q, q->sent + 1, count);
 }
 
-/* Algorithm 1, ahead of time: as soon as a half of the ring is delivered we ask whether it is
+/* Algorithm 1, ahead of time: as soon as a part of the ring is delivered we ask whether it is
  * consumed. (The paper's listing has the condition inverted; its text says what is meant.) */
 static void ask_for_space(struct queue *q) {
-    uint64_t value = half_end(q, q->consumed + 1);
+    uint64_t value = part_end(q, q->consumed + 1);
     if (value > q->delivered && q->drain > q->consumed)
         value = q->delivered;
     if (value > q->delivered || value == q->consumed || nodeset_empty(&q->active) ||

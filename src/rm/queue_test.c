@@ -198,12 +198,11 @@ static void test_messages_wait_for_nodes(void) {
     answer(f, TAG + QUEUE_FLIGHTS_MAX + 1, OUTCOME_DONE, NO_NODE);
     expect(f, PRIMITIVE_COMPARE, 1);
     answer(f, TAG + QUEUE_FLIGHTS_MAX + 1, OUTCOME_DONE, NO_NODE);
-    CHECK(carries(asked(f, 0), 1, 3, false)); /* to the end of a half of the ring */
-    CHECK(carries(asked(f, 1), 4, 7, false));
-    CHECK(asked(f, 2) == NULL);
+    CHECK(carries(asked(f, 0), 1, 7, false)); /* to the end of the ring */
+    CHECK(asked(f, 1) == NULL);
     answer(f, TAG, OUTCOME_DONE, NO_NODE);
     CHECK(f->news.room && f->news.delivered && !f->news.consumed);
-    CHECK_EQ(status(f).room, 3);
+    CHECK_EQ(status(f).room, 7);
     free(f);
 }
 
@@ -254,14 +253,17 @@ static void test_sizes_are_limits(void) {
 static struct fixture *fill(struct fixture *f) {
     open_queue(f);
     push_many(f, 12);
-    answer(f, TAG, OUTCOME_DONE, NO_NODE);     /* 1 */
-    answer(f, TAG + 1, OUTCOME_DONE, NO_NODE); /* 2 and 3: that half is full */
-    const struct primitive *r = asked(f, 0);
-    CHECK(r != NULL && r->kind != PRIMITIVE_XFER && r->variable == VARIABLE);
-    CHECK(r->relation == RELATION_GE && r->value == 3);
-    answer(f, TAG + 2, OUTCOME_DONE, NO_NODE); /* 4 to 7 */
-    CHECK_EQ(status(f).sent, 8);               /* 8 is in the slot of no other */
+    answer(f, TAG, OUTCOME_DONE, NO_NODE); /* 1 */
+    CHECK(carries(asked(f, 0), 4, 7, false));
+    answer(f, TAG + 1, OUTCOME_DONE, NO_NODE); /* 2 and 3 */
+    CHECK(asked(f, 0) == NULL);
+    answer(f, TAG + 2, OUTCOME_DONE, NO_NODE); /* 4 to 7: the end of the ring */
+    const struct primitive *r = asked(f, 0);   /* before it is sent: a compare waits its turn */
+    CHECK(r != NULL && r->kind == PRIMITIVE_COMPARE && r->variable == VARIABLE);
+    CHECK(r->relation == RELATION_GE && r->value == 7);
+    CHECK(carries(asked(f, 1), 8, 8, false)); /* in the slot that nobody has used */
     answer(f, TAG + 3, OUTCOME_DONE, NO_NODE);
+    CHECK(asked(f, 0) == NULL);
     CHECK_EQ(status(f).sent, 8);
     CHECK_EQ(status(f).delivered, 8);
     clear(f);
@@ -270,15 +272,25 @@ static struct fixture *fill(struct fixture *f) {
 
 static void test_no_slot_is_used_before_it_is_free(void) {
     struct fixture *f = fill(fixture_new());
+    CHECK_EQ(push(f, "m"), 0);
+    CHECK_EQ(status(f).sent, 8);
     answer(f, TAG + QUEUE_FLIGHTS_MAX, OUTCOME_DONE, NO_NODE);
     CHECK(f->news.consumed);
-    CHECK_EQ(status(f).consumed, 3);
-    const struct primitive *r = asked(f, 0); /* asked before it is sent: a compare waits its turn */
-    CHECK(r->kind == PRIMITIVE_COMPARE && r->value == 7);
+    CHECK_EQ(status(f).consumed, 7);
+    CHECK(carries(asked(f, 0), 9, 11, false)); /* little to send: a half of the ring */
+    CHECK(asked(f, 1) == NULL);
+    free(f);
+}
+
+/* Where somebody is slow, half of the ring at a time: the other half keeps it busy meanwhile. */
+static void test_the_slow_are_asked_for_a_half(void) {
+    struct fixture *f = fill(fixture_new());
+    answer(f, TAG + QUEUE_FLIGHTS_MAX, OUTCOME_FALSE, NO_NODE);
+    wake(f, f->now + 10);
+    CHECK_EQ(asked(f, 0)->value, 3);
+    answer(f, TAG + QUEUE_FLIGHTS_MAX, OUTCOME_DONE, NO_NODE);
+    CHECK_EQ(asked(f, 0)->value, 7);
     CHECK(carries(asked(f, 1), 9, 11, false));
-    CHECK(asked(f, 2) == NULL);
-    CHECK_EQ(push(f, "m"), 0); /* 12 is held, 13 too */
-    CHECK_EQ(status(f).sent, 11);
     free(f);
 }
 
@@ -725,6 +737,7 @@ int main(void) {
     TEST(test_one_is_sent_at_once_and_others_gather);
     TEST(test_sizes_are_limits);
     TEST(test_no_slot_is_used_before_it_is_free);
+    TEST(test_the_slow_are_asked_for_a_half);
     TEST(test_backoff_doubles_up_to_its_limit);
     TEST(test_standing_asks_once);
     TEST(test_mixed_turns_to_standing_for_a_while);

@@ -80,6 +80,8 @@ void queue_config_times(struct queue_config *c, uint64_t period_ns);
 
 struct queue;
 
+/* In one step it appends at most a transfer for each flight and two more requests: room for so many
+ * bodies and sets is what it needs of the effects. */
 size_t queue_bytes(const struct queue_config *c);
 struct queue *queue_new(const struct queue_config *c, struct arena *a);
 

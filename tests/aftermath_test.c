@@ -285,6 +285,28 @@ static void test_a_node_that_acknowledges_nothing_stops_nobody(void) {
     cluster_free(c);
 }
 
+/* A node that hangs below the root finds its ancestors back and scouts. Its parent greets it once more
+ * (as after a change of epoch), then is gone; it was the last candidate, so the node pauses before it
+ * looks for another. The scout that came back then used to cancel the timer of that pause: the node
+ * never looked for a parent again. (Found with seed 3636 of queue_test.) */
+static void test_a_scout_does_not_end_the_search(void) {
+    struct cluster *c = cluster_start(3, SHAPE_CHAIN, 1);
+    world_crash(c->w, 0);
+    world_crash(c->w, 1);
+    CHECK(WITHIN(c, 20 * P, status_of(c, 2).parent == c->root && c->up_count == 2));
+    world_boot(c->w, 0, false);
+    world_boot(c->w, 1, false);
+    CHECK(WITHIN(c, 20 * P, prim_of(c, 2)->uplink.scout_cookie != 0));
+    forge_soon(c, c->root, 2, ROLE_PARENT, MESSAGE_EPOCH,
+               &(union message){.epoch = {.root = c->root}});
+    CHECK(WITHIN(c, P / 100, prim_of(c, 2)->uplink.state == UPLINK_ATTACHING));
+    break_link(c, 2, c->root, ROLE_PARENT);
+    CHECK(WITHIN(c, P / 100, prim_of(c, 2)->uplink.state == UPLINK_WAITING));
+    CHECK(WITHIN(c, 30 * P, all_attached(c)));
+    check_all_well(c, 2);
+    cluster_free(c);
+}
+
 int main(void) {
     TEST(test_a_long_wait_ends_nobody_elses);
     TEST(test_lost_thanks_keep_no_place);
@@ -296,5 +318,6 @@ int main(void) {
     TEST(test_a_survivor_that_went_another_way_is_not_given_up);
     TEST(test_a_lost_no_is_said_again);
     TEST(test_a_node_that_acknowledges_nothing_stops_nobody);
+    TEST(test_a_scout_does_not_end_the_search);
     return tap_finish();
 }

@@ -42,9 +42,9 @@ static inline void break_link(struct cluster *c, uint32_t node, uint32_t peer, e
         link_break(c->w, end_link(e));
 }
 
-/* `from`, which is `role` to `to`, says this; it has arrived when we return. */
-static inline void forge_bytes(struct cluster *c, uint32_t from, uint32_t to, enum role role,
-                               uint16_t type, struct bytes bytes) {
+/* `from`, which is `role` to `to`, says this. */
+static inline void forge_bytes_soon(struct cluster *c, uint32_t from, uint32_t to, enum role role,
+                                    uint16_t type, struct bytes bytes) {
     struct end *e = end_at(c, to, from, role);
     if (!CHECK(e != NULL))
         return;
@@ -53,15 +53,27 @@ static inline void forge_bytes(struct cluster *c, uint32_t from, uint32_t to, en
         memcpy(body->bytes, bytes.at, bytes.len);
     link_send(c->w, end_peer(e), type, prim_of(c, to)->epoch, body, world_now(c->w));
     body_free(c->w, body);
+}
+
+static inline void forge_soon(struct cluster *c, uint32_t from, uint32_t to, enum role role,
+                              uint16_t type, const union message *m) {
+    uint8_t bytes[1024];
+    long len = message_encode(type, m, room_of(bytes, sizeof bytes));
+    ASSERT(len >= 0);
+    forge_bytes_soon(c, from, to, role, type, bytes_of(bytes, (size_t)len));
+}
+
+/* The same; it has arrived when we return. */
+static inline void forge_bytes(struct cluster *c, uint32_t from, uint32_t to, enum role role,
+                               uint16_t type, struct bytes bytes) {
+    forge_bytes_soon(c, from, to, role, type, bytes);
     cluster_run(c, 100 * NS_PER_US);
 }
 
 static inline void forge(struct cluster *c, uint32_t from, uint32_t to, enum role role,
                          uint16_t type, const union message *m) {
-    uint8_t bytes[1024];
-    long len = message_encode(type, m, room_of(bytes, sizeof bytes));
-    ASSERT(len >= 0);
-    forge_bytes(c, from, to, role, type, bytes_of(bytes, (size_t)len));
+    forge_soon(c, from, to, role, type, m);
+    cluster_run(c, 100 * NS_PER_US);
 }
 
 /* The first operation that the root has given a place in the order and not forgotten; or NULL. */

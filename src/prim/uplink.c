@@ -111,9 +111,12 @@ bool uplink_link_up(struct prim *p, const struct input_link *l) {
     return true;
 }
 
-/* Not this time: later, if it is still worth it. */
+/* Not this time: later, if it is still worth it. If we have lost our own parent meanwhile the timer
+ * is not the scout's any more. */
 static void give_up_move(struct prim *p) {
     stop_scouting(p);
+    if (p->uplink.state != UPLINK_ATTACHED)
+        return;
     effects_timer(p->out, TIMER_UPLINK, 0);
     uplink_consider_move(p, &p->member.members);
 }

@@ -221,7 +221,7 @@ static uint8_t *out_room(struct conn *c, size_t len) {
     size_t waiting = c->out_len - c->out_at;
     if (waiting + len > c->all->backlog_bytes_max)
         return NULL;
-    if (c->out_len + len > c->out_cap && c->out_at >= waiting) {
+    if (c->out_at > 0 && c->out_at >= waiting && c->out_len + len > c->out_cap) {
         memmove(c->out, c->out + c->out_at, waiting);
         c->out_len = waiting;
         c->out_at = 0;

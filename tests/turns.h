@@ -50,6 +50,7 @@ static inline void folder_remove(const char *folder) {
     for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
         if (e->d_name[0] != '.')
             remove(folder_file(folder, e->d_name, path));
-    closedir(dir);
+    if (dir != NULL)
+        closedir(dir);
     rmdir(folder);
 }

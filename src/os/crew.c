@@ -237,7 +237,7 @@ static void close_from(unsigned int first) {
 static void keep_only(int listener, int poke, int bell) {
     int from[] = {listener, poke, bell};
     for (int i = 0; i < 3; i++) /* out of the way of the places first */
-        from[i] = from[i] < 0 ? -1 : fcntl(from[i], F_DUPFD_CLOEXEC, 64);
+        from[i] = from[i] < 0 ? -1 : fcntl(from[i], F_DUPFD_CLOEXEC, FD_FIRST_OTHER);
     for (int i = 0; i < 3; i++) {
         if (from[i] < 0)
             close(FD_LISTENER + i);

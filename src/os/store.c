@@ -80,6 +80,16 @@ static int lock(int fd) {
     return errno == EWOULDBLOCK ? -EBUSY : -errno;
 }
 
+/* Never over another: -EEXIST. */
+static int put_in_place(const char *fresh, const char *path) {
+    if (renameat2(AT_FDCWD, fresh, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
+        return 0;
+    int r = errno == EINVAL || errno == ENOSYS ? link(fresh, path) : -1; /* some file systems */
+    r = r < 0 ? -errno : 0;
+    unlink(fresh);
+    return r;
+}
+
 /* Two that create at once must not both succeed: they lock the same file, or the one that comes
  * later finds the name taken (-EEXIST). */
 static int create(struct store *s, const char *folder, const char *path) {
@@ -97,9 +107,8 @@ static int create(struct store *s, const char *folder, const char *path) {
     for (s->number = 0; s->number < COPIES && r == 0; s->number++)
         r = write_copy(s->fd, s->number, &s->kept);
     s->number = COPIES - 1;
-    if (r == 0 && link(fresh, path) < 0)
-        r = -errno;
-    unlink(fresh);
+    if (r == 0)
+        r = put_in_place(fresh, path);
     return r < 0 ? r : sync_folder(folder);
 }
 

@@ -380,6 +380,8 @@ static inline void on_signal(struct actor *a, const struct input_signal *s) {
     a->log->signal[index] = (struct signal_heard){
         .stay = a->log->stays - 1, .place = place_at(s->heap_offset), .order = s->order};
     publish_u32(&a->log->signals, index + 1);
+    if (__atomic_load_n(&a->all->aiming, __ATOMIC_RELAXED))
+        crew_ring(a->all->crew);
 }
 
 static inline void actor_step(void *self, const struct input *in, struct effects *out) {

@@ -38,13 +38,13 @@ enum aim {
     AIM_COLLECTING, /* the root is killed, the next one collects survivors */
     AIM_JOINING,    /* a node has just been started */
     AIM_PAIR,       /* two at once */
-    AIM_BOTH,       /* the root and an inner node */
+    AIM_BOTH,       /* an operation is applied on some: the root and an inner node that lacks it */
     AIMS
 };
 
-static const char *const aim_names[AIMS] = {"any moment",  "request made",  "request open",
-                                            "phase",       "new root",      "node starting",
-                                            "two at once", "root and inner"};
+static const char *const aim_names[AIMS] = {"any moment",  "request made",   "request open",
+                                            "phase",       "new root",       "node starting",
+                                            "two at once", "applied on some"};
 
 struct scene {
     struct deeds *d;
@@ -102,11 +102,11 @@ static void strike(struct scene *s, uint32_t node) {
     uint32_t life = crew_lives(d->crew, node);
     ASSERT(life < LIVES_MAX);
     s->w->killed_ns[node][life] = clock_ns(); /* before the signal: from now on it does not count */
+    int r = crew_signal(d->crew, node, SIGKILL);
+    ASSERT(r == 0);
     if (node == d->root) {
-        crew_signal(d->crew, node, SIGKILL);
         s->root_lives++;
     } else {
-        crew_kill(d->crew, node);
         s->restart_ns[node] = clock_ns() + draw_ns(s, 8 * PERIOD_NS);
         s->down++;
     }
@@ -151,10 +151,10 @@ static uint32_t draw_concerned(struct scene *s) {
         const struct deed *d = &s->d->actor[a].deed[i];
         if (look_u32(&d->state) != DEED_ASKED || deed_final(d))
             continue;
-        uint64_t who = random_below(&s->random, 4);
-        if (who == 0)
+        uint64_t who = random_below(&s->random, 6);
+        if (who < 2)
             return d->node;
-        if (who == 1)
+        if (who == 2)
             return s->d->root;
         for (int k = 0; k < 200; k++) {
             uint32_t node = draw_node(s);
@@ -172,7 +172,7 @@ static void take_aim(struct scene *s) {
     bool at_once = random_chance(&s->random, 1, 4);
     s->aim = (enum aim)random_below(&s->random, AIMS);
     s->phase = phases[random_below(&s->random, 4)];
-    s->next_ns = now + draw_ns(s, at_once ? PERIOD_NS / 40 : 3 * PERIOD_NS);
+    s->next_ns = now + draw_ns(s, at_once ? PERIOD_NS / 40 : 4 * PERIOD_NS);
     s->give_up_ns = s->next_ns + 4 * PERIOD_NS;
     s->started = NO_NODE;
     __atomic_store_n(&s->d->aiming, true, __ATOMIC_RELAXED);
@@ -184,8 +184,8 @@ static bool too_many_down(const struct scene *s) {
 }
 
 static void fire(struct scene *s, uint32_t node) {
-    if (s->aim == AIM_PAIR || s->aim == AIM_BOTH)
-        strike(s, s->aim == AIM_BOTH ? draw_inner(s) : draw_victim(s));
+    if (s->aim == AIM_PAIR)
+        strike(s, draw_victim(s));
     strike(s, node);
     __atomic_store_n(&s->d->aiming, false, __ATOMIC_RELAXED);
     s->deeds_then = deeds_so_far(s->d);
@@ -201,6 +201,30 @@ static void collecting(struct scene *s) {
     } else if (fresh && phase == PHASE_COLLECTING) {
         fire(s, random_chance(&s->random, 1, 2) ? s->d->root : draw_inner(s));
     }
+}
+
+/* An inner node that has not applied the newest operation yet while somebody else has, NO_NODE if
+ * there is no such operation now. */
+static uint32_t draw_laggard(struct scene *s) {
+    const struct deed *d = deed_of(s->d, s->w->newest);
+    if (d == NULL || deed_final(d))
+        return NO_NODE;
+    for (int i = 0; i < 50; i++) {
+        uint32_t node = draw_inner(s);
+        if (bits_test(d->set, node) && alive(s, node) &&
+            glance(s->w, node, d->place) != s->w->newest)
+            return node;
+    }
+    return NO_NODE;
+}
+
+/* What the root has decided stops half way: some have it, some will never hear it from this root. */
+static void cut_in_half(struct scene *s) {
+    uint32_t node = draw_laggard(s);
+    if (node == NO_NODE)
+        return;
+    strike(s, node);
+    fire(s, s->d->root);
 }
 
 static void aim(struct scene *s) {
@@ -237,7 +261,10 @@ static void aim(struct scene *s) {
             fire(s, s->started != NO_NODE ? s->started : node);
         return;
     case AIM_BOTH:
-        fire(s, s->d->root);
+        if (late)
+            fire(s, s->d->root);
+        else
+            cut_in_half(s);
         return;
     default:
         fire(s, node);
@@ -249,7 +276,8 @@ static void aim(struct scene *s) {
 
 static void start_the_dead(struct scene *s, bool all) {
     for (uint32_t n = 0; n < s->d->root; n++) {
-        if (s->restart_ns[n] == 0 || (clock_ns() < s->restart_ns[n] && !all))
+        if (s->restart_ns[n] == 0 || crew_pid(s->d->crew, n) != 0 ||
+            (clock_ns() < s->restart_ns[n] && !all))
             continue;
         int r = crew_start(s->d->crew, n);
         if (r < 0)
@@ -410,7 +438,7 @@ static struct deeds *deeds_new(const struct run *run, uint64_t seed) {
     d->root = run->tree.nodes;
     d->universe = d->root + 1;
     d->seed = seed;
-    d->gap_ns = PERIOD_NS / 2;
+    d->gap_ns = PERIOD_NS / 4;
     d->prim = (struct prim_config){.limits = run_limits(d->root), .tree = run->tree};
     prim_config_times(&d->prim, PERIOD_NS);
     d->actor_node[d->actor_count++] = d->root;

@@ -75,6 +75,7 @@ struct witness {
     uint32_t charge_count;
     struct doubt doubts[DOUBTS_MAX];
     uint32_t doubt_count;
+    uint64_t newest; /* the operation that was seen applied last */
     uint8_t scratch[LARGE_BYTES];
     /* figures */
     uint32_t complaints;
@@ -241,6 +242,7 @@ static inline void saw(struct witness *w, uint32_t node, uint32_t stay, uint32_t
     uint64_t before = w->view[node].tag[place];
     bool heap = place < WORD_0;
     w->view[node].tag[place] = tag;
+    w->newest = heap ? tag : w->newest;
     w->sightings++;
     if (d == NULL || look_u32(&d->state) != DEED_ASKED)
         complain(w, "written: node %u, place %u: nobody asked for %" PRIu64, node, place, tag);

@@ -57,12 +57,14 @@ struct scene {
     enum prim_phase phase;
     uint32_t deeds_then;
     uint64_t restart_ns[NODES_MAX]; /* of the dead; 0: alive */
+    uint64_t resume_ns[NODES_MAX];  /* of the stopped; 0: runs */
+    bool stops;                     /* not only kills */
     uint32_t root_lives;            /* as far as the test has to do with it */
     uint32_t started;               /* the node that was started last */
     uint32_t down;
     /* figures */
     uint32_t by_aim[AIMS];
-    uint32_t roots, inners, leaves, asking;
+    uint32_t roots, inners, leaves, asking, stopped;
 };
 
 /* ---- killing ---- */
@@ -111,6 +113,24 @@ static void strike(struct scene *s, uint32_t node) {
         s->down++;
     }
     count_kill(s, node);
+}
+
+/* The most treacherous kind of dead: it comes back, and does not know that it was given up. */
+static void stop(struct scene *s, uint32_t node) {
+    if (!alive(s, node) || s->resume_ns[node] != 0)
+        return;
+    s->stopped++;
+    s->resume_ns[node] = clock_ns() + draw_ns(s, 12 * PERIOD_NS);
+    crew_signal(s->d->crew, node, SIGSTOP);
+}
+
+static void resume(struct scene *s, bool all) {
+    for (uint32_t n = 0; n < s->d->universe; n++) {
+        if (s->resume_ns[n] == 0 || (clock_ns() < s->resume_ns[n] && !all))
+            continue;
+        crew_signal(s->d->crew, n, SIGCONT); /* unless it was killed meanwhile */
+        s->resume_ns[n] = 0;
+    }
 }
 
 static uint32_t draw_node(struct scene *s) {
@@ -187,6 +207,8 @@ static void fire(struct scene *s, uint32_t node) {
     if (s->aim == AIM_PAIR)
         strike(s, draw_victim(s));
     strike(s, node);
+    if (s->stops)
+        stop(s, draw_victim(s));
     __atomic_store_n(&s->d->aiming, false, __ATOMIC_RELAXED);
     s->deeds_then = deeds_so_far(s->d);
     take_aim(s);
@@ -310,6 +332,7 @@ static void turn(struct scene *s) {
     if (s->kills_left > 0)
         aim(s);
     start_the_dead(s, s->kills_left == 0);
+    resume(s, s->kills_left == 0);
 }
 
 /* ---- the end ---- */
@@ -411,6 +434,7 @@ struct run {
     struct tree tree;
     enum crew_links links;
     uint32_t kills;
+    bool stops;
 };
 
 static struct limits run_limits(uint32_t nodes) {
@@ -450,10 +474,11 @@ static struct deeds *deeds_new(const struct run *run, uint64_t seed) {
 
 static void tell(const struct run *run, const struct scene *s, const struct inquest *q,
                  uint64_t took_ns) {
-    printf("## %s, %s: %u kills in %.0f s (root %u, inner %u, leaf %u; %u with open requests)\n",
-           run->name, run->links == CREW_TCP ? "TCP" : "Unix sockets",
-           s->roots + s->inners + s->leaves, (double)took_ns / 1e9, s->roots, s->inners, s->leaves,
-           s->asking);
+    printf(
+        "## %s, %s: %u kills in %.0f s (root %u, inner %u, leaf %u; %u of them askers), %u stops\n",
+        run->name, run->links == CREW_TCP ? "TCP" : "Unix sockets",
+        s->roots + s->inners + s->leaves, (double)took_ns / 1e9, s->roots, s->inners, s->leaves,
+        s->asking, s->stopped);
     printf("## %u operations: %u done, %u false, %u failed, %u refused, %u lost by fencing, %u "
            "with their node; %u unknown for a while; the longest took %.1f periods\n",
            q->asked, q->outcome[OUTCOME_DONE], q->outcome[OUTCOME_FALSE],
@@ -472,6 +497,7 @@ static void tell(const struct run *run, const struct scene *s, const struct inqu
 static void play(const struct run *run, struct scene *s) {
     uint64_t begin = clock_ns();
     s->root_lives = 1;
+    s->stops = run->stops;
     s->started = NO_NODE;
     bool up = settle(s);
     __atomic_store_n(&s->d->stage, STAGE_STREAM, __ATOMIC_RELEASE);
@@ -532,21 +558,27 @@ static uint32_t kills(uint32_t part, uint32_t of) {
 }
 
 static void test_a_tree_of_64_over_tcp(void) {
-    run(&(struct run){"64 nodes, 4-ary", {SHAPE_KARY, 4, 64}, CREW_TCP, kills(1, 2)});
+    run(&(struct run){"64 nodes, 4-ary", {SHAPE_KARY, 4, 64}, CREW_TCP, kills(1, 2), false});
 }
 
 static void test_a_binomial_tree_of_64_over_unix_sockets(void) {
-    run(&(struct run){"64 nodes, binomial", {SHAPE_BINOMIAL, 0, 64}, CREW_UNIX, kills(1, 2)});
+    run(&(struct run){
+        "64 nodes, binomial", {SHAPE_BINOMIAL, 0, 64}, CREW_UNIX, kills(1, 2), false});
 }
 
 /* Here almost every kill hits the path of almost every operation. */
 static void test_a_small_tree(void) {
-    run(&(struct run){"7 nodes, binary", {SHAPE_KARY, 2, 7}, CREW_TCP, kills(1, 5)});
+    run(&(struct run){"7 nodes, binary", {SHAPE_KARY, 2, 7}, CREW_TCP, kills(1, 5), false});
+}
+
+static void test_nodes_are_stopped_as_well(void) {
+    run(&(struct run){"20 nodes, 3-ary", {SHAPE_KARY, 3, 20}, CREW_UNIX, kills(1, 5), true});
 }
 
 int main(void) {
     TEST(test_a_tree_of_64_over_tcp);
     TEST(test_a_binomial_tree_of_64_over_unix_sockets);
     TEST(test_a_small_tree);
+    TEST(test_nodes_are_stopped_as_well);
     return tap_finish();
 }

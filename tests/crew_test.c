@@ -300,8 +300,8 @@ static void test_root_that_cannot_start(void) {
         CHECK_EQ(pwrite(fd, zero, sizeof zero, 0), sizeof zero);
         uint64_t begin = clock_ns();
         CHECK_EQ(crew_signal(t.crew, t.root, SIGKILL), 0);
-        CHECK(ENSEMBLE_UNTIL(&t,
-                           crew_lives(t.crew, t.root) >= 6)); /* two at once, then 50 ms, 100 ... */
+        CHECK(ENSEMBLE_UNTIL(&t, crew_lives(t.crew, t.root) >=
+                                     6)); /* two at once, then 50 ms, 100 ... */
         uint64_t took = clock_ns() - begin;
         CHECK(took >= (50 + 100 + 200) * NS_PER_MS);
         CHECK_EQ(pwrite(fd, state, sizeof state, 0), sizeof state);

@@ -145,7 +145,7 @@ static inline void ensemble_observe(void *context, struct life *l) {
 
 /* `spare` nodes have a place and an address, but are never started. */
 static inline void ensemble_init(struct ensemble *t, enum crew_links links, uint32_t nodes,
-                               uint32_t spare) {
+                                 uint32_t spare) {
     *t = (struct ensemble){.nodes = nodes, .root = nodes + spare, .universe = nodes + spare + 1};
     ASSERT(t->universe <= ENSEMBLE_MAX);
     t->stage =
@@ -175,10 +175,10 @@ static inline void ensemble_init(struct ensemble *t, enum crew_links links, uint
 }
 
 /* Lets things happen until the condition holds; false if that takes too long. */
-#define ENSEMBLE_UNTIL(t, condition)                                    \
+#define ENSEMBLE_UNTIL(t, condition)                                  \
     ({                                                                \
         bool until_held;                                              \
-        uint64_t until_end = clock_ns() + ENSEMBLE_PATIENCE_NS;         \
+        uint64_t until_end = clock_ns() + ENSEMBLE_PATIENCE_NS;       \
         while (!(until_held = (condition)) && clock_ns() < until_end) \
             crew_wait((t)->crew, 2);                                  \
         until_held;                                                   \
@@ -216,11 +216,11 @@ static inline uint64_t ensemble_done(const struct ensemble *t) {
 static inline bool ensemble_finish_asking(struct ensemble *t) {
     atomic_store(&t->stage->asking, false);
     return ENSEMBLE_UNTIL(t, ({
-                            uint64_t answered = 0;
-                            for (int o = 0; o < OUTCOMES; o++)
-                                answered += o == OUTCOME_UNKNOWN ? 0 : t->stage->outcomes[o];
-                            answered == t->stage->asked;
-                        }));
+                              uint64_t answered = 0;
+                              for (int o = 0; o < OUTCOMES; o++)
+                                  answered += o == OUTCOME_UNKNOWN ? 0 : t->stage->outcomes[o];
+                              answered == t->stage->asked;
+                          }));
 }
 
 static inline bool ensemble_ask_some(struct ensemble *t, uint64_t count) {

@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 
 #include "base/random.h"
-#include "troupe.h"
+#include "ensemble.h"
 #include "wire/message.h"
 
 enum { NODES = 16, HOSTILE = NODES, PROCESSES = NODES + 2, STREAM_MAX = 4096, KEPT = 300 };
@@ -22,7 +22,7 @@ enum { NODES = 16, HOSTILE = NODES, PROCESSES = NODES + 2, STREAM_MAX = 4096, KE
 #define GROWTH_BYTES_MAX (1 * MIB)
 
 struct thrower {
-    struct troupe t;
+    struct ensemble t;
     struct random random;
     int kept[KEPT]; /* connections left open */
     uint32_t next_kept;
@@ -339,7 +339,7 @@ static void check_counts(const struct thrower *g) {
 }
 
 static void check_all_well(struct thrower *g) {
-    CHECK(troupe_finish_asking(&g->t));
+    CHECK(ensemble_finish_asking(&g->t));
     for (int o = 0; o < OUTCOMES; o++)
         if (o != OUTCOME_DONE && !CHECK_EQ(g->t.stage->outcomes[o], 0))
             printf("#   %s\n", outcome_name((enum outcome)o));
@@ -347,7 +347,7 @@ static void check_all_well(struct thrower *g) {
         CHECK_EQ(crew_lives(g->t.crew, n), n == HOSTILE ? 0 : 1);
     for (uint32_t n = 0; n < PROCESSES; n++)
         CHECK(n == HOSTILE || runs(g, n));
-    printf("## %llu operations, all done\n", (unsigned long long)troupe_done(&g->t));
+    printf("## %llu operations, all done\n", (unsigned long long)ensemble_done(&g->t));
 }
 
 /* ---- the test ---- */
@@ -366,9 +366,9 @@ static void check_garbage(enum crew_links links) {
     random_init(&g.random, 7 + links);
     for (int i = 0; i < KEPT; i++)
         g.kept[i] = -1;
-    troupe_init(&g.t, links, NODES, 1);
-    if (!troupe_start(&g.t) || !CHECK(troupe_ask_some(&g.t, 200))) {
-        troupe_end(&g.t);
+    ensemble_init(&g.t, links, NODES, 1);
+    if (!ensemble_start(&g.t) || !CHECK(ensemble_ask_some(&g.t, 200))) {
+        ensemble_end(&g.t);
         return;
     }
     measure(&g, &before);
@@ -379,18 +379,18 @@ static void check_garbage(enum crew_links links) {
             throw_one(&g);
         crew_wait(g.t.crew, 0);
     }
-    uint64_t while_thrown = troupe_done(&g.t);
+    uint64_t while_thrown = ensemble_done(&g.t);
     CHECK(while_thrown > 200);
     check_all_well(&g);
     check_counts(&g);
     for (int i = 0; i < KEPT; i++)
         if (g.kept[i] >= 0)
             close(g.kept[i]);
-    CHECK(TROUPE_UNTIL(&g.t, same_descriptors(&g, &before)));
+    CHECK(ENSEMBLE_UNTIL(&g.t, same_descriptors(&g, &before)));
     check_memory(&g, &before);
-    CHECK(troupe_ask_some(&g.t, 50));
+    CHECK(ensemble_ask_some(&g.t, 50));
     check_all_well(&g);
-    troupe_end(&g.t);
+    ensemble_end(&g.t);
 }
 
 static void test_garbage_on_unix_sockets(void) {

@@ -1,8 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Long simulation campaigns: many seeds, each with its own sizes and faults.
+# What takes long: many seeds of the simulation, each with its own sizes and faults; then real
+# processes, killed hundreds of times, fed a million messages, and pelted with garbage.
 #
 # usage: tests/soak.sh [SEEDS]      (5000)
 set -eu
 cd "$(dirname "$0")/.."
-exec build/storm campaign --seeds "${1:-5000}" --cover
+: "${STORM_KILLS:=500}" "${STORM_QUEUE_MESSAGES:=1000000}" "${STORM_GARBAGE_SECONDS:=120}"
+export STORM_KILLS STORM_QUEUE_MESSAGES STORM_GARBAGE_SECONDS
+
+echo "== campaign"
+build/storm campaign --seeds "${1:-5000}" --cover
+echo "== $STORM_KILLS kills"
+build/kill_test
+echo "== $STORM_QUEUE_MESSAGES messages"
+build/queue_real_test
+echo "== garbage, with sanitizers, half of $STORM_GARBAGE_SECONDS s for each kind of socket"
+test -e build-asan/build.ninja ||
+    CC=gcc meson setup build-asan -Db_sanitize=address,undefined -Dwerror=false
+ninja -C build-asan garbage_test
+build-asan/garbage_test
+echo "== soak: all passed"

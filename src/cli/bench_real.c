@@ -216,7 +216,7 @@ static void print_foot(void) {
         "\nfloor: as many bare fan-outs as the operation needs rounds. One round asks all nodes and\n"
         "hears from all. A compare needs one; whatever changes something needs two: if it were\n"
         "applied in the first, a node that dies half way would leave it on some nodes only.\n"
-        "predicted: by the simulator, from figures of this machine and one run of 8 nodes.");
+        "predicted: by the simulator, from figures of this machine and runs of 8 and 32 nodes.");
 }
 
 int bench_real(const struct bench_settings *s) {

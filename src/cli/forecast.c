@@ -12,8 +12,8 @@
 #include "cli/rig.h"
 #include "sim/predictor.h"
 
-/* The cluster that really runs, once, for the sake of the others. */
-enum { NODES = 8, ARITY = 8, RUNS = 201 };
+/* The clusters that really run, once, for the sake of the others. */
+enum { FEW = 8, MORE = 32, ARITY = 8, RUNS = 60, REPEATS = 3 };
 #define PERIOD_NS NS_PER_S
 
 static const enum bench_case fitted[] = {CASE_XFER, CASE_XFER_4K, CASE_COMPARE, CASE_COMPARE_WRITE};
@@ -23,25 +23,48 @@ struct forecast {
     struct predictor predictor;
 };
 
-static int fit(struct forecast *f, enum crew_links links) {
+/* The clusters are measured several times and the lower quarter of each counts, at its best: what
+ * else goes on here can only add to it, and need not last. */
+static void take_points(const struct measure *m, struct predictor_point points[FITTED]) {
+    for (int i = 0; i < FITTED; i++) {
+        uint64_t ns = m->tasks[i].latency_ns[m->tasks[i].runs / 4];
+        if (points[i].measured_ns == 0 || ns < points[i].measured_ns)
+            points[i].measured_ns = ns;
+    }
+}
+
+static int measure_points(enum crew_links links, const struct tree *tree,
+                          struct predictor_point points[FITTED]) {
     struct driver_task tasks[FITTED];
-    struct predictor_point points[FITTED];
-    struct rig_config config = {.tree = {.nodes = NODES, .shape = SHAPE_KARY, .arity = ARITY},
+    struct rig_config config = {.tree = *tree,
                                 .links = links,
                                 .period_ns = PERIOD_NS,
                                 .tasks = tasks,
                                 .task_count = FITTED};
     struct measure m;
     for (int i = 0; i < FITTED; i++)
-        tasks[i] = case_task(fitted[i], RUNS);
+        points[i].task = tasks[i] = case_task(fitted[i], RUNS);
     int r = rig_run(&config, &m, NULL);
     if (r < 0)
         return r;
-    for (int i = 0; i < FITTED; i++)
-        points[i] =
-            (struct predictor_point){.task = tasks[i], .measured_ns = measure_median(&m.tasks[i])};
+    take_points(&m, points);
     measure_fini(&m);
-    return predictor_fit(&f->predictor, &config.tree, points, FITTED);
+    return 0;
+}
+
+static int fit(struct forecast *f, enum crew_links links) {
+    struct tree few = {.nodes = FEW, .shape = SHAPE_KARY, .arity = ARITY}, more = few;
+    struct predictor_point few_points[FITTED] = {0}, more_points[FITTED] = {0};
+    int r = 0;
+    more.nodes = MORE;
+    for (int i = 0; i < REPEATS && r == 0; i++) {
+        r = measure_points(links, &few, few_points);
+        if (r == 0)
+            r = measure_points(links, &more, more_points);
+    }
+    if (r == 0)
+        r = predictor_fit(&f->predictor, &few, few_points, FITTED);
+    return r < 0 ? r : predictor_fit_growth(&f->predictor, &more, more_points, FITTED);
 }
 
 struct forecast *forecast_new(enum crew_links links) {

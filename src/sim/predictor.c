@@ -278,27 +278,34 @@ static struct predictor scaled(const struct predictor *from, uint64_t per_mille)
     return p;
 }
 
-/* With a step of so many nanoseconds, or, below zero, scaled down by so many in 1,000. */
-static struct predictor turned(const struct predictor *from, int64_t knob) {
+/* Ways to turn a predictor's knob: with every higher value what it predicts takes longer. */
+typedef struct predictor turn_fn(const struct predictor *from, int64_t knob);
+
+/* A step of so many nanoseconds, or, below zero, all scaled down by so many in 1,000. */
+static struct predictor turn_step(const struct predictor *from, int64_t knob) {
     struct predictor p = knob < 0 ? scaled(from, (uint64_t)(1000 + knob)) : *from;
     p.model.cpu_step_ns = knob < 0 ? 0 : (uint64_t)knob;
     return p;
 }
 
-/* No step of ours takes longer, nor is a gauge so far off. */
-enum { KNOB_MIN = -900, KNOB_MAX = 100000 };
+/* Waking among many processes takes so many nanoseconds. */
+static struct predictor turn_growth(const struct predictor *from, int64_t knob) {
+    struct predictor p = *from;
+    p.wake_many_ns = (uint64_t)knob;
+    return p;
+}
 
-int predictor_fit(struct predictor *p, const struct tree *tree,
-                  const struct predictor_point *points, uint32_t count) {
+/* Finds where, between the two values, what is predicted is what was measured. */
+static int fit(struct predictor *p, turn_fn *turn, int64_t low, int64_t high,
+               const struct tree *tree, const struct predictor_point *points, uint32_t count) {
     uint64_t measured = 0;
-    int64_t low = KNOB_MIN, high = KNOB_MAX;
     for (uint32_t i = 0; i < count; i++)
         measured += points[i].measured_ns;
     if (measured == 0)
         return -EINVAL;
-    while (low < high) { /* what is predicted grows with the knob */
+    while (low < high) {
         int64_t middle = low + (high - low) / 2;
-        struct predictor attempt = turned(p, middle);
+        struct predictor attempt = turn(p, middle);
         uint64_t predicted;
         int r = sum_predicted(&attempt, tree, points, count, &predicted);
         if (r < 0)
@@ -308,6 +315,20 @@ int predictor_fit(struct predictor *p, const struct tree *tree,
         else
             high = middle;
     }
-    *p = turned(p, low);
+    *p = turn(p, low);
     return 0;
+}
+
+/* No step of ours takes longer, nor is a gauge so far off. */
+enum { STEP_MIN = -900, STEP_MAX = 100000, GROWTH_MAX = 4 };
+
+int predictor_fit(struct predictor *p, const struct tree *tree,
+                  const struct predictor_point *points, uint32_t count) {
+    return fit(p, turn_step, STEP_MIN, STEP_MAX, tree, points, count);
+}
+
+int predictor_fit_growth(struct predictor *p, const struct tree *tree,
+                         const struct predictor_point *points, uint32_t count) {
+    int64_t few = (int64_t)p->wake_few_ns;
+    return fit(p, turn_growth, few / GROWTH_MAX, few * GROWTH_MAX, tree, points, count);
 }

@@ -3,8 +3,8 @@
  *
  * It simulates them on a link model made from figures that os/gauge.h took of the machine, once:
  * the same for every operation and shape. What a gauge cannot see from outside, the work of our
- * own loop and machines, is fitted to one small cluster that really ran; what is then said about
- * others is a prediction. */
+ * own loop and machines, is fitted to one or two small clusters that really ran; what is then said
+ * about others is a prediction. */
 #pragma once
 
 #include <stdint.h>
@@ -46,3 +46,8 @@ struct predictor_point {
  * processor are scaled down. -EINVAL if nothing was measured; -ENOMEM, -ETIME. */
 int predictor_fit(struct predictor *p, const struct tree *tree,
                   const struct predictor_point *points, uint32_t count);
+
+/* After that, with another cluster, several times as large: sets what waking costs among many
+ * processes. Ours fill the caches more than those of a bare fan-out do. Fails alike. */
+int predictor_fit_growth(struct predictor *p, const struct tree *tree,
+                         const struct predictor_point *points, uint32_t count);

@@ -136,6 +136,17 @@ static void test_fit_scale(void) {
     check_fit(&real, slow);
 }
 
+static void test_fit_growth(void) {
+    struct predictor real = predictor_of(2, 12000, 20000), p = predictor_of(2, 12000, 14000);
+    struct predictor_point point = {.task = compare_task(1)};
+    struct tree tree = {.nodes = 32, .shape = SHAPE_KARY, .arity = 8};
+    CHECK_EQ(predictor_latency(&real, &tree, &point.task, &point.measured_ns), 0);
+    CHECK_EQ(predictor_fit_growth(&p, &tree, &point, 1), 0);
+    CHECK(near(p.wake_many_ns, 20000, 500));
+    CHECK_EQ(p.wake_few_ns, 12000);
+    CHECK_EQ(predictor_fit_growth(&p, &tree, &point, 0), -EINVAL);
+}
+
 int main(void) {
     TEST(test_init);
     TEST(test_busy_machine);
@@ -143,5 +154,6 @@ int main(void) {
     TEST(test_model);
     TEST(test_fit_step);
     TEST(test_fit_scale);
+    TEST(test_fit_growth);
     return tap_finish();
 }

@@ -8,7 +8,6 @@
  */
 #pragma once
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -20,6 +19,7 @@
 #include "base/assert.h"
 #include "base/units.h"
 #include "os/crew.h"
+#include "os/process.h"
 #include "tap.h"
 
 #if defined __SANITIZE_ADDRESS__
@@ -228,35 +228,4 @@ static inline bool ensemble_ask_some(struct ensemble *t, uint64_t count) {
     atomic_store(&t->stage->asking, true);
     bool enough = ENSEMBLE_UNTIL(t, ensemble_done(t) >= before + count);
     return ensemble_finish_asking(t) && enough;
-}
-
-/* ---- looking into processes ---- */
-
-static inline uint32_t process_descriptors(pid_t pid) {
-    char path[64];
-    uint32_t count = 0;
-    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
-    DIR *dir = opendir(path);
-    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
-        count += e->d_name[0] != '.';
-    if (dir != NULL)
-        closedir(dir);
-    return count;
-}
-
-/* What it does not share with anyone. */
-static inline uint64_t process_private_bytes(pid_t pid) {
-    char path[64], line[256];
-    uint64_t sum = 0;
-    snprintf(path, sizeof path, "/proc/%d/smaps_rollup", (int)pid);
-    FILE *f = fopen(path, "re");
-    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
-        unsigned long long kib;
-        if (sscanf(line, "Private_Clean: %llu kB", &kib) == 1 ||
-            sscanf(line, "Private_Dirty: %llu kB", &kib) == 1)
-            sum += kib * KIB;
-    }
-    if (f != NULL)
-        fclose(f);
-    return sum;
 }

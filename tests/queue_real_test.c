@@ -11,6 +11,7 @@
 
 #include "base/units.h"
 #include "os/crew.h"
+#include "os/process.h"
 #include "queue_daemons.h"
 #include "tap.h"
 
@@ -92,24 +93,10 @@ static void observe(void *context, struct life *l) {
         crew_ring(s->crew);
 }
 
-/* KiB that the process shares with nobody. */
-static uint64_t private_kib(pid_t pid) {
-    char line[256];
-    uint64_t all = 0, kib;
-    snprintf(line, sizeof line, "/proc/%d/smaps_rollup", (int)pid);
-    FILE *f = fopen(line, "re");
-    while (f != NULL && fgets(line, sizeof line, f) != NULL)
-        if (sscanf(line, "Private_Dirty: %" SCNu64, &kib) == 1)
-            all += kib;
-    if (f != NULL)
-        fclose(f);
-    return all;
-}
-
 static uint64_t largest(const struct stage *s) {
     uint64_t most = 0;
     for (uint32_t n = 0; n <= NODES; n++) {
-        uint64_t kib = private_kib(crew_pid(s->crew, n));
+        uint64_t kib = process_private_bytes(crew_pid(s->crew, n)) / KIB;
         most = kib > most ? kib : most;
     }
     return most;

@@ -6,9 +6,7 @@
 #include "cli/rig.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,6 +14,7 @@
 #include "base/assert.h"
 #include "base/units.h"
 #include "cli/complain.h"
+#include "os/process.h"
 
 /* Without news for so long the cluster is taken for stuck. */
 enum { PATIENCE_MS = 60000 };
@@ -204,39 +203,10 @@ static int take_results(const struct rig *r, struct measure *ret) {
 
 /* ---- the idle cluster ---- */
 
-/* Nanoseconds that the process has been on a processor. */
-static uint64_t cpu_of(pid_t pid) {
-    char path[64];
-    uint64_t ns = 0;
-    snprintf(path, sizeof path, "/proc/%d/schedstat", (int)pid);
-    FILE *f = fopen(path, "re");
-    if (f == NULL)
-        return 0;
-    if (fscanf(f, "%" SCNu64, &ns) != 1)
-        ns = 0;
-    fclose(f);
-    return ns;
-}
-
-/* Bytes of memory that the process shares with nobody. */
-static uint64_t private_of(pid_t pid) {
-    char line[256];
-    uint64_t all = 0, kib;
-    snprintf(line, sizeof line, "/proc/%d/smaps_rollup", (int)pid);
-    FILE *f = fopen(line, "re");
-    while (f != NULL && fgets(line, sizeof line, f) != NULL)
-        if (sscanf(line, "Private_Clean: %" SCNu64, &kib) == 1 ||
-            sscanf(line, "Private_Dirty: %" SCNu64, &kib) == 1)
-            all += kib * KIB;
-    if (f != NULL)
-        fclose(f);
-    return all;
-}
-
 static uint64_t cpu_of_all(const struct rig *r) {
     uint64_t ns = 0;
     for (uint32_t n = 0; n <= r->config->tree.nodes; n++)
-        ns += cpu_of(crew_pid(r->crew, n));
+        ns += process_cpu_ns(crew_pid(r->crew, n));
     return ns;
 }
 
@@ -250,11 +220,11 @@ static int watch_idle(struct rig *r, struct rig_idle *ret) {
         crew_wait(r->crew, (int)((begin_ns + r->config->idle_ns - clock_ns()) / NS_PER_MS) + 1);
     *ret = (struct rig_idle){.cpu_ns = cpu_of_all(r) - cpu, .span_ns = clock_ns() - begin_ns};
     for (uint32_t n = 0; n < nodes; n++)
-        memory[n] = private_of(crew_pid(r->crew, n));
+        memory[n] = process_private_bytes(crew_pid(r->crew, n));
     qsort(memory, nodes, sizeof *memory, compare_u64);
     ret->memory_median = memory[nodes / 2];
     ret->memory_max = memory[nodes - 1];
-    ret->memory_root = private_of(crew_pid(r->crew, nodes));
+    ret->memory_root = process_private_bytes(crew_pid(r->crew, nodes));
     free(memory);
     return 0;
 }

@@ -368,3 +368,33 @@ static inline char *history_of(const struct director *d) {
     free(h);
     return text;
 }
+
+/* For whoever looks into a failure: all that was heard, when, as comments of a TAP report. Clocks of
+ * processes on one machine are one clock. */
+static inline void timeline_of(const struct director *d) {
+    uint32_t at[SCRIPT_NODES_MAX + 1] = {0};
+    uint64_t begin = 0;
+    for (;;) {
+        const struct heard *next = NULL;
+        uint32_t node = 0;
+        for (uint32_t n = 0; n < d->script->universe; n++) {
+            const struct heard *h = &part_of(d, n)->log[at[n]];
+            if (at[n] < part_of(d, n)->heard && (next == NULL || h->in.now < next->in.now)) {
+                next = h;
+                node = n;
+            }
+        }
+        if (next == NULL)
+            return;
+        at[node]++;
+        begin = begin == 0 ? next->in.now : begin;
+        printf("#   %8.3f P node %u %s", (double)(next->in.now - begin) / (double)periods(d, 1),
+               node, input_name(next->in.kind));
+        if (next->in.kind == INPUT_NODES)
+            printf(" %s %" PRIx64, next->in.nodes.up ? "up" : "down", next->nodes);
+        else if (next->in.kind == INPUT_COMPLETION)
+            printf(" %s %s", d->script->labels[next->in.completion.tag],
+                   outcome_name(next->in.completion.outcome));
+        printf("\n");
+    }
+}

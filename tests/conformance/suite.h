@@ -30,11 +30,6 @@ static inline void show_difference(const char *kept, const char *told) {
     printf("#   line %zu, told: %.*s\n", line, (int)strcspn(told + begin, "\n"), told + begin);
 }
 
-static inline void show(const char *history) {
-    for (const char *at = history; *at != '\0'; at += strcspn(at, "\n") + 1)
-        printf("#   %.*s\n", (int)strcspn(at, "\n"), at);
-}
-
 static inline void keep(const char *history) {
     FILE *f = fopen(history_path, "w");
     if (!CHECK(f != NULL))
@@ -48,19 +43,19 @@ static inline void play_once(const struct script *script, uint64_t seed) {
     ASSERT(d != NULL);
     bool played = CHECK(director_play(d, script, theatre_of_test, seed));
     char *told = history_of(d);
-    director_free(d);
-    free(d);
     const char *mode = getenv("STORM_CONFORMANCE");
     if (played && seed == 1 && mode != NULL && strcmp(mode, "write") == 0)
         keep(told);
     char *kept = read_whole(history_path);
-    if (!played) {
-        printf("#   seed %" PRIu64 "\n", seed);
-        show(told);
-    } else if (CHECK(kept != NULL) && !CHECK(strcmp(kept, told) == 0)) {
-        printf("#   seed %" PRIu64 "\n", seed);
+    bool same = CHECK(kept != NULL) && (!played || CHECK(strcmp(kept, told) == 0));
+    if (!same && kept != NULL)
         show_difference(kept, told);
+    if (!same || !played) {
+        printf("#   play %" PRIu64 " of %" PRIu64 "\n", seed, seed_count);
+        timeline_of(d);
     }
+    director_free(d);
+    free(d);
     free(kept);
     free(told);
 }

@@ -15,9 +15,9 @@
 
 /* Long compared with how late a busy machine may be, sanitizers included. */
 #ifdef __SANITIZE_ADDRESS__
-#define REAL_PERIOD (400 * NS_PER_MS)
+#define REAL_PERIOD (500 * NS_PER_MS)
 #else
-#define REAL_PERIOD (200 * NS_PER_MS)
+#define REAL_PERIOD (300 * NS_PER_MS)
 #endif
 
 struct real_theatre {

@@ -29,8 +29,7 @@ enum flight_state { FLIGHT_OUT, FLIGHT_DONE, FLIGHT_FAILED };
 
 struct flight {
     enum flight_state state;
-    uint64_t first;
-    uint32_t count;
+    uint32_t count; /* messages */
 };
 
 /* A request that is made again until it has succeeded. */
@@ -380,7 +379,7 @@ static struct bytes gather(struct queue *q, uint64_t first, uint32_t count) {
 static void transfer(struct queue *q, uint64_t first, uint32_t count) {
     const struct queue_shape *s = &q->config.shape;
     uint32_t index = (q->head + q->flying++) % QUEUE_FLIGHTS_MAX;
-    q->flights[index] = (struct flight){.first = first, .count = count};
+    q->flights[index] = (struct flight){.count = count};
     struct bytes body = gather(q, first, count);
     struct primitive *r = request(q, PRIMITIVE_XFER, index, &q->active);
     r->heap_offset = s->heap_offset + (uint32_t)(first % s->slots) * s->slot_bytes;

@@ -173,6 +173,13 @@ static inline struct stage *stage_new(uint32_t nodes) {
     return s;
 }
 
+static inline struct stage *stage_start(uint32_t nodes, uint64_t messages, enum queue_wait wait) {
+    struct stage *s = stage_new(nodes);
+    s->config.messages = messages;
+    s->config.queue.wait = wait;
+    return s;
+}
+
 static inline bool stage_power(struct stage *s) {
     stage_on = s;
     struct cluster *c = s->c;
@@ -234,4 +241,16 @@ static inline bool stage_all(const struct stage *s, uint32_t node) {
     if (!all)
         printf("#   node %u\n", node);
     return all;
+}
+
+/* All nodes but one have everything, once. */
+static inline void check_all_but(struct stage *s, uint32_t node) {
+    stage_sound(s);
+    NODESET_EACH (n, &s->set)
+        if (n != node)
+            stage_all(s, n);
+}
+
+static inline bool finished(struct stage *s) {
+    return CHECK(WITHIN(s->c, 10000 * P, stage_finished(s)));
 }

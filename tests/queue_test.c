@@ -6,47 +6,11 @@
 
 enum { NODES = 17 };
 
-static bool finished(struct stage *s) {
-    return CHECK(WITHIN(s->c, 10000 * P, stage_finished(s)));
-}
-
 static bool delivered(struct stage *s, uint64_t number) {
     return CHECK(WITHIN(s->c, 10000 * P, s->results[0].delivered >= number));
 }
 
-static struct stage *stage_start(uint32_t nodes, uint64_t messages, enum queue_wait wait) {
-    struct stage *s = stage_new(nodes);
-    s->config.messages = messages;
-    s->config.queue.wait = wait;
-    return s;
-}
-
-/* All nodes but one have everything, once. */
-static void check_all_but(struct stage *s, uint32_t node) {
-    stage_sound(s);
-    NODESET_EACH (n, &s->set)
-        if (n != node)
-            stage_all(s, n);
-}
-
 /* ---- nobody dies ---- */
-
-static void test_many_messages_and_one_slow_node(void) {
-    struct stage *s = stage_start(64, 100000, QUEUE_WAIT_MIXED);
-    s->pace_ns[37] = 200 * NS_PER_US;
-    s->batch = 5;
-    CHECK(stage_power(s));
-    finished(s);
-    check_all_but(s, NO_NODE);
-    const struct queue_master_result *r = &s->results[0];
-    CHECK(r->finished_ns - r->started_ns < 100000 * 55 * NS_PER_US);
-    CHECK(s->changes >= 64 * 100000u);
-    CHECK(r->transfers < 100000 / 6);
-    CHECK_EQ(r->repeated, 0);
-    CHECK(stage_result(s, 37, 0)->sets < 100000 / 3); /* one for each batch */
-    CHECK(stage_result(s, 0, 0)->empty > 3000);
-    stage_free(s);
-}
 
 static void test_every_way_of_waiting_and_every_pace(void) {
     for (enum queue_wait wait = 0; wait < QUEUE_WAITS; wait++) {
@@ -473,7 +437,6 @@ int main(int argc, char **argv) {
         check_seed(strtoull(argv[i], NULL, 10));
     if (argc > 1)
         return tap_current_fail;
-    TEST(test_many_messages_and_one_slow_node);
     TEST(test_every_way_of_waiting_and_every_pace);
     TEST(test_rings_of_any_size);
     TEST(test_a_single_message_does_not_wait);

@@ -5,9 +5,9 @@
  *
  * An input only changes state; act() then does whatever the state allows, so that the rules are in
  * one place. Invariants:
- *  - Whoever has entered gets every message after its first. Hence nodes enter only when nothing is
- *    under way, and when a transfer has failed all after it are sent again (those who have them pass
- *    over them: the same bytes in the same slots).
+ *  - Whoever has entered gets every message from then on. Hence nodes enter only when nothing is under
+ *    way, the next transfer goes alone, and when one has failed all after it are sent again (those who
+ *    have them pass over them: the same bytes in the same slots).
  *  - The nodes are asked only about messages that are delivered: a node that is idle then, because it
  *    has lost its memory, has none of them, and is right to be in nobody's way.
  *  - A transfer whose outcome is unknown is waited for. If this node is fenced it will never be
@@ -59,6 +59,7 @@ struct queue {
     uint64_t again; /* up to this number messages have been sent before */
     uint64_t drain; /* ask until this number is consumed */
     bool parked;    /* fenced, not yet a member again */
+    bool fresh;     /* somebody has entered, and nothing was delivered since */
     bool failed;
     uint32_t culprit;
     struct flight flights[QUEUE_FLIGHTS_MAX]; /* oldest at `head`, in the order of their messages */
@@ -257,6 +258,7 @@ static void failed_try(struct queue *q, struct errand *e, const struct completio
 static void on_flight(struct queue *q, struct flight *f, const struct completion *c) {
     if (c->outcome == OUTCOME_DONE) {
         f->state = FLIGHT_DONE;
+        q->fresh = false;
         renew(q, &q->send);
         return;
     }
@@ -335,6 +337,7 @@ static void let_in(struct queue *q) {
         q->entered += nodeset_count(&q->entering);
         nodeset_unite(&q->active, &q->entering);
         nodeset_clear(&q->entering);
+        q->fresh = true;
     }
     if (nodeset_empty(&q->entering) && !q->entry.out) {
         renew(q, &q->entry);
@@ -415,13 +418,16 @@ static uint32_t next_count(struct queue *q) {
     return (uint32_t)min_u64(ready, most);
 }
 
+/* The first transfer to somebody who has entered goes alone: if it failed and one after it did not,
+ * they would begin with the latter. */
 static void send(struct queue *q) {
     bool may = q->session != 0 && q->stage != ENTER_READY && !nodeset_empty(&q->active) &&
                !any_flight(q, FLIGHT_FAILED);
     if (!may || q->sent == q->pushed || !is_due(q, &q->send))
         return;
+    uint32_t most = q->fresh ? 1 : q->config.flights;
     uint32_t count;
-    while (q->flying < q->config.flights && (count = next_count(q)) > 0)
+    while (q->flying < most && (count = next_count(q)) > 0)
         transfer(q, q->sent + 1, count);
 }
 

@@ -19,7 +19,8 @@ enum {
     VARIABLE = 1,
     TAG = 500,
     TIMER = 9,
-    ORDER = 77, /* of the first reset: the session */
+    ORDER = 77,   /* of the first reset: the session */
+    BASE = SLOTS, /* messages of before: once round the ring */
 };
 
 struct fixture {
@@ -146,6 +147,25 @@ static const struct primitive *expect(const struct fixture *f, enum primitive_ki
     return right ? r : NULL;
 }
 
+static void answer_flow(struct fixture *f) {
+    while (asked(f, 0) != NULL && asked(f, 0)->tag == TAG + QUEUE_FLIGHTS_MAX)
+        answer(f, TAG + QUEUE_FLIGHTS_MAX, OUTCOME_DONE, NO_NODE);
+}
+
+/* Once round the ring and round the flights, all consumed: the first transfer is a special one. */
+static void warm_up(struct fixture *f) {
+    for (uint32_t i = 0; i < BASE; i++) {
+        clear(f);
+        CHECK_EQ(push(f, "old"), 0);
+        answer(f, TAG + i, OUTCOME_DONE, NO_NODE);
+        answer_flow(f);
+    }
+    clear(f);
+    queue_drain(f->q, f->now, &f->out);
+    answer_flow(f);
+    CHECK_EQ(status(f).consumed, BASE);
+}
+
 /* Nodes 0 to 2 have entered. */
 static struct fixture *open_queue(struct fixture *f) {
     make(f);
@@ -160,12 +180,12 @@ static struct fixture *open_queue(struct fixture *f) {
     answer(f, drain.tag, OUTCOME_DONE, NO_NODE);
     CHECK_EQ(f->news.entered, 3);
     CHECK_EQ(status(f).nodes, 3);
+    warm_up(f);
     clear(f);
     return f;
 }
 
-/* Is this request the transfer of these messages? */
-static bool carries(const struct primitive *r, uint64_t first, uint64_t last, bool again) {
+static bool carries_all(const struct primitive *r, uint64_t first, uint64_t last, bool again) {
     if (!CHECK(r != NULL && r->kind == PRIMITIVE_XFER && r->remote_event == EVENT))
         return false;
     bool right = CHECK_EQ(r->heap_offset, OFFSET + first % SLOTS * SLOT_BYTES) &&
@@ -176,6 +196,11 @@ static bool carries(const struct primitive *r, uint64_t first, uint64_t last, bo
                 CHECK_EQ(h.flags, again ? QUEUE_FLAG_AGAIN : 0);
     }
     return right;
+}
+
+/* Is this request the transfer of these messages, counted from the BASE? */
+static bool carries(const struct primitive *r, uint64_t first, uint64_t last, bool again) {
+    return carries_all(r, BASE + first, BASE + last, again);
 }
 
 static void push_many(struct fixture *f, uint32_t count) {
@@ -198,7 +223,7 @@ static void test_messages_wait_for_nodes(void) {
     answer(f, TAG + QUEUE_FLIGHTS_MAX + 1, OUTCOME_DONE, NO_NODE);
     expect(f, PRIMITIVE_COMPARE, 1);
     answer(f, TAG + QUEUE_FLIGHTS_MAX + 1, OUTCOME_DONE, NO_NODE);
-    CHECK(carries(asked(f, 0), 1, 7, false)); /* to the end of the ring */
+    CHECK(carries_all(asked(f, 0), 1, 7, false)); /* to the end of the ring */
     CHECK(asked(f, 1) == NULL);
     answer(f, TAG, OUTCOME_DONE, NO_NODE);
     CHECK(f->news.room && f->news.delivered && !f->news.consumed);
@@ -247,6 +272,31 @@ static void test_sizes_are_limits(void) {
     free(f);
 }
 
+/* Whoever enters begins with the message that comes next, also if its transfer fails at first. */
+static void test_the_first_transfer_goes_alone(void) {
+    struct fixture *f = fixture_new();
+    make(f);
+    struct nodeset s = set_of(f, 0, 0, 2);
+    queue_add(f->q, &s, f->now, &f->out);
+    answer(f, TAG + QUEUE_FLIGHTS_MAX + 1, OUTCOME_DONE, NO_NODE);
+    answer(f, TAG + QUEUE_FLIGHTS_MAX + 1, OUTCOME_DONE, NO_NODE);
+    push_many(f, 7);
+    CHECK(carries_all(asked(f, 0), 1, 1, false));
+    CHECK(asked(f, 1) == NULL); /* though there is a transfer's fill */
+    answer(f, TAG, OUTCOME_FAILED, NO_NODE);
+    wake(f, f->now + 10);
+    const struct primitive *r = expect(f, PRIMITIVE_XFER, 3); /* 1 again; 2 and 3 are new */
+    CHECK_EQ(r->body.len, 2 * SLOT_BYTES + QUEUE_HEADER_BYTES + 1);
+    for (uint64_t i = 0; i < 3; i++) {
+        struct queue_header h = queue_header_load(r->body.at + i * SLOT_BYTES);
+        CHECK_EQ(h.number, i + 1);
+        CHECK_EQ(h.flags, i == 0 ? QUEUE_FLAG_AGAIN : 0);
+    }
+    answer(f, TAG, OUTCOME_DONE, NO_NODE);
+    CHECK_EQ(status(f).sent, 7);
+    free(f);
+}
+
 /* ---- flow control ---- */
 
 /* The ring is full; one compare is under way. */
@@ -260,12 +310,12 @@ static struct fixture *fill(struct fixture *f) {
     answer(f, TAG + 2, OUTCOME_DONE, NO_NODE); /* 4 to 7: the end of the ring */
     const struct primitive *r = asked(f, 0);   /* before it is sent: a compare waits its turn */
     CHECK(r != NULL && r->kind == PRIMITIVE_COMPARE && r->variable == VARIABLE);
-    CHECK(r->relation == RELATION_GE && r->value == 7);
+    CHECK(r->relation == RELATION_GE && r->value == BASE + 7);
     CHECK(carries(asked(f, 1), 8, 8, false)); /* in the slot that nobody has used */
     answer(f, TAG + 3, OUTCOME_DONE, NO_NODE);
     CHECK(asked(f, 0) == NULL);
-    CHECK_EQ(status(f).sent, 8);
-    CHECK_EQ(status(f).delivered, 8);
+    CHECK_EQ(status(f).sent, BASE + 8);
+    CHECK_EQ(status(f).delivered, BASE + 8);
     clear(f);
     return f;
 }
@@ -273,10 +323,10 @@ static struct fixture *fill(struct fixture *f) {
 static void test_no_slot_is_used_before_it_is_free(void) {
     struct fixture *f = fill(fixture_new());
     CHECK_EQ(push(f, "m"), 0);
-    CHECK_EQ(status(f).sent, 8);
+    CHECK_EQ(status(f).sent, BASE + 8);
     answer(f, TAG + QUEUE_FLIGHTS_MAX, OUTCOME_DONE, NO_NODE);
     CHECK(f->news.consumed);
-    CHECK_EQ(status(f).consumed, 7);
+    CHECK_EQ(status(f).consumed, BASE + 7);
     CHECK(carries(asked(f, 0), 9, 11, false)); /* little to send: a half of the ring */
     CHECK(asked(f, 1) == NULL);
     free(f);
@@ -287,9 +337,9 @@ static void test_the_slow_are_asked_for_a_half(void) {
     struct fixture *f = fill(fixture_new());
     answer(f, TAG + QUEUE_FLIGHTS_MAX, OUTCOME_FALSE, NO_NODE);
     wake(f, f->now + 10);
-    CHECK_EQ(asked(f, 0)->value, 3);
+    CHECK_EQ(asked(f, 0)->value, BASE + 3);
     answer(f, TAG + QUEUE_FLIGHTS_MAX, OUTCOME_DONE, NO_NODE);
-    CHECK_EQ(asked(f, 0)->value, 7);
+    CHECK_EQ(asked(f, 0)->value, BASE + 7);
     CHECK(carries(asked(f, 1), 9, 11, false));
     free(f);
 }
@@ -303,7 +353,7 @@ static void test_backoff_doubles_up_to_its_limit(void) {
         CHECK_EQ(timer_of(f), f->now + pauses[i]);
         wake(f, f->now + pauses[i]);
         const struct primitive *r = expect(f, PRIMITIVE_COMPARE, 3);
-        CHECK(r != NULL && r->value == 3);
+        CHECK(r != NULL && r->value == BASE + 3);
     }
     answer(f, TAG + QUEUE_FLIGHTS_MAX, OUTCOME_DONE, NO_NODE);
     answer(f, TAG + QUEUE_FLIGHTS_MAX, OUTCOME_FALSE, NO_NODE);
@@ -327,12 +377,13 @@ static void test_mixed_turns_to_standing_for_a_while(void) {
     struct fixture *f = fixture_new();
     f->config.wait = QUEUE_WAIT_MIXED;
     fill(f);
+    uint64_t compares = status(f).compares - 1; /* one is under way */
     answer(f, TAG + QUEUE_FLIGHTS_MAX, OUTCOME_FALSE, NO_NODE);
     expect(f, PRIMITIVE_STANDING, 3);
     CHECK_EQ(timer_of(f), UINT64_MAX); /* no timer: the answer comes when it is true */
     answer(f, TAG + QUEUE_FLIGHTS_MAX, OUTCOME_DONE, NO_NODE);
     CHECK_EQ(asked(f, 0)->kind, PRIMITIVE_STANDING);
-    CHECK_EQ(status(f).compares, 2); /* one of them for the entry */
+    CHECK_EQ(status(f).compares, compares + 1);
     free(f);
 }
 
@@ -355,9 +406,9 @@ static void test_drain_asks_for_the_rest(void) {
     CHECK(asked(f, 0) == NULL); /* there is room enough */
     queue_drain(f->q, f->now, &f->out);
     const struct primitive *r = expect(f, PRIMITIVE_COMPARE, 3);
-    CHECK(r != NULL && r->value == 1);
+    CHECK(r != NULL && r->value == BASE + 1);
     answer(f, TAG + QUEUE_FLIGHTS_MAX, OUTCOME_DONE, NO_NODE);
-    CHECK_EQ(status(f).consumed, 1);
+    CHECK_EQ(status(f).consumed, BASE + 1);
     CHECK(asked(f, 0) == NULL);
     free(f);
 }
@@ -380,7 +431,7 @@ static void test_what_has_failed_is_sent_again_with_all_after_it(void) {
     CHECK(carries(asked(f, 0), 1, 3, true)); /* at once: transfers do get through */
     CHECK_EQ(status(f).repeated, 3);
     answer(f, TAG, OUTCOME_DONE, NO_NODE);
-    CHECK_EQ(status(f).delivered, 3);
+    CHECK_EQ(status(f).delivered, BASE + 3);
     push_many(f, 1);
     CHECK(carries(asked(f, 1), 4, 4, false));
     free(f);
@@ -391,7 +442,7 @@ static void test_a_later_failure_keeps_the_earlier_success(void) {
     answer(f, TAG + 1, OUTCOME_REFUSED, NO_NODE);
     CHECK(asked(f, 0) == NULL);
     answer(f, TAG, OUTCOME_DONE, NO_NODE);
-    CHECK_EQ(status(f).delivered, 1);
+    CHECK_EQ(status(f).delivered, BASE + 1);
     CHECK(carries(asked(f, 0), 2, 3, true));
     free(f);
 }
@@ -419,7 +470,7 @@ static void test_unknown_is_waited_for(void) {
     answer(f, TAG + 1, OUTCOME_DONE, NO_NODE);
     CHECK(asked(f, 0) == NULL);
     answer(f, TAG, OUTCOME_DONE, NO_NODE);
-    CHECK_EQ(status(f).delivered, 3);
+    CHECK_EQ(status(f).delivered, BASE + 3);
     CHECK_EQ(status(f).repeated, 0);
     free(f);
 }
@@ -736,6 +787,7 @@ int main(void) {
     TEST(test_messages_wait_for_nodes);
     TEST(test_one_is_sent_at_once_and_others_gather);
     TEST(test_sizes_are_limits);
+    TEST(test_the_first_transfer_goes_alone);
     TEST(test_no_slot_is_used_before_it_is_free);
     TEST(test_the_slow_are_asked_for_a_half);
     TEST(test_backoff_doubles_up_to_its_limit);

@@ -313,6 +313,25 @@ static void test_slow_reader(void) {
     rig_end(&r);
 }
 
+/* Most of what waited has gone: what is left moves up, and the room does not grow. */
+static void test_backlog_moves_up(void) {
+    struct rig r;
+    uint64_t at = 0;
+    uint8_t frame = 0;
+    rig_begin(&r);
+    while (frame < 7)
+        send_big(r.conn, frame++);
+    size_t cap = r.conn->out_cap;
+    for (int i = 0; i < 10; i++) {
+        CHECK(UNTIL(&r, take(&r, &at, SIZE_MAX) >= 0 && at >= (frame - 1) * (HEADER_BYTES + MIB)));
+        for (int k = 0; k < 6; k++)
+            send_big(r.conn, frame++);
+    }
+    CHECK_EQ(r.conn->out_cap, cap);
+    CHECK(UNTIL(&r, take(&r, &at, SIZE_MAX) >= 0 && at == frame * (HEADER_BYTES + MIB)));
+    rig_end(&r);
+}
+
 /* What was sent before the close arrives, however slowly it is taken, and then the end. */
 static void test_close_delivers_everything(void) {
     enum { FRAMES = 6 };
@@ -491,6 +510,7 @@ int main(void) {
     TEST(test_duplicate_is_passed_over);
     TEST(test_closed_from_within);
     TEST(test_slow_reader);
+    TEST(test_backlog_moves_up);
     TEST(test_close_delivers_everything);
     TEST(test_lingering_has_an_end);
     TEST(test_backlog_has_a_limit);

@@ -815,7 +815,7 @@ static uint32_t descriptors(void) {
 static void check_flood(bool greeted) {
     enum { FLOOD = 700, MOST = 512 };
     static int fds[FLOOD];
-    struct world *w = world_begin(false, 0);
+    struct world *w = world_begin(false, 600 * NS_PER_S);
     struct side *b = &w->sides[1];
     uint32_t before = descriptors();
     for (uint32_t i = 0; i < FLOOD; i++) {

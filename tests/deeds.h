@@ -48,7 +48,9 @@ struct deed {
     uint32_t place; /* PLACES if it writes none */
     uint32_t len;
     uint64_t set[SET_WORDS];
+    uint64_t timeout_ns;
     uint64_t asked_ns;
+    uint64_t unknown_ns; /* when it first became so */
     uint64_t ended_ns;
     struct completion result;
 };
@@ -234,6 +236,7 @@ static inline void ask(struct actor *a, const struct primitive *r, uint32_t plac
     d->stay = a->log->stays - 1;
     d->place = place;
     d->len = len;
+    d->timeout_ns = r->timeout_ns;
     NODESET_EACH (n, &a->set)
         bits_set_run(d->set, n, n);
     d->asked_ns = clock_ns();
@@ -345,7 +348,9 @@ static inline void close_open(struct actor *a, uint64_t tag, struct effects *out
 
 static inline void on_completion(struct actor *a, const struct completion *c, struct effects *out) {
     if (c->outcome == OUTCOME_UNKNOWN) {
-        deed_of(a->all, c->tag)->unknowns++;
+        struct deed *d = deed_of(a->all, c->tag);
+        if (d->unknowns++ == 0)
+            d->unknown_ns = clock_ns();
         return;
     }
     ASSERT(a->heard_count < sizeof a->heard / sizeof *a->heard);

@@ -120,6 +120,17 @@ static inline void check_answer(struct witness *w, uint64_t tag, const struct de
         complain(w, "answer: %" PRIu64 " is lost, but node %u was not fenced", tag, d->node);
 }
 
+/* When the deadline is over the caller hears an answer, or that there is none yet; not long after it
+ * in periods, for the sake of a busy machine. */
+static inline void check_silence(struct witness *w, uint64_t tag, const struct deed *d) {
+    uint64_t word = d->unknowns > 0 ? d->unknown_ns : d->ended_ns;
+    uint64_t limit = d->timeout_ns + SILENCE * w->d->prim.period_ns;
+    if (d->unknowns + d->finals > 0 && word - d->asked_ns > limit)
+        complain(w, "silence: node %u heard of %" PRIu64 " only after %.1f periods, not %.1f",
+                 d->node, tag, (double)(word - d->asked_ns) / (double)w->d->prim.period_ns,
+                 (double)d->timeout_ns / (double)w->d->prim.period_ns);
+}
+
 /* ---- the order ---- */
 
 static inline int compare_u64(const void *a, const void *b) {
@@ -182,6 +193,8 @@ static inline void examine(struct witness *w, struct inquest *q, uint64_t tag) {
     q->asked++;
     q->unknown += d->unknowns > 0;
     check_answer(w, tag, d);
+    if (!w->stops)
+        check_silence(w, tag, d);
     if (d->finals == 0) {
         q->killed++;
     } else {

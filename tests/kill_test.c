@@ -58,7 +58,6 @@ struct scene {
     uint32_t deeds_then;
     uint64_t restart_ns[NODES_MAX]; /* of the dead; 0: alive */
     uint64_t resume_ns[NODES_MAX];  /* of the stopped; 0: runs */
-    bool stops;                     /* not only kills */
     uint32_t root_lives;            /* as far as the test has to do with it */
     uint32_t started;               /* the node that was started last */
     uint32_t down;
@@ -207,7 +206,7 @@ static void fire(struct scene *s, uint32_t node) {
     if (s->aim == AIM_PAIR)
         strike(s, draw_victim(s));
     strike(s, node);
-    if (s->stops)
+    if (s->w->stops)
         stop(s, draw_victim(s));
     __atomic_store_n(&s->d->aiming, false, __ATOMIC_RELAXED);
     s->deeds_then = deeds_so_far(s->d);
@@ -497,7 +496,7 @@ static void tell(const struct run *run, const struct scene *s, const struct inqu
 static void play(const struct run *run, struct scene *s) {
     uint64_t begin = clock_ns();
     s->root_lives = 1;
-    s->stops = run->stops;
+    s->w->stops = run->stops;
     s->started = NO_NODE;
     bool up = settle(s);
     __atomic_store_n(&s->d->stage, STAGE_STREAM, __ATOMIC_RELEASE);

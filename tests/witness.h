@@ -18,6 +18,7 @@
  *  none      failed: applied in no membership that lasts
  *  half      asked for by somebody who did not live to hear: all or nothing, among those who last
  *  answer    one final answer for each request, LOST only if fenced, none only if killed
+ *  silence   a caller hears something when its deadline is over (if nodes are only killed)
  *  claim     no two operations have the same place in the order
  *  program   what one node asks for after an answer comes later in the order
  *
@@ -34,7 +35,7 @@
 #include "deeds.h"
 #include "tap.h"
 
-enum { PATIENCE = 40, LATE = 10 }; /* periods */
+enum { PATIENCE = 40, LATE = 10, SILENCE = 7 }; /* periods */
 enum { LIVES_MAX = 512, CHARGES_MAX = 256, DOUBTS_MAX = 4096, COMPLAINTS_MAX = 20 };
 enum { NO_STAY = UINT32_MAX };
 
@@ -64,6 +65,7 @@ struct torn {
 
 struct witness {
     struct deeds *d;
+    bool stops; /* the test stops nodes as well */
     uint64_t killed_ns[NODES_MAX][LIVES_MAX];
     uint32_t answers_seen[ACTORS_MAX];
     struct {
@@ -142,6 +144,15 @@ __attribute__((format(printf, 4, 5))) static inline void charge(struct witness *
     va_end(args);
 }
 
+static inline void dismiss(struct witness *w, const struct charge *c) {
+    const struct stay *s = &w->d->node[c->node].stay[c->stay];
+    uint64_t end = stay_end(w, c->node, c->stay);
+    w->dismissed++;
+    printf("# dismissed: %s; %s %.1f periods later\n", c->text,
+           end == s->fenced_ns ? "fenced" : "killed",
+           (double)(int64_t)(end - c->since) / (double)w->d->prim.period_ns);
+}
+
 static inline void judge_charges(struct witness *w, bool last) {
     uint64_t patience = PATIENCE * w->d->prim.period_ns;
     for (uint32_t i = w->charge_count; i-- > 0;) {
@@ -150,7 +161,7 @@ static inline void judge_charges(struct witness *w, bool last) {
         if (!ended && !last && clock_ns() - c->since < patience)
             continue;
         if (ended)
-            w->dismissed++;
+            dismiss(w, c);
         else
             complain(w, "%s", c->text);
         *c = w->charges[--w->charge_count];

@@ -60,7 +60,7 @@ struct doubt {
 
 struct torn {
     uint64_t digest; /* of what was seen, 0: nothing */
-    uint64_t turns;  /* of the node then */
+    uint64_t turns;  /* of the node after that */
 };
 
 struct witness {
@@ -223,19 +223,22 @@ static inline enum reading read_place(struct witness *w, uint32_t node, uint32_t
     return digest == load_le64(w->scratch + 16) ? READ_WHOLE : READ_TORN;
 }
 
+static inline uint64_t turns_of(const struct witness *w, uint32_t node) {
+    return __atomic_load_n(&crew_counts(w->d->crew, node)->turns, __ATOMIC_ACQUIRE);
+}
+
 /* A node writes a place within one turn: if it shows the same torn bytes after more turns, they will
- * stay so. */
+ * stay so. `turns` were over before the bytes were read. */
 static inline void saw_torn(struct witness *w, uint32_t node, uint32_t stay, uint32_t place,
-                            uint32_t len) {
+                            uint64_t turns) {
     struct torn *t = &w->view[node].torn[place];
-    uint64_t turns = __atomic_load_n(&crew_counts(w->d->crew, node)->turns, __ATOMIC_ACQUIRE);
-    if (len > place_room(place))
-        len = 0;
-    uint64_t digest = hash_once(w->scratch, STAMP_BYTES + len) | 1;
-    if (t->digest == digest && turns > t->turns + 2)
+    uint64_t len = load_le64(w->scratch + 8);
+    uint64_t bytes = len <= place_room(place) ? STAMP_BYTES + len : STAMP_BYTES;
+    uint64_t digest = hash_once(w->scratch, bytes) | 1;
+    if (t->digest == digest && turns > t->turns + 1)
         charge(w, node, stay, "written: node %u, place %u is torn", node, place);
     if (t->digest != digest)
-        *t = (struct torn){.digest = digest, .turns = turns};
+        *t = (struct torn){.digest = digest, .turns = turns_of(w, node)};
 }
 
 static inline void doubt(struct witness *w, struct doubt d) {
@@ -281,11 +284,13 @@ static inline void look_at_node(struct witness *w, uint32_t node) {
         uint32_t len = 0;
         if (glance(w, node, place) == known)
             continue;
+        uint64_t turns = turns_of(w, node);
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
         enum reading r = read_place(w, node, place, &tag, &len);
         if (!still_there(w, node, stay))
             return;
         if (r == READ_TORN)
-            saw_torn(w, node, stay, place, len);
+            saw_torn(w, node, stay, place, turns);
         else if (r == READ_WHOLE && tag != known)
             saw(w, node, stay, place, tag, len);
         else if (r == READ_EMPTY && place < WORD_0)

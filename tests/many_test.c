@@ -6,14 +6,16 @@
  * the cluster ends. No claim about speed: the deadlines are only there to end a hopeless run. */
 #include <signal.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "troupe.h"
 
+/* How many nodes, and what memory each may need. */
 #if defined(__SANITIZE_ADDRESS__)
 enum { MANY = 256 };
+#define NODE_BYTES (16 * MIB)
 #else
 enum { MANY = 1024 };
+#define NODE_BYTES (2 * MIB)
 #endif
 
 /* Hundreds of processes share two processors while they start: a heartbeat of a second leaves each
@@ -22,15 +24,27 @@ enum { MANY = 1024 };
 #define UP_NS     (120 * NS_PER_S)
 #define ANSWER_NS (60 * NS_PER_S)
 
+/* Memory that processes may have, 0 if the system does not tell. */
+static uint64_t available_bytes(void) {
+    unsigned long long kib = 0;
+    char line[128];
+    FILE *f = fopen("/proc/meminfo", "re");
+    while (f != NULL && kib == 0 && fgets(line, sizeof line, f) != NULL)
+        sscanf(line, "MemAvailable: %llu kB", &kib);
+    if (f != NULL)
+        fclose(f);
+    return kib * KIB;
+}
+
 static const char *reason_not_to(void) {
     struct rlimit processes, files;
-    long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    uint64_t bytes = available_bytes();
     if (getrlimit(RLIMIT_NPROC, &processes) == 0 && processes.rlim_cur < MANY + 64)
         return "RLIMIT_NPROC allows fewer processes";
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max < 4 * (rlim_t)MANY)
         return "RLIMIT_NOFILE allows fewer open files";
-    if (pages > 0 && page > 0 && (uint64_t)pages * (uint64_t)page < MANY * 2 * MIB)
-        return "less than 2 MiB of memory for a process";
+    if (bytes != 0 && bytes < MANY * NODE_BYTES)
+        return "there is not enough memory for so many processes";
     return NULL;
 }
 

@@ -162,19 +162,29 @@ static void print_json(const struct real_row *row, const struct real_value *v) {
     puts("}");
 }
 
+static void print_head(const struct real_row *row) {
+    uint64_t predicted = forecast_fanout(row->forecast, row->tree.nodes);
+    printf("\n%s%" PRIu32 " nodes%s, %s", terminal_tint(stdout, TINT_HEAD), row->tree.nodes,
+           terminal_tint(stdout, TINT_NONE), shape_name(row->tree.shape));
+    if (row->tree.shape == SHAPE_KARY)
+        printf(" %" PRIu32, row->tree.arity);
+    printf(", %" PRIu32 " levels; a bare fan-out takes", tree_depth(&row->tree));
+    print_ms(row->fanout_ns, 6);
+    printf(" ms");
+    if (predicted > 0) {
+        printf(" (predicted:");
+        print_ms(predicted, 6);
+        putchar(')');
+    }
+    printf("\n%s  %-12s%7s%10s%9s%9s%8s%11s%8s%s\n", terminal_tint(stdout, TINT_FAINT), "ms",
+           "rounds", "median", "+-", "floor", "ratio", "predicted", "off",
+           terminal_tint(stdout, TINT_NONE));
+}
+
 static void print_row(const struct real_row *row, const struct measure *m) {
     bool json = row->settings->json;
-    if (!json) {
-        printf("\n%s%" PRIu32 " nodes%s, %s", terminal_tint(stdout, TINT_HEAD), row->tree.nodes,
-               terminal_tint(stdout, TINT_NONE), shape_name(row->tree.shape));
-        if (row->tree.shape == SHAPE_KARY)
-            printf(" %" PRIu32, row->tree.arity);
-        printf(", %" PRIu32 " levels; a bare fan-out takes", tree_depth(&row->tree));
-        print_ms(row->fanout_ns, 6);
-        printf(" ms\n%s  %-12s%7s%10s%9s%9s%8s%11s%8s%s\n", terminal_tint(stdout, TINT_FAINT), "ms",
-               "rounds", "median", "+-", "floor", "ratio", "predicted", "off",
-               terminal_tint(stdout, TINT_NONE));
-    }
+    if (!json)
+        print_head(row);
     for (uint32_t i = 0; i < row->count; i++) {
         const struct measure_task *t = &m->tasks[i];
         if (t->done != t->runs) {
@@ -216,7 +226,8 @@ static void print_foot(void) {
         "\nfloor: as many bare fan-outs as the operation needs rounds. One round asks all nodes and\n"
         "hears from all. A compare needs one; whatever changes something needs two: if it were\n"
         "applied in the first, a node that dies half way would leave it on some nodes only.\n"
-        "predicted: by the simulator, from figures of this machine and runs of 8 and 32 nodes.");
+        "predicted: by the simulator, from figures of this machine and runs of 8 and 32 nodes. If a bare\n"
+        "fan-out is not as predicted, what else the machine has to do has changed since these were taken.");
 }
 
 int bench_real(const struct bench_settings *s) {

@@ -21,6 +21,7 @@ enum { FITTED = sizeof fitted / sizeof *fitted };
 
 struct forecast {
     struct predictor predictor;
+    struct predictor bare; /* before it was fitted to processes of ours */
 };
 
 /* The clusters are measured several times and the lower quarter of each counts, at its best: what
@@ -74,9 +75,11 @@ struct forecast *forecast_new(enum crew_links links) {
     if (r == 0)
         r = gauge_take(links == CREW_TCP ? TRANSPORT_TCP : TRANSPORT_UNIX, &gauge);
     if (r == 0)
-        r = predictor_init(&f->predictor, &gauge);
-    if (r == 0)
+        r = predictor_init(&f->bare, &gauge);
+    if (r == 0) {
+        f->predictor = f->bare;
         r = fit(f, links);
+    }
     if (r == 0)
         return f;
     complain("bench", "no predictions: the machine's measure could not be taken: %s", strerror(-r));
@@ -92,6 +95,13 @@ uint64_t forecast_latency(const struct forecast *f, const struct tree *tree,
                           const struct driver_task *task) {
     uint64_t ns;
     if (f == NULL || predictor_latency(&f->predictor, tree, task, &ns) < 0)
+        return 0;
+    return ns;
+}
+
+uint64_t forecast_fanout(const struct forecast *f, uint32_t nodes) {
+    uint64_t ns;
+    if (f == NULL || predictor_fanout(&f->bare, nodes, &ns) < 0)
         return 0;
     return ns;
 }

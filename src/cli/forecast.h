@@ -16,3 +16,7 @@ void forecast_free(struct forecast *f); /* NULL is fine */
 /* The median latency of such operations; 0 if there is no forecast. */
 uint64_t forecast_latency(const struct forecast *f, const struct tree *tree,
                           const struct driver_task *task);
+
+/* A bare fan-out to so many processes, likewise. If it is not what is measured now, then the
+ * machine has other things to do than when its measure was taken, or has no longer. */
+uint64_t forecast_fanout(const struct forecast *f, uint32_t nodes);

@@ -142,7 +142,7 @@ static void check_idle_memory(const struct ensemble *t) {
 
 /* ---- coming up ---- */
 
-static void check_bring_up(enum crew_links links) {
+static void check_bring_up(enum transport links) {
     struct ensemble t;
     ensemble_init(&t, links, NODES, 0);
     if (ensemble_start(&t)) {
@@ -160,11 +160,11 @@ static void check_bring_up(enum crew_links links) {
 }
 
 static void test_comes_up_on_unix_sockets(void) {
-    check_bring_up(CREW_UNIX);
+    check_bring_up(TRANSPORT_UNIX);
 }
 
 static void test_comes_up_on_tcp(void) {
-    check_bring_up(CREW_TCP);
+    check_bring_up(TRANSPORT_TCP);
 }
 
 /* ---- losing nodes ---- */
@@ -173,7 +173,7 @@ static bool all_others_up(const struct ensemble *t, uint32_t node) {
     return atomic_load(&t->stage->up) == NODES && !atomic_load(&t->stage->is_up[node]);
 }
 
-static void check_lost_and_found(enum crew_links links, uint32_t node) {
+static void check_lost_and_found(enum transport links, uint32_t node) {
     struct ensemble t;
     ensemble_init(&t, links, NODES, 0);
     if (ensemble_start(&t)) {
@@ -196,17 +196,17 @@ static void check_lost_and_found(enum crew_links links, uint32_t node) {
 }
 
 static void test_leaf_dies(void) {
-    check_lost_and_found(CREW_UNIX, LEAF);
+    check_lost_and_found(TRANSPORT_UNIX, LEAF);
 }
 
 static void test_inner_node_dies(void) {
-    check_lost_and_found(CREW_TCP, INNER);
+    check_lost_and_found(TRANSPORT_TCP, INNER);
 }
 
 /* A node that dies on its own is noticed and reaped. */
 static void test_death_is_noticed(void) {
     struct ensemble t;
-    ensemble_init(&t, CREW_UNIX, NODES, 0);
+    ensemble_init(&t, TRANSPORT_UNIX, NODES, 0);
     if (ensemble_start(&t)) {
         pid_t pid = crew_pid(t.crew, LEAF);
         CHECK_EQ(kill(pid, SIGKILL), 0);
@@ -250,7 +250,7 @@ static void test_root_comes_back(void) {
     char folder[PATH_MAX];
     struct ensemble t;
     folder_make(folder);
-    ensemble_init(&t, CREW_TCP, NODES, 0);
+    ensemble_init(&t, TRANSPORT_TCP, NODES, 0);
     t.config.folder = folder;
     if (ensemble_start(&t)) {
         CHECK(epoch_everywhere(&t, 1));
@@ -276,7 +276,7 @@ static void test_root_comes_back(void) {
 /* Killed on purpose it stays down; but only until it is started. */
 static void test_root_that_was_taken_down(void) {
     struct ensemble t;
-    ensemble_init(&t, CREW_UNIX, NODES, 0);
+    ensemble_init(&t, TRANSPORT_UNIX, NODES, 0);
     if (ensemble_start(&t)) {
         crew_kill(t.crew, t.root);
         for (int i = 0; i < 20; i++)
@@ -294,7 +294,7 @@ static void test_root_that_cannot_start(void) {
     char path[PATH_MAX + 32];
     uint8_t state[128], zero[128] = {0};
     struct ensemble t;
-    ensemble_init(&t, CREW_UNIX, NODES, 0);
+    ensemble_init(&t, TRANSPORT_UNIX, NODES, 0);
     if (ensemble_start(&t)) {
         snprintf(path, sizeof path, "%s/n%u/state", crew_folder(t.crew), t.root);
         int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -318,7 +318,7 @@ static void test_root_that_cannot_start(void) {
 /* Runs in a process of its own; shows the children's numbers, then waits for its end. */
 static _Noreturn void parent_of_many(pid_t *pids, const char *folder) {
     struct ensemble t;
-    ensemble_init(&t, CREW_UNIX, NODES, 0);
+    ensemble_init(&t, TRANSPORT_UNIX, NODES, 0);
     t.config.folder = folder;
     ensemble_start(&t);
     for (uint32_t n = 0; n < PROCESSES; n++)
@@ -382,7 +382,7 @@ static _Noreturn void live_in_the_past(void) {
         _exit(2);
     struct rlimit few = {.rlim_cur = 512, .rlim_max = 512}; /* or closing them all takes long */
     setrlimit(RLIMIT_NOFILE, &few);
-    ensemble_init(&t, CREW_UNIX, NODES, 0);
+    ensemble_init(&t, TRANSPORT_UNIX, NODES, 0);
     if (ensemble_start(&t)) {
         check_nothing_inherited(&t);
         CHECK_EQ(crew_signal(t.crew, t.root, SIGKILL), 0);

@@ -144,7 +144,7 @@ static inline void ensemble_observe(void *context, struct life *l) {
 /* ---- in the test's ---- */
 
 /* `spare` nodes have a place and an address, but are never started. */
-static inline void ensemble_init(struct ensemble *t, enum crew_links links, uint32_t nodes,
+static inline void ensemble_init(struct ensemble *t, enum transport links, uint32_t nodes,
                                  uint32_t spare) {
     *t = (struct ensemble){.nodes = nodes, .root = nodes + spare, .universe = nodes + spare + 1};
     ASSERT(t->universe <= ENSEMBLE_MAX);

@@ -360,7 +360,7 @@ static uint64_t garbage_ns(void) {
     return ns;
 }
 
-static void check_garbage(enum crew_links links) {
+static void check_garbage(enum transport links) {
     struct thrower g = {0};
     struct footprint before;
     random_init(&g.random, 7 + links);
@@ -394,11 +394,11 @@ static void check_garbage(enum crew_links links) {
 }
 
 static void test_garbage_on_unix_sockets(void) {
-    check_garbage(CREW_UNIX);
+    check_garbage(TRANSPORT_UNIX);
 }
 
 static void test_garbage_on_tcp(void) {
-    check_garbage(CREW_TCP);
+    check_garbage(TRANSPORT_TCP);
 }
 
 int main(void) {

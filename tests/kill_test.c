@@ -431,7 +431,7 @@ static void check_agreement(struct scene *s) {
 struct run {
     const char *name;
     struct tree tree;
-    enum crew_links links;
+    enum transport links;
     uint32_t kills;
     bool stops;
 };
@@ -475,7 +475,7 @@ static void tell(const struct run *run, const struct scene *s, const struct inqu
                  uint64_t took_ns) {
     printf(
         "## %s, %s: %u kills in %.0f s (root %u, inner %u, leaf %u; %u of them askers), %u stops\n",
-        run->name, run->links == CREW_TCP ? "TCP" : "Unix sockets",
+        run->name, run->links == TRANSPORT_TCP ? "TCP" : "Unix sockets",
         s->roots + s->inners + s->leaves, (double)took_ns / 1e9, s->roots, s->inners, s->leaves,
         s->asking, s->stopped);
     printf("## %u operations: %u done, %u false, %u failed, %u refused, %u lost by fencing, %u "
@@ -557,21 +557,21 @@ static uint32_t kills(uint32_t part, uint32_t of) {
 }
 
 static void test_a_tree_of_64_over_tcp(void) {
-    run(&(struct run){"64 nodes, 4-ary", {SHAPE_KARY, 4, 64}, CREW_TCP, kills(1, 2), false});
+    run(&(struct run){"64 nodes, 4-ary", {SHAPE_KARY, 4, 64}, TRANSPORT_TCP, kills(1, 2), false});
 }
 
 static void test_a_binomial_tree_of_64_over_unix_sockets(void) {
     run(&(struct run){
-        "64 nodes, binomial", {SHAPE_BINOMIAL, 0, 64}, CREW_UNIX, kills(1, 2), false});
+        "64 nodes, binomial", {SHAPE_BINOMIAL, 0, 64}, TRANSPORT_UNIX, kills(1, 2), false});
 }
 
 /* Here almost every kill hits the path of almost every operation. */
 static void test_a_small_tree(void) {
-    run(&(struct run){"7 nodes, binary", {SHAPE_KARY, 2, 7}, CREW_TCP, kills(1, 5), false});
+    run(&(struct run){"7 nodes, binary", {SHAPE_KARY, 2, 7}, TRANSPORT_TCP, kills(1, 5), false});
 }
 
 static void test_nodes_are_stopped_as_well(void) {
-    run(&(struct run){"20 nodes, 3-ary", {SHAPE_KARY, 3, 20}, CREW_UNIX, kills(1, 5), true});
+    run(&(struct run){"20 nodes, 3-ary", {SHAPE_KARY, 3, 20}, TRANSPORT_UNIX, kills(1, 5), true});
 }
 
 int main(void) {

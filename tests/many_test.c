@@ -51,7 +51,7 @@ static const char *reason_not_to(void) {
 static void test_a_thousand_nodes_answer_a_compare(void) {
     struct troupe_config config = {.nodes = MANY,
                                    .tree = {.shape = SHAPE_KARY, .arity = 16},
-                                   .links = CREW_TCP,
+                                   .links = TRANSPORT_TCP,
                                    .period_ns = PERIOD_NS};
     uint64_t begin = clock_ns();
     struct troupe *t = troupe_start(&config);

@@ -105,7 +105,7 @@ static uint64_t largest(const struct stage *s) {
 static void begin(struct stage *s) {
     const char *wanted = getenv("STORM_QUEUE_MESSAGES");
     struct crew_config c = {
-        .links = CREW_TCP, .daemon = make_daemon, .observe = observe, .context = s};
+        .links = TRANSPORT_TCP, .daemon = make_daemon, .observe = observe, .context = s};
     *s = (struct stage){.messages = wanted != NULL ? strtoull(wanted, NULL, 10) : MESSAGES};
     s->limits = c.prim.limits = (struct limits){.nodes = NODES,
                                                 .roots = 1,

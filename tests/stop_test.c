@@ -74,7 +74,7 @@ static void name_it(struct troupe *t, uint32_t asker, uint32_t stopped, uint32_t
            done);
 }
 
-static void stop_one(uint32_t stopped, uint32_t deadline, enum crew_links links) {
+static void stop_one(uint32_t stopped, uint32_t deadline, enum transport links) {
     struct troupe_config config = {.nodes = NODES,
                                    .tree = {.shape = SHAPE_KARY, .arity = ARITY},
                                    .links = links,
@@ -125,16 +125,16 @@ static void stop_one(uint32_t stopped, uint32_t deadline, enum crew_links links)
 }
 
 static void test_a_stopped_leaf(void) {
-    stop_one(NODES - 1, 3, CREW_UNIX);
+    stop_one(NODES - 1, 3, TRANSPORT_UNIX);
 }
 
 static void test_a_stopped_inner_node(void) {
-    stop_one(0, 3, CREW_TCP);
+    stop_one(0, 3, TRANSPORT_TCP);
 }
 
 /* Given up before the deadline: the operation does not wait for it. */
 static void test_a_stopped_inner_node_and_a_late_deadline(void) {
-    stop_one(0, 30, CREW_UNIX);
+    stop_one(0, 30, TRANSPORT_UNIX);
 }
 
 int main(void) {

@@ -154,7 +154,7 @@ static inline void player_poked(void *context, struct life *l) {
 struct troupe_config {
     uint32_t nodes;
     struct tree tree; /* its node count follows */
-    enum crew_links links;
+    enum transport links;
     uint64_t period_ns;
 };
 

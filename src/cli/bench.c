@@ -127,11 +127,9 @@ static int check_sizes(const struct bench_settings *s) {
 }
 
 static int find_links(struct bench_settings *s) {
-    bool tcp = strcmp(s->links_text, "tcp") == 0;
-    if (!tcp && strcmp(s->links_text, "unix") != 0)
+    if (!transport_parse(s->links_text, &s->links))
         return complain("bench", "there are no links of kind \"%s\"; give tcp or unix",
                         s->links_text);
-    s->links = tcp ? CREW_TCP : CREW_UNIX;
     return STATUS_OK;
 }
 

@@ -17,7 +17,7 @@ struct bench_settings {
     const char *svg, *svg_bandwidth;
     /* found out from these */
     struct bench_setting common;
-    enum crew_links links;
+    enum transport links;
     bool shapes[SHAPES];
     bool cases[BENCH_CASES];
 };

@@ -47,10 +47,8 @@ static void add_cases(struct real_row *row) {
 }
 
 static int take_fanout(struct real_row *row, uint64_t *ret_ns) {
-    struct fanout_config config = {.transport = row->settings->links == CREW_TCP ? TRANSPORT_TCP
-                                                                                 : TRANSPORT_UNIX,
-                                   .nodes = row->tree.nodes,
-                                   .rounds = FANOUT_ROUNDS};
+    struct fanout_config config = {
+        .transport = row->settings->links, .nodes = row->tree.nodes, .rounds = FANOUT_ROUNDS};
     struct fanout_result result;
     int r = fanout_run(&config, &result);
     if (r < 0)

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/command.h"
 #include "cli/complain.h"
@@ -43,8 +42,8 @@ int demo_main(int argc, char **argv) {
         return complain("demo", "what is \"%s\" for? leave it out", argv[1]);
     if (nodes < NODES_MIN || nodes > NODES_MAX)
         return complain("demo", "--nodes %" PRIu64 ": give %d to %d", nodes, NODES_MIN, NODES_MAX);
-    bool tcp = strcmp(links, "tcp") == 0;
-    if (!tcp && strcmp(links, "unix") != 0)
+    enum transport transport;
+    if (!transport_parse(links, &transport))
         return complain("demo", "there are no links of kind \"%s\"; give tcp or unix", links);
-    return sim ? demo_sim() : demo_real((uint32_t)nodes, tcp ? CREW_TCP : CREW_UNIX);
+    return sim ? demo_sim() : demo_real((uint32_t)nodes, transport);
 }

@@ -6,5 +6,5 @@
 
 #include "os/crew.h"
 
-int demo_real(uint32_t nodes, enum crew_links links);
+int demo_real(uint32_t nodes, enum transport links);
 int demo_sim(void);

@@ -217,10 +217,8 @@ static bool bring_up(struct demo *d) {
 }
 
 /* What a round costs with nothing of ours: to compare with. */
-static uint64_t bare_round(const struct demo *d, enum crew_links links) {
-    struct fanout_config config = {.transport = links == CREW_TCP ? TRANSPORT_TCP : TRANSPORT_UNIX,
-                                   .nodes = d->nodes,
-                                   .rounds = REPEATS};
+static uint64_t bare_round(const struct demo *d, enum transport links) {
+    struct fanout_config config = {.transport = links, .nodes = d->nodes, .rounds = REPEATS};
     struct fanout_result result = {0};
     return fanout_run(&config, &result) < 0 ? 0 : result.median_ns;
 }
@@ -419,7 +417,7 @@ static void show_root(struct demo *d) {
           "nothing is lost: COMPARE by n%" PRIu32 ", is v3 = 4711 everywhere? yes", asker);
 }
 
-static void tell_it_all(struct demo *d, enum crew_links links) {
+static void tell_it_all(struct demo *d, enum transport links) {
     uint32_t ops[STREAM];
     char took[UNITS_TEXT_MAX];
     if (!bring_up(d))
@@ -438,7 +436,7 @@ static void tell_it_all(struct demo *d, enum crew_links links) {
     show_root(d);
 }
 
-int demo_real(uint32_t nodes, enum crew_links links) {
+int demo_real(uint32_t nodes, enum transport links) {
     struct demo d = {.teller = {.out = stdout},
                      .nodes = nodes,
                      .root = nodes,
@@ -472,7 +470,7 @@ int demo_real(uint32_t nodes, enum crew_links links) {
     nodeset_init(&d.set, nodes + 1, d.set_storage);
     d.crew = puppets_crew(d.puppets);
     printf("%" PRIu32 " node processes on this machine, k-ary tree of arity %d, %s links\n", nodes,
-           ARITY, links == CREW_TCP ? "tcp" : "unix");
+           ARITY, transport_name(links));
     tell_it_all(&d, links);
     puppets_free(d.puppets);
     free(d.set_storage);

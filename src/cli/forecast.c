@@ -34,7 +34,7 @@ static void take_points(const struct measure *m, struct predictor_point points[F
     }
 }
 
-static int measure_points(enum crew_links links, const struct tree *tree,
+static int measure_points(enum transport links, const struct tree *tree,
                           struct predictor_point points[FITTED]) {
     struct driver_task tasks[FITTED];
     struct rig_config config = {.tree = *tree,
@@ -53,7 +53,7 @@ static int measure_points(enum crew_links links, const struct tree *tree,
     return 0;
 }
 
-static int fit(struct forecast *f, enum crew_links links) {
+static int fit(struct forecast *f, enum transport links) {
     struct tree few = {.nodes = FEW, .shape = SHAPE_KARY, .arity = ARITY}, more = few;
     struct predictor_point few_points[FITTED] = {0}, more_points[FITTED] = {0};
     int r = 0;
@@ -68,12 +68,12 @@ static int fit(struct forecast *f, enum crew_links links) {
     return r < 0 ? r : predictor_fit_growth(&f->predictor, &more, more_points, FITTED);
 }
 
-struct forecast *forecast_new(enum crew_links links) {
+struct forecast *forecast_new(enum transport links) {
     struct forecast *f = calloc(1, sizeof *f);
     struct gauge gauge;
     int r = f == NULL ? -ENOMEM : 0;
     if (r == 0)
-        r = gauge_take(links == CREW_TCP ? TRANSPORT_TCP : TRANSPORT_UNIX, &gauge);
+        r = gauge_take(links, &gauge);
     if (r == 0)
         r = predictor_init(&f->bare, &gauge);
     if (r == 0) {

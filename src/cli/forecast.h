@@ -10,7 +10,7 @@
 struct forecast;
 
 /* Measures; NULL, with the reason on stderr, if that is not possible here. */
-struct forecast *forecast_new(enum crew_links links);
+struct forecast *forecast_new(enum transport links);
 void forecast_free(struct forecast *f); /* NULL is fine */
 
 /* The median latency of such operations; 0 if there is no forecast. */

@@ -12,7 +12,7 @@
 
 struct rig_config {
     struct tree tree;
-    enum crew_links links;
+    enum transport links;
     uint64_t period_ns; /* of the heartbeat */
     const struct driver_task *tasks;
     uint32_t task_count;

@@ -14,6 +14,21 @@
 /* As many as the kernel allows: a whole cluster may come at once. */
 enum { BACKLOG = 4096 };
 
+const char *transport_name(enum transport transport) {
+    static const char *const names[TRANSPORTS] = {
+        [TRANSPORT_TCP] = "tcp", [TRANSPORT_UNIX] = "unix"};
+    return transport < TRANSPORTS ? names[transport] : "?";
+}
+
+bool transport_parse(const char *name, enum transport *ret) {
+    for (int i = 0; i < TRANSPORTS; i++)
+        if (strcmp(name, transport_name((enum transport)i)) == 0) {
+            *ret = (enum transport)i;
+            return true;
+        }
+    return false;
+}
+
 static int parse_port(const char *text, in_port_t *ret) {
     char *end;
     unsigned long port = strtoul(text, &end, 10);

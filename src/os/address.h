@@ -13,6 +13,12 @@
 
 enum { ADDRESS_TEXT_MAX = 128 };
 
+/* What links are made of. */
+enum transport { TRANSPORT_TCP, TRANSPORT_UNIX, TRANSPORTS };
+
+const char *transport_name(enum transport transport); /* "tcp", "unix" */
+bool transport_parse(const char *name, enum transport *ret);
+
 struct address {
     socklen_t len; /* 0: none */
     union {

@@ -108,7 +108,7 @@ static int listen_all(struct crew *c) {
     struct address host;
     draw_loopback(&host);
     for (uint32_t i = 0; i < c->count; i++) {
-        int fd = c->config.links == CREW_TCP ? listen_tcp(c, i, &host) : listen_unix(c, i);
+        int fd = c->config.links == TRANSPORT_TCP ? listen_tcp(c, i, &host) : listen_unix(c, i);
         if (fd < 0) {
             char text[ADDRESS_TEXT_MAX];
             address_format(&c->book[i], text, sizeof text);

@@ -13,11 +13,9 @@
 
 #include "os/life.h"
 
-enum crew_links { CREW_UNIX, CREW_TCP };
-
 struct crew_config {
     struct prim_config prim;
-    enum crew_links links;
+    enum transport links;
     const char *folder; /* NULL: a temporary one, removed in the end */
     bool keep_root;     /* start the root again when it dies */
     struct machine (*daemon)(void *context, uint32_t node, struct globals globals);

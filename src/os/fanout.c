@@ -300,8 +300,3 @@ int fanout_run(const struct fanout_config *config, struct fanout_result *ret) {
     finish(&f);
     return r;
 }
-
-const char *transport_name(enum transport transport) {
-    static const char *const names[TRANSPORTS] = {"tcp", "unix"};
-    return transport < TRANSPORTS ? names[transport] : "?";
-}

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-enum transport { TRANSPORT_TCP, TRANSPORT_UNIX, TRANSPORTS };
+#include "os/address.h"
 
 enum { FANOUT_NODES_MAX = 4096, FANOUT_BYTES_MAX = 65536 };
 
@@ -34,5 +34,3 @@ int fanout_run(const struct fanout_config *config, struct fanout_result *ret);
 
 /* A connected pair of stream sockets of that kind, both close-on-exec, without delays. */
 int fanout_pair(enum transport transport, int ret[2]);
-
-const char *transport_name(enum transport transport);

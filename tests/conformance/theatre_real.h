@@ -48,7 +48,7 @@ static inline void real_poked(void *stage, struct life *l) {
 
 /* ---- in the director's ---- */
 
-static inline struct real_theatre *real_open(const struct script *script, enum crew_links links) {
+static inline struct real_theatre *real_open(const struct script *script, enum transport links) {
     struct real_theatre *t = calloc(1, sizeof *t);
     ASSERT(t != NULL);
     t->stage = stage_new(script, REAL_PERIOD);
@@ -68,12 +68,12 @@ static inline struct real_theatre *real_open(const struct script *script, enum c
 
 static inline void *real_open_unix(const struct script *script, uint64_t seed) {
     (void)seed;
-    return real_open(script, CREW_UNIX);
+    return real_open(script, TRANSPORT_UNIX);
 }
 
 static inline void *real_open_tcp(const struct script *script, uint64_t seed) {
     (void)seed;
-    return real_open(script, CREW_TCP);
+    return real_open(script, TRANSPORT_TCP);
 }
 
 static inline void real_close(void *self) {

@@ -167,6 +167,54 @@ static void test_comes_up_on_tcp(void) {
     check_bring_up(TRANSPORT_TCP);
 }
 
+static uint64_t signals_of(pid_t pid, const char *which) {
+    char path[64], line[256];
+    unsigned long long set = UINT64_MAX;
+    size_t len = strlen(which);
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    FILE *f = fopen(path, "re");
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        if (strncmp(line, which, len) == 0)
+            sscanf(line + len, " %llx", &set);
+    if (f != NULL)
+        fclose(f);
+    return set;
+}
+
+static uint64_t bit_of(int signal) {
+    return (uint64_t)1 << (signal - 1);
+}
+
+static void on_signal(int signal) {
+    (void)signal;
+}
+
+/* The parent blocks one signal, ignores another and handles a third: its children do none of that. */
+static void test_signals_are_not_inherited(void) {
+    struct ensemble t;
+    sigset_t blocked, before;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGTERM);
+    sigprocmask(SIG_BLOCK, &blocked, &before);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGUSR1, on_signal);
+    ensemble_init(&t, TRANSPORT_UNIX, NODES, 0);
+    if (ensemble_start(&t)) {
+        for (uint32_t n = 0; n < PROCESSES; n++) {
+            pid_t pid = crew_pid(t.crew, n);
+            CHECK_EQ(signals_of(pid, "SigBlk:"), 0);
+            CHECK_EQ(signals_of(pid, "SigIgn:"), bit_of(SIGPIPE));
+            CHECK_EQ(signals_of(pid, "SigCgt:") & bit_of(SIGUSR1), 0);
+        }
+        CHECK_EQ(crew_signal(t.crew, LEAF, SIGTERM), 0);
+        CHECK(ENSEMBLE_UNTIL(&t, crew_pid(t.crew, LEAF) == 0));
+    }
+    ensemble_end(&t);
+    signal(SIGHUP, SIG_DFL);
+    signal(SIGUSR1, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 /* ---- losing nodes ---- */
 
 static bool all_others_up(const struct ensemble *t, uint32_t node) {
@@ -418,6 +466,7 @@ int main(void) {
     mallopt(M_PERTURB, 0); /* would touch pages that nobody needs */
     TEST(test_comes_up_on_unix_sockets);
     TEST(test_comes_up_on_tcp);
+    TEST(test_signals_are_not_inherited);
     TEST(test_leaf_dies);
     TEST(test_inner_node_dies);
     TEST(test_death_is_noticed);

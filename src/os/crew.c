@@ -247,11 +247,18 @@ static void keep_only(int listener, int poke, int bell) {
     close_from(FD_FIRST_OTHER);
 }
 
-/* What the parent does with signals is the parent's affair. */
+static bool is_fault(int signal) {
+    return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
+           signal == SIGABRT;
+}
+
+/* What the parent does with signals is the parent's affair, except for those of a program's own
+ * mistakes: a sanitizer wants to tell of them. */
 static void forget_signals(void) {
     sigset_t none;
     for (int i = 1; i <= SIGRTMAX; i++)
-        signal(i, SIG_DFL); /* fails where it may */
+        if (!is_fault(i))
+            signal(i, SIG_DFL); /* fails where it may */
     signal(SIGPIPE, SIG_IGN);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);

@@ -331,6 +331,26 @@ static void test_nobody_there(void) {
     check_nobody_there(true);
 }
 
+/* Somebody is there, but too many wait at the door: the same as nobody, and no reason to wait. */
+static void test_full_door(void) {
+    enum { MANY = 8 };
+    int fds[MANY], done, count = 0;
+    struct world *w = world_begin(false, 0);
+    struct side *a = &w->sides[0];
+    CHECK_EQ(listen(w->raw_listener, 1), 0); /* from now on only so many */
+    while (count < MANY && (fds[count] = address_connect(&w->book[RAW], &done)) >= 0)
+        count++;
+    CHECK(count < MANY && fds[count] == -EAGAIN);
+    open_link(a, RAW, PURPOSE_SLOT, 9);
+    turn(w);
+    CHECK_EQ(heard(a, INPUT_LINK_DOWN), 1);
+    CHECK_EQ(last(a, INPUT_LINK_DOWN)->link, 0);
+    CHECK_EQ(last(a, INPUT_LINK_DOWN)->cookie, 9);
+    while (count > 0)
+        close(fds[--count]);
+    world_end(w);
+}
+
 /* To try again at once, for ever, is foolish, but must not stop everything else. */
 static void test_trying_again_at_once(void) {
     struct world *w = world_begin(false, 0);
@@ -882,6 +902,7 @@ int main(void) {
     TEST(test_a_put_that_is_refused);
     TEST(test_numbers_are_not_reused_early);
     TEST(test_nobody_there);
+    TEST(test_full_door);
     TEST(test_trying_again_at_once);
     TEST(test_bad_hellos);
     TEST(test_not_even_hello);

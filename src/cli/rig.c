@@ -16,9 +16,10 @@
 #include "cli/complain.h"
 #include "os/process.h"
 
-/* Operations before those that count, for cases in which one follows the other: caches, sockets and
- * tables are warm then, as they are in the bare fan-out. */
-enum { WARM_RUNS = 20 };
+/* Tasks in which one operation follows the other are done in laps, in turn: what else the machine has
+ * to do for a while then disturbs all of them alike. Some operations before those that count warm
+ * caches and sockets, as the bare fan-out does. */
+enum { LAPS = 5, WARM_RUNS = 10 };
 
 /* Without news for so long the cluster is taken for stuck. */
 enum { PATIENCE_MS = 60000 };
@@ -30,13 +31,21 @@ struct shared_task {
     uint64_t *latency_ns; /* shared too */
 };
 
+/* A part of a task. */
+struct lap {
+    uint32_t task;
+    uint32_t runs; /* that count */
+};
+
 struct rig {
     const struct rig_config *config;
     struct crew *crew;
     struct driver *driver;
     struct driver_config driver_config;
-    struct driver_task *tasks; /* with the runs that do not count */
-    uint32_t task;             /* that the driver was at when we last looked */
+    struct lap *laps;
+    struct driver_task *tasks; /* of the laps */
+    uint32_t lap_count;
+    uint32_t task; /* that the driver was at when we last looked */
     struct shared {
         atomic_bool finished;
         atomic_uint progress;
@@ -70,7 +79,7 @@ static void take_task(struct rig *r, uint32_t task) {
     t->end_ns = from->end_ns;
     t->messages = messages - t->messages;
     t->steps = steps - t->steps;
-    uint32_t runs = r->config->tasks[task].runs, warm = r->tasks[task].runs - runs;
+    uint32_t runs = r->laps[task].runs, warm = r->tasks[task].runs - runs;
     uint32_t done = from->outcomes[OUTCOME_DONE];
     t->done = done > warm ? done - warm : 0;
     memcpy(t->latency_ns, from->latency_ns + warm, runs * sizeof *t->latency_ns);
@@ -84,7 +93,7 @@ static void observe(void *context, struct life *l) {
     if (r->task != NO_TASK)
         take_task(r, r->task);
     r->task = driver_task(r->driver);
-    if (r->task < r->config->task_count)
+    if (r->task < r->lap_count)
         sum_counts(r, &r->shared->tasks[r->task].messages, &r->shared->tasks[r->task].steps);
     r->shared->up_ns = driver_up_ns(r->driver);
     atomic_fetch_add(&r->shared->progress, 1);
@@ -119,34 +128,47 @@ static struct limits choose_limits(const struct rig_config *c) {
 }
 
 static int share(struct rig *r) {
-    const struct rig_config *c = r->config;
-    size_t head = sizeof *r->shared + c->task_count * sizeof *r->shared->tasks;
+    size_t head = sizeof *r->shared + r->lap_count * sizeof *r->shared->tasks;
     size_t bytes = head;
-    for (uint32_t i = 0; i < c->task_count; i++)
-        bytes += c->tasks[i].runs * sizeof(uint64_t);
+    for (uint32_t i = 0; i < r->lap_count; i++)
+        bytes += r->laps[i].runs * sizeof(uint64_t);
     void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED)
         return -errno;
     r->shared = at;
     r->shared_bytes = bytes;
     uint64_t *next = (uint64_t *)(void *)((uint8_t *)at + head);
-    for (uint32_t i = 0; i < c->task_count; i++) {
+    for (uint32_t i = 0; i < r->lap_count; i++) {
         r->shared->tasks[i].latency_ns = next;
-        next += c->tasks[i].runs;
+        next += r->laps[i].runs;
     }
     return 0;
 }
 
-static bool warm_up(struct rig *r) {
+static void add_lap(struct rig *r, uint32_t task, uint32_t runs, uint32_t warm) {
+    if (runs == 0)
+        return;
+    r->laps[r->lap_count] = (struct lap){.task = task, .runs = runs};
+    r->tasks[r->lap_count] = r->config->tasks[task];
+    r->tasks[r->lap_count++].runs = warm + runs;
+}
+
+static bool plan_laps(struct rig *r) {
     const struct rig_config *c = r->config;
-    r->tasks = calloc(c->task_count, sizeof *r->tasks);
-    for (uint32_t i = 0; r->tasks != NULL && i < c->task_count; i++) {
-        r->tasks[i] = c->tasks[i];
-        bool counts_one = !c->tasks[i].wave && c->tasks[i].in_flight <= 1 &&
-                          c->tasks[i].request.kind != PRIMITIVE_BULK;
-        r->tasks[i].runs += counts_one ? WARM_RUNS : 0;
-    }
-    return r->tasks != NULL;
+    r->laps = calloc((size_t)LAPS * c->task_count, sizeof *r->laps);
+    r->tasks = calloc((size_t)LAPS * c->task_count, sizeof *r->tasks);
+    if (r->laps == NULL || r->tasks == NULL)
+        return false;
+    for (uint32_t lap = 0; lap < LAPS; lap++)
+        for (uint32_t i = 0; i < c->task_count; i++) {
+            const struct driver_task *t = &c->tasks[i];
+            bool in_turn = !t->wave && t->in_flight <= 1 && t->request.kind != PRIMITIVE_BULK;
+            if (in_turn)
+                add_lap(r, i, (t->runs + lap) / LAPS, WARM_RUNS);
+            else if (lap == 0)
+                add_lap(r, i, t->runs, 0);
+        }
+    return true;
 }
 
 static int begin(struct rig *r) {
@@ -156,13 +178,13 @@ static int begin(struct rig *r) {
     crew.prim.limits = choose_limits(c);
     crew.prim.tree = c->tree;
     prim_config_times(&crew.prim, c->period_ns);
+    if (!plan_laps(r))
+        return -ENOMEM;
     r->driver_config = (struct driver_config){.limits = crew.prim.limits,
                                               .root = c->tree.nodes,
                                               .period_ns = c->period_ns,
-                                              .task_count = c->task_count};
-    if (!warm_up(r))
-        return -ENOMEM;
-    r->driver_config.tasks = r->tasks;
+                                              .tasks = r->tasks,
+                                              .task_count = r->lap_count};
     r->driver = driver_new(&r->driver_config);
     int error = share(r);
     if (r->driver == NULL || error < 0)
@@ -196,30 +218,37 @@ static int compare_u64(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
+static void take_lap(const struct rig *r, uint32_t lap, struct measure *ret) {
+    const struct shared_task *from = &r->shared->tasks[lap];
+    struct measure_task *t = &ret->tasks[r->laps[lap].task];
+    uint32_t runs = r->laps[lap].runs;
+    memcpy(t->latency_ns + t->runs, from->latency_ns, runs * sizeof *t->latency_ns);
+    t->runs += runs;
+    t->done += from->done;
+    t->span_ns += from->end_ns - from->begin_ns;
+    t->messages += from->messages;
+    t->steps += from->steps;
+    ret->steps += from->steps;
+    ret->messages += from->messages;
+}
+
 static int take_results(const struct rig *r, struct measure *ret) {
     const struct rig_config *c = r->config;
     *ret = (struct measure){.task_count = c->task_count, .up_ns = r->shared->up_ns};
     ret->tasks = calloc(c->task_count, sizeof *ret->tasks);
-    for (uint32_t i = 0; ret->tasks != NULL && i < c->task_count; i++) {
-        const struct shared_task *from = &r->shared->tasks[i];
-        struct measure_task *t = &ret->tasks[i];
-        *t = (struct measure_task){.runs = c->tasks[i].runs,
-                                   .done = from->done,
-                                   .span_ns = from->end_ns - from->begin_ns,
-                                   .messages = from->messages,
-                                   .steps = from->steps};
-        t->latency_ns = malloc(t->runs * sizeof *t->latency_ns);
-        if (t->latency_ns == NULL)
-            break;
-        memcpy(t->latency_ns, from->latency_ns, t->runs * sizeof *t->latency_ns);
-        qsort(t->latency_ns, t->runs, sizeof *t->latency_ns, compare_u64);
-        ret->steps += t->steps;
-        ret->messages += t->messages;
+    for (uint32_t i = 0; i < c->task_count; i++) {
+        if (ret->tasks != NULL)
+            ret->tasks[i].latency_ns = malloc(c->tasks[i].runs * sizeof(uint64_t));
+        if (ret->tasks == NULL || ret->tasks[i].latency_ns == NULL) {
+            measure_fini(ret);
+            return -ENOMEM;
+        }
     }
-    if (ret->tasks != NULL && ret->tasks[c->task_count - 1].latency_ns != NULL)
-        return 0;
-    measure_fini(ret);
-    return -ENOMEM;
+    for (uint32_t lap = 0; lap < r->lap_count; lap++)
+        take_lap(r, lap, ret);
+    for (uint32_t i = 0; i < c->task_count; i++)
+        qsort(ret->tasks[i].latency_ns, ret->tasks[i].runs, sizeof(uint64_t), compare_u64);
+    return 0;
 }
 
 /* ---- the idle cluster ---- */
@@ -262,6 +291,7 @@ int rig_run(const struct rig_config *config, struct measure *ret, struct rig_idl
         error = take_results(&r, ret);
     driver_free(r.driver);
     free(r.tasks);
+    free(r.laps);
     if (r.shared != NULL)
         munmap(r.shared, r.shared_bytes);
     return error;

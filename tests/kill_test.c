@@ -471,13 +471,22 @@ static struct deeds *deeds_new(const struct run *run, uint64_t seed) {
     return d;
 }
 
+/* Without stops this takes a machine so busy that somebody was silent for three periods. */
+static uint32_t times_fenced(const struct deeds *d) {
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < d->universe; n++)
+        for (uint32_t i = 0; i < d->node[n].stays; i++)
+            count += d->node[n].stay[i].fenced_ns != 0;
+    return count;
+}
+
 static void tell(const struct run *run, const struct scene *s, const struct inquest *q,
                  uint64_t took_ns) {
     printf(
-        "## %s, %s: %u kills in %.0f s (root %u, inner %u, leaf %u; %u of them askers), %u stops\n",
+        "## %s, %s: %u kills in %.0f s (root %u, inner %u, leaf %u; %u of them askers), %u stops, %u fenced\n",
         run->name, run->links == TRANSPORT_TCP ? "TCP" : "Unix sockets",
         s->roots + s->inners + s->leaves, (double)took_ns / 1e9, s->roots, s->inners, s->leaves,
-        s->asking, s->stopped);
+        s->asking, s->stopped, times_fenced(s->d));
     printf("## %u operations: %u done, %u false, %u failed, %u refused, %u lost by fencing, %u "
            "with their node; %u unknown for a while; the longest took %.1f periods\n",
            q->asked, q->outcome[OUTCOME_DONE], q->outcome[OUTCOME_FALSE],

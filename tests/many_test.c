@@ -59,15 +59,15 @@ static void test_a_thousand_nodes_answer_a_compare(void) {
         return;
     uint64_t started = clock_ns();
     CHECK(TROUPE_WITHIN(t, UP_NS, troupe_all_up(t)));
-    CHECK_EQ(t->up_count, t->universe);
+    CHECK_EQ(puppets_up_count(t->puppets), t->universe);
     uint64_t up = clock_ns();
-    struct part *x = troupe_ask(t, t->root, NULL, NO_NODE, part_compare(7, ANSWER_NS));
-    if (CHECK(TROUPE_WITHIN(t, ANSWER_NS, part_ended(x)))) {
-        CHECK_EQ(x->result.outcome, OUTCOME_DONE);
+    const struct puppet_op *x = troupe_ask(t, t->root, NULL, NO_NODE, op_compare(7, ANSWER_NS));
+    if (CHECK(TROUPE_WITHIN(t, ANSWER_NS, op_ended(x)))) {
+        CHECK_EQ(x->completion.outcome, OUTCOME_DONE);
         printf("## %u processes: started in %.1f s, all members after %.1f s, a compare with a "
                "write over all in %.1f ms\n",
                t->universe, (double)(started - begin) / 1e9, (double)(up - begin) / 1e9,
-               (double)(x->ended_at - x->asked_at) / 1e6);
+               (double)(x->answered_ns - x->asked_ns) / 1e6);
     }
     pid_t *pids = calloc(t->universe, sizeof *pids);
     for (uint32_t n = 0; pids != NULL && n < t->universe; n++) {

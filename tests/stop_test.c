@@ -24,26 +24,26 @@ enum { AT_ONCE_MAX = 10 };
 /* Operations that were asked for since and done before this moment of the root's clock. */
 static uint32_t done_before(struct troupe *t, uint32_t from, uint64_t moment) {
     uint32_t count = 0;
-    for (uint32_t i = from; i < t->part_count; i++) {
-        struct part *y = &t->parts[i];
-        CHECK(TROUPE_WITHIN(t, NEVER, part_ended(y)));
-        CHECK_EQ(y->result.outcome, OUTCOME_DONE);
-        count += y->ended_at < moment;
+    for (uint32_t i = from; i < t->asked; i++) {
+        const struct puppet_op *y = puppets_op(t->puppets, i);
+        CHECK(TROUPE_WITHIN(t, NEVER, op_ended(y)));
+        CHECK_EQ(y->completion.outcome, OUTCOME_DONE);
+        count += y->answered_ns < moment;
     }
     return count;
 }
 
 /* One operation after the other on these nodes until `x` ends. */
-static uint32_t go_on_until(struct troupe *t, const struct part *x, const uint64_t *others) {
-    uint32_t from = t->part_count;
+static uint32_t go_on_until(struct troupe *t, const struct puppet_op *x, const uint64_t *others) {
+    uint32_t from = t->asked;
     uint64_t end = clock_ns() + NEVER;
-    struct part *y = NULL;
-    while (!part_ended(x) && clock_ns() < end) {
-        if (t->part_count < from + AT_ONCE_MAX && (y == NULL || part_ended(y)))
-            y = troupe_ask(t, t->root, others, NO_NODE, part_xfer("others", 20 * P));
+    const struct puppet_op *y = NULL;
+    while (!op_ended(x) && clock_ns() < end) {
+        if (t->asked < from + AT_ONCE_MAX && (y == NULL || op_ended(y)))
+            y = troupe_ask(t, t->root, others, NO_NODE, op_xfer("others", 20 * P));
         crew_wait(t->crew, 10);
     }
-    return done_before(t, from, x->ended_at);
+    return done_before(t, from, x->answered_ns);
 }
 
 /* Asks for an operation on the stopped node and on some others, the deadline being so many periods.
@@ -58,19 +58,19 @@ static void name_it(struct troupe *t, uint32_t asker, uint32_t stopped, uint32_t
             bits_set_run(set, n, n);
             bits_clear_run(rest, n, n);
         }
-    struct part *x = troupe_ask(t, asker, set, NO_NODE, part_xfer("all", periods * P));
+    const struct puppet_op *x = troupe_ask(t, asker, set, NO_NODE, op_xfer("all", periods * P));
     uint32_t done = go_on_until(t, x, rest);
-    if (!CHECK(part_ended(x)))
+    if (!CHECK(op_ended(x)))
         return;
-    uint64_t took = x->ended_at - x->asked_at;
-    bool refused = x->result.outcome == OUTCOME_REFUSED;
-    CHECK(refused || x->result.outcome == OUTCOME_FAILED);
-    CHECK_EQ(x->result.culprit, stopped);
+    uint64_t took = x->answered_ns - x->asked_ns;
+    bool refused = x->completion.outcome == OUTCOME_REFUSED;
+    CHECK(refused || x->completion.outcome == OUTCOME_FAILED);
+    CHECK_EQ(x->completion.culprit, stopped);
     CHECK(took <= (periods + SLACK_PERIODS) * P);
     CHECK(refused || done > 0);
     printf("## node %u of %u stopped, deadline %u periods: %s after %.1f, %u operations on others "
            "meanwhile\n",
-           stopped, NODES, periods, outcome_name(x->result.outcome), (double)took / (double)P,
+           stopped, NODES, periods, outcome_name(x->completion.outcome), (double)took / (double)P,
            done);
 }
 
@@ -91,33 +91,33 @@ static void stop_one(uint32_t stopped, uint32_t deadline, enum transport links) 
     bits_set_run(others, 0, t->universe - 1);
     bits_clear_run(others, below.first, below.last);
     uint32_t asker = bits_next_set(others, 0, NODES);
-    uint64_t incarnation = t->heard[stopped].incarnation;
-    uint32_t fenced = t->heard[stopped].count[INPUT_FENCED];
+    uint64_t incarnation = puppets_node(t->puppets, stopped)->incarnation;
+    uint32_t fenced = puppets_node(t->puppets, stopped)->heard[INPUT_FENCED];
 
     CHECK_EQ(crew_signal(t->crew, stopped, SIGSTOP), 0);
     name_it(t, t->root, stopped, deadline, others);
     name_it(t, asker, stopped, deadline, others);
 
     /* In the end it is given up, and whoever was below it has found another way. */
-    CHECK(TROUPE_WITHIN(t, NEVER, __atomic_load_n(&t->up_count, __ATOMIC_ACQUIRE) == NODES));
+    CHECK(TROUPE_WITHIN(t, NEVER, puppets_up_count(t->puppets) == NODES));
     name_it(t, asker, stopped, deadline, others);
-    struct part *x = troupe_ask(t, t->root, NULL, stopped, part_xfer("without", 20 * P));
-    CHECK(TROUPE_WITHIN(t, NEVER, part_ended(x)));
-    CHECK_EQ(x->result.outcome, OUTCOME_DONE);
+    const struct puppet_op *x = troupe_ask(t, t->root, NULL, stopped, op_xfer("without", 20 * P));
+    CHECK(TROUPE_WITHIN(t, NEVER, op_ended(x)));
+    CHECK_EQ(x->completion.outcome, OUTCOME_DONE);
 
     CHECK_EQ(crew_signal(t->crew, stopped, SIGCONT), 0);
     CHECK(TROUPE_WITHIN(t, NEVER, troupe_all_up(t)));
-    CHECK_EQ(t->heard[stopped].count[INPUT_FENCED], fenced + 1);
-    CHECK(t->heard[stopped].incarnation > incarnation);
+    CHECK_EQ(puppets_node(t->puppets, stopped)->heard[INPUT_FENCED], fenced + 1);
+    CHECK(puppets_node(t->puppets, stopped)->incarnation > incarnation);
     CHECK_EQ(crew_lives(t->crew, stopped), 1);
     CHECK(crew_heap(t->crew, stopped)[0] == 0); /* the new incarnation has nothing of the old */
-    struct part *all[] = {
-        troupe_ask(t, stopped, NULL, NO_NODE, part_xfer("again", 20 * P)),
-        troupe_ask(t, t->root, NULL, NO_NODE, part_compare(5, 20 * P)),
+    const struct puppet_op *all[] = {
+        troupe_ask(t, stopped, NULL, NO_NODE, op_xfer("again", 20 * P)),
+        troupe_ask(t, t->root, NULL, NO_NODE, op_compare(5, 20 * P)),
     };
     for (size_t i = 0; i < 2; i++) {
-        CHECK(TROUPE_WITHIN(t, NEVER, part_ended(all[i])));
-        CHECK_EQ(all[i]->result.outcome, OUTCOME_DONE);
+        CHECK(TROUPE_WITHIN(t, NEVER, op_ended(all[i])));
+        CHECK_EQ(all[i]->completion.outcome, OUTCOME_DONE);
     }
     for (uint32_t n = 0; n < t->universe; n++)
         CHECK(memcmp(crew_heap(t->crew, n), "again", 5) == 0);

@@ -17,11 +17,15 @@ struct puppet_self {
     struct puppets *all;
     uint32_t node;
     uint32_t looked; /* requests before this one are not for us, or done with */
+    bool answered;   /* something, in this turn */
 };
 
 struct shared {
     _Atomic uint32_t op_count;
     _Atomic uint32_t up_count;
+    /* The parent waits for more than answers. Waking it for every turn of every node would take
+     * processors from those whose time is taken. */
+    _Atomic bool watching;
     struct puppet_op ops[PUPPET_OPS_MAX];
 };
 
@@ -77,12 +81,14 @@ static void ask_all(struct puppet_self *self, uint64_t now, struct effects *out)
 static void on_completion(struct puppet_self *self, const struct input *in) {
     struct puppet_op *op = &self->all->shared->ops[in->completion.tag];
     if (in->completion.outcome == OUTCOME_UNKNOWN) {
-        atomic_store(&op->unknown, true);
+        atomic_fetch_add(&op->unknowns, 1);
         return;
     }
     op->completion = in->completion;
     op->answered_ns = in->now;
+    atomic_fetch_add(&op->answers, 1);
     atomic_store_explicit(&op->stage, PUPPET_ANSWERED, memory_order_release);
+    self->answered = true;
 }
 
 static void on_nodes(struct puppet_self *self, const struct input_nodes *in) {
@@ -107,6 +113,7 @@ static void on_boot(struct puppet_self *self, const struct input_boot *boot) {
 
 static void step(void *context, const struct input *in, struct effects *out) {
     struct puppet_self *self = context;
+    atomic_fetch_add(&self->all->puppets[self->node].heard[in->kind], 1);
     switch (in->kind) {
     case INPUT_BOOT:
         on_boot(self, &in->boot);
@@ -151,8 +158,11 @@ static void observe(void *context, struct life *l) {
     self->incarnation = s.incarnation;
     memcpy(self->variables, globals.variables, p->limits.variables * sizeof(uint64_t));
     memcpy(self->events, globals.events, p->limits.events * sizeof(uint64_t));
-    atomic_fetch_add_explicit(&self->turns, 1, memory_order_release);
-    crew_ring(p->crew);
+    atomic_fetch_add(&self->turns, 1);
+    bool *answered = &p->selves[life_node(l)].answered;
+    if (*answered || atomic_load(&p->shared->watching))
+        crew_ring(p->crew);
+    *answered = false;
 }
 
 /* ---- in the parent ---- */
@@ -256,8 +266,8 @@ bool puppets_up(const struct puppets *p, uint32_t node) {
     return atomic_load(&p->up[node]);
 }
 
-bool puppets_until(struct puppets *p, uint64_t limit_ns,
-                   bool (*holds)(const struct puppets *p, void *what), void *what) {
+static bool wait_until(struct puppets *p, uint64_t limit_ns,
+                       bool (*holds)(const struct puppets *p, void *what), void *what) {
     uint64_t end = clock_ns() + limit_ns;
     while (!holds(p, what)) {
         uint64_t now = clock_ns();
@@ -268,11 +278,19 @@ bool puppets_until(struct puppets *p, uint64_t limit_ns,
     return true;
 }
 
+bool puppets_until(struct puppets *p, uint64_t limit_ns,
+                   bool (*holds)(const struct puppets *p, void *what), void *what) {
+    atomic_store(&p->shared->watching, true);
+    bool held = wait_until(p, limit_ns, holds, what);
+    atomic_store(&p->shared->watching, false);
+    return held;
+}
+
 static bool is_answered(const struct puppets *p, void *what) {
     const struct puppet_op *op = puppets_op(p, *(const uint32_t *)what);
     return atomic_load_explicit(&op->stage, memory_order_acquire) == PUPPET_ANSWERED;
 }
 
 bool puppets_await(struct puppets *p, uint32_t number, uint64_t limit_ns) {
-    return puppets_until(p, limit_ns, is_answered, &number);
+    return wait_until(p, limit_ns, is_answered, &number);
 }

@@ -23,14 +23,16 @@ struct puppet_op {
     uint32_t node;
     struct primitive request; /* its set and body are kept beside it */
     uint64_t asked_ns, answered_ns;
-    _Atomic bool unknown; /* the node was told so; the answer follows */
+    _Atomic uint32_t unknowns; /* how often the node was told so; the answer follows */
+    _Atomic uint32_t answers;  /* final ones: never more than one, if all is well */
     struct completion completion;
     uint8_t body[PUPPET_BODY_MAX];
 };
 
 /* A node as it sees itself, as of its last turn. */
 struct puppet {
-    _Atomic uint32_t turns; /* of the loop, in all lives */
+    _Atomic uint32_t turns;              /* of the loop, in all lives */
+    _Atomic uint32_t heard[INPUT_KINDS]; /* by its daemon, in all lives */
     bool attached, member;
     uint32_t parent;
     uint32_t epoch;

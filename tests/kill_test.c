@@ -28,7 +28,7 @@
 
 #define PERIOD_NS (200 * NS_PER_MS)
 
-enum { KILLS = 25, SETTLE_PERIODS = 150, QUIET_PERIODS = 3, CLOSINGS_MAX = 5 };
+enum { KILLS = 25, SETTLE_PERIODS = 150, QUIET_PERIODS = 2, CLOSINGS_MAX = 5, FENCED_TOLD = 8 };
 
 enum aim {
     AIM_NOW,
@@ -471,22 +471,36 @@ static struct deeds *deeds_new(const struct run *run, uint64_t seed) {
     return d;
 }
 
-/* Without stops this takes a machine so busy that somebody was silent for three periods. */
-static uint32_t times_fenced(const struct deeds *d) {
+static uint64_t last_root_kill(const struct scene *s, uint64_t before) {
+    uint64_t last = 0;
+    for (uint32_t i = 0; i < LIVES_MAX; i++) {
+        uint64_t at = s->w->killed_ns[s->d->root][i];
+        last = at < before && at > last ? at : last;
+    }
+    return last;
+}
+
+/* Without stops this takes a machine so busy that somebody was silent for too long. */
+static uint32_t tell_fenced(const struct scene *s) {
     uint32_t count = 0;
-    for (uint32_t n = 0; n < d->universe; n++)
-        for (uint32_t i = 0; i < d->node[n].stays; i++)
-            count += d->node[n].stay[i].fenced_ns != 0;
+    for (uint32_t n = 0; n < s->d->universe; n++)
+        for (uint32_t i = 0; i < s->d->node[n].stays; i++) {
+            uint64_t at = s->d->node[n].stay[i].fenced_ns;
+            if (at != 0 && count++ < FENCED_TOLD && !s->w->stops)
+                printf("# fenced: node %u, %.2f s after the root was killed\n", n,
+                       (double)(at - last_root_kill(s, at)) / 1e9);
+        }
     return count;
 }
 
 static void tell(const struct run *run, const struct scene *s, const struct inquest *q,
                  uint64_t took_ns) {
-    printf(
-        "## %s, %s: %u kills in %.0f s (root %u, inner %u, leaf %u; %u of them askers), %u stops, %u fenced\n",
-        run->name, run->links == TRANSPORT_TCP ? "TCP" : "Unix sockets",
-        s->roots + s->inners + s->leaves, (double)took_ns / 1e9, s->roots, s->inners, s->leaves,
-        s->asking, s->stopped, times_fenced(s->d));
+    uint32_t fenced = tell_fenced(s);
+    printf("## %s, %s: %u kills in %.0f s (root %u, inner %u, leaf %u; %u of them askers), "
+           "%u stops, %u fenced\n",
+           run->name, run->links == TRANSPORT_TCP ? "TCP" : "Unix sockets",
+           s->roots + s->inners + s->leaves, (double)took_ns / 1e9, s->roots, s->inners, s->leaves,
+           s->asking, s->stopped, fenced);
     printf("## %u operations: %u done, %u false, %u failed, %u refused, %u lost by fencing, %u "
            "with their node; %u unknown for a while; the longest took %.1f periods\n",
            q->asked, q->outcome[OUTCOME_DONE], q->outcome[OUTCOME_FALSE],

@@ -58,6 +58,6 @@ static void test_mistakes_are_found(void) {
 int main(int argc, char **argv) {
     static const struct theatre *const theatres[] = {&theatre_sim};
     TEST(test_mistakes_are_found);
-    bool found = suite_play(argc, argv, theatres, 1, SEEDS);
+    bool found = suite_each(argc, argv, theatres, 1, SEEDS, test_script);
     return tap_finish() || !found;
 }

@@ -97,9 +97,11 @@ static inline uint64_t seeds_wanted(uint64_t usual) {
     return text != NULL && text_scan_u64(text, &seeds) > 0 ? seeds : usual;
 }
 
-/* The arguments are those of main: a folder, then names of scripts. */
-static inline bool suite_play(int argc, char **argv, const struct theatre *const *theatres,
-                              uint32_t theatre_count, uint64_t seeds) {
+/* Visits all plays. The arguments are those of main: a folder, then names of scripts. */
+static inline bool suite_each(int argc, char **argv, const struct theatre *const *theatres,
+                              uint32_t theatre_count, uint64_t seeds,
+                              void (*visit)(const char *name, const struct theatre *theatre,
+                                            uint64_t seeds)) {
     struct dirent **entries = NULL;
     int count = argc > 1 ? scandir(argv[1], &entries, is_script, alphasort) : 0;
     for (int i = 0; i < count; i++) {
@@ -110,7 +112,7 @@ static inline bool suite_play(int argc, char **argv, const struct theatre *const
         snprintf(script_path, sizeof script_path, "%s/%s.storm", argv[1], name);
         snprintf(history_path, sizeof history_path, "%s/%s.history", argv[1], name);
         for (uint32_t k = 0; k < theatre_count && is_wanted(name, argc - 2, argv + 2); k++)
-            test_script(name, theatres[k], seeds_wanted(seeds));
+            visit(name, theatres[k], seeds_wanted(seeds));
     }
     free(entries);
     if (count <= 0)

@@ -368,6 +368,24 @@ static bool settle(struct scene *s) {
     return false;
 }
 
+static uint32_t done_so_far(const struct scene *s) {
+    uint32_t count = 0;
+    for (uint32_t a = 0; a < s->d->actor_count; a++)
+        for (uint32_t i = 0; i < look_u32(&s->d->actor[a].deeds); i++) {
+            const struct deed *d = &s->d->actor[a].deed[i];
+            count += deed_final(d) && d->result.outcome == OUTCOME_DONE;
+        }
+    return count;
+}
+
+/* The kills may have come so fast that little was done between them: let the stream flow on until
+ * it has done more operations than there were kills. */
+static void flow_on(struct scene *s, uint32_t kills) {
+    uint64_t end = clock_ns() + SETTLE_PERIODS * PERIOD_NS;
+    while (done_so_far(s) <= kills && clock_ns() < end)
+        turn(s);
+}
+
 static void describe_node(const struct scene *s, uint32_t n) {
     const struct prim_status *p = &s->d->node[n].status;
     bool fine = current_stay(s->w, n) != NO_STAY && p->outstanding == 0;
@@ -528,6 +546,7 @@ static void play(const struct run *run, struct scene *s) {
     while (up && s->kills_left > 0 && s->w->complaints < COMPLAINTS_MAX)
         turn(s);
     s->kills_left = 0;
+    flow_on(s, run->kills);
     __atomic_store_n(&s->d->stage, STAGE_QUIET, __ATOMIC_RELEASE);
     bool settled = CHECK(up) && CHECK(settle(s));
     if (settled && CHECK(close_run(s)))

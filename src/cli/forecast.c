@@ -24,48 +24,64 @@ struct forecast {
     struct predictor bare; /* before it was fitted to processes of ours */
 };
 
-/* The clusters are measured several times and the lower quarter of each counts, at its best: what
- * else goes on here can only add to it, and need not last. */
-static void take_points(const struct measure *m, struct predictor_point points[FITTED]) {
-    for (int i = 0; i < FITTED; i++) {
-        uint64_t ns = m->tasks[i].latency_ns[m->tasks[i].runs / 4];
-        if (points[i].measured_ns == 0 || ns < points[i].measured_ns)
-            points[i].measured_ns = ns;
-    }
-}
-
-static int measure_points(enum transport links, const struct tree *tree,
-                          struct predictor_point points[FITTED]) {
+/* What one size takes: medians of several runs. */
+struct sample {
+    struct tree tree;
     struct driver_task tasks[FITTED];
-    struct rig_config config = {.tree = *tree,
+    uint64_t medians[FITTED][REPEATS];
+};
+
+static int take_sample(struct sample *s, enum transport links, int repeat) {
+    struct rig_config config = {.tree = s->tree,
                                 .links = links,
                                 .period_ns = PERIOD_NS,
-                                .tasks = tasks,
+                                .tasks = s->tasks,
                                 .task_count = FITTED};
     struct measure m;
     for (int i = 0; i < FITTED; i++)
-        points[i].task = tasks[i] = case_task(fitted[i], RUNS);
+        s->tasks[i] = case_task(fitted[i], RUNS);
     int r = rig_run(&config, &m, NULL);
     if (r < 0)
         return r;
-    take_points(&m, points);
+    for (int i = 0; i < FITTED; i++)
+        s->medians[i][repeat] = measure_median(&m.tasks[i]);
     measure_fini(&m);
     return 0;
 }
 
-static int fit(struct forecast *f, enum transport links) {
-    struct tree few = {.nodes = FEW, .shape = SHAPE_KARY, .arity = ARITY}, more = few;
-    struct predictor_point few_points[FITTED] = {0}, more_points[FITTED] = {0};
-    int r = 0;
-    more.nodes = MORE;
-    for (int i = 0; i < REPEATS && r == 0; i++) {
-        r = measure_points(links, &few, few_points);
-        if (r == 0)
-            r = measure_points(links, &more, more_points);
+static int compare_u64(const void *a, const void *b) {
+    const uint64_t *x = a;
+    const uint64_t *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* The middle one of the medians: what else goes on here for a while does not count. */
+static void take_points(struct sample *s, struct predictor_point points[FITTED]) {
+    for (int i = 0; i < FITTED; i++) {
+        qsort(s->medians[i], REPEATS, sizeof s->medians[i][0], compare_u64);
+        points[i] = (struct predictor_point){.task = s->tasks[i],
+                                             .measured_ns = s->medians[i][REPEATS / 2]};
     }
-    if (r == 0)
-        r = predictor_fit(&f->predictor, &few, few_points, FITTED);
-    return r < 0 ? r : predictor_fit_growth(&f->predictor, &more, more_points, FITTED);
+}
+
+static int fit(struct forecast *f, enum transport links) {
+    struct sample few = {.tree = {.nodes = FEW, .shape = SHAPE_KARY, .arity = ARITY}};
+    struct sample more = {.tree = {.nodes = MORE, .shape = SHAPE_KARY, .arity = ARITY}};
+    struct predictor_point points[FITTED];
+    int r = 0;
+    for (int i = 0; i < REPEATS && r == 0; i++) {
+        r = take_sample(&few, links, i);
+        if (r == 0)
+            r = take_sample(&more, links, i);
+    }
+    if (r < 0)
+        return r;
+    take_points(&few, points);
+    r = predictor_fit(&f->predictor, &few.tree, points, FITTED);
+    if (r < 0)
+        return r;
+    take_points(&more, points);
+    return predictor_fit_growth(&f->predictor, &more.tree, points, FITTED);
 }
 
 struct forecast *forecast_new(enum transport links) {

@@ -111,6 +111,8 @@ struct input_put {
     uint64_t note; /* the sender's remote completion data */
 };
 
+/* The bytes are in the heap when the step in which this is heard is over, not before: whoever wants to
+ * read them sets a timer for now. */
 struct input_signal {
     uint32_t event;
     uint64_t order;

@@ -263,7 +263,8 @@ static void garble_acknowledgements(struct cluster *c, uint32_t node) {
 }
 
 /* A node that lives, beats, and acknowledges nothing. What it had been asked was never over, so
- * after some operations nobody in the whole cluster could have another. */
+ * after some operations nobody in the whole cluster could have another. An operation that fails for
+ * it is over now; with the next view, which everyone must acknowledge, it is given up. */
 static void test_a_node_that_acknowledges_nothing_stops_nobody(void) {
     struct cluster *c = cluster_start(8, SHAPE_KARY, 2);
     cluster_run(c, 2 * P);
@@ -277,11 +278,55 @@ static void test_a_node_that_acknowledges_nothing_stops_nobody(void) {
         CHECK_EQ(cluster_wait(c, y), OUTCOME_DONE);
         cluster_run(c, P);
     }
+    CHECK_EQ(fenced_count(c), 0);
+    world_crash(c->w, 3);
+    world_boot(c->w, 3, false);
     CHECK(WITHIN(c, 60 * P, c->listeners[DUMB].count[INPUT_FENCED] > 0));
     c->look = NULL;
     CHECK(WITHIN(c, 60 * P, c->up_count == c->universe && all_attached(c)));
     check_all_well(c, DUMB);
     CHECK_EQ(fenced_count(c), 1);
+    cluster_free(c);
+}
+
+/* A node stands still. An operation that names it fails at its deadline; from then on nobody waits for
+ * it, however many operations follow. They used to: what it had not dropped could not be forgotten,
+ * and the window was full until it was given up. */
+static void test_a_paused_node_delays_nobody_after_the_deadline(void) {
+    struct cluster *c = cluster_start(8, SHAPE_KARY, 2);
+    cluster_run(c, 2 * P);
+    world_pause(c->w, DUMB, world_now(c->w) + 30 * P);
+    struct call *x = cluster_ask(c, c->root, NULL, within(xfer(0, "hello", DATA), P));
+    CHECK_EQ(cluster_wait(c, x), OUTCOME_FAILED);
+    CHECK_EQ(x->result.culprit, DUMB);
+    for (uint32_t i = 0; i < 40; i++) {
+        struct call *y = cluster_ask(c, i % 7, "n[0-6]", xfer(8, "others", DATA));
+        CHECK_EQ(cluster_wait(c, y), OUTCOME_DONE);
+        CHECK(y->answered_at - y->asked_at < P);
+    }
+    CHECK(status_of(c, c->root).view == status_of(c, 0).view);
+    CHECK(WITHIN(c, 60 * P, c->listeners[DUMB].count[INPUT_FENCED] > 0));
+    CHECK(WITHIN(c, 60 * P, c->up_count == c->universe && all_attached(c)));
+    check_all_well(c, DUMB);
+    cluster_free(c);
+}
+
+/* The same, but it comes back before it is given up: it has missed that the operation was dropped, and
+ * finds out by what the others have forgotten. */
+static void test_a_node_that_missed_the_end_finds_out(void) {
+    struct cluster *c = cluster_start(8, SHAPE_KARY, 2);
+    cluster_run(c, 2 * P);
+    uint32_t parent = status_of(c, DUMB).parent;
+    struct call *x = cluster_ask(c, c->root, NULL, within(xfer(0, "hello", DATA), P / 2));
+    CHECK(WITHIN(c, 10 * P, prim_of(c, DUMB)->member.count > 0));
+    deafen(c, DUMB, parent, ROLE_PARENT, P);
+    deafen(c, parent, DUMB, ROLE_CHILD, P);
+    CHECK_EQ(cluster_wait(c, x), OUTCOME_FAILED);
+    cluster_run(c, 2 * P);
+    struct call *y = cluster_ask(c, 0, NULL, xfer(8, "later", DATA));
+    CHECK_EQ(cluster_wait(c, y), OUTCOME_DONE);
+    CHECK_EQ(COUNT_NODES(c, heap_holds(c, n, 8, "later")), c->universe);
+    CHECK_EQ(COUNT_NODES(c, heap_holds(c, n, 0, "hello")), 0);
     cluster_free(c);
 }
 
@@ -318,6 +363,8 @@ int main(void) {
     TEST(test_a_survivor_that_went_another_way_is_not_given_up);
     TEST(test_a_lost_no_is_said_again);
     TEST(test_a_node_that_acknowledges_nothing_stops_nobody);
+    TEST(test_a_paused_node_delays_nobody_after_the_deadline);
+    TEST(test_a_node_that_missed_the_end_finds_out);
     TEST(test_a_scout_does_not_end_the_search);
     return tap_finish();
 }

@@ -185,6 +185,10 @@ static uint64_t bit_of(int signal) {
     return (uint64_t)1 << (signal - 1);
 }
 
+/* Those between the last ordinary and the first real-time signal belong to the C library, which lets
+ * nobody change them. */
+static const uint64_t c_library_signals = (uint64_t)3 << 31;
+
 static void on_signal(int signal) {
     (void)signal;
 }
@@ -203,7 +207,7 @@ static void test_signals_are_not_inherited(void) {
         for (uint32_t n = 0; n < PROCESSES; n++) {
             pid_t pid = crew_pid(t.crew, n);
             CHECK_EQ(signals_of(pid, "SigBlk:"), 0);
-            CHECK_EQ(signals_of(pid, "SigIgn:"), bit_of(SIGPIPE));
+            CHECK_EQ(signals_of(pid, "SigIgn:") & ~c_library_signals, bit_of(SIGPIPE));
             CHECK_EQ(signals_of(pid, "SigCgt:") & bit_of(SIGUSR1), 0);
         }
         CHECK_EQ(crew_signal(t.crew, LEAF, SIGTERM), 0);

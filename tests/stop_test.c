@@ -15,8 +15,9 @@
 /* For the result to travel, and for a machine that is busy with something else. */
 enum { SLACK_PERIODS = 2, NODES = 20, ARITY = 4 };
 
-/* Less than the window: what is behind an operation that waits cannot be forgotten. */
-enum { AT_ONCE_MAX = 10 };
+/* While an operation waits, what comes after it cannot be forgotten, and no more than the window is
+ * under way. Once it has failed, nothing waits for the stopped node to hear of it. */
+enum { AT_ONCE_MAX = 10, AFTERWARDS = 40 };
 
 /* Time that ends a hopeless run; nothing waits that long. */
 #define NEVER (100 * P)
@@ -60,6 +61,13 @@ static void name_it(struct troupe *t, uint32_t asker, uint32_t stopped, uint32_t
         }
     const struct puppet_op *x = troupe_ask(t, asker, set, NO_NODE, op_xfer("all", periods * P));
     uint32_t done = go_on_until(t, x, rest);
+    for (uint32_t i = 0; i < AFTERWARDS; i++) {
+        const struct puppet_op *y =
+            troupe_ask(t, t->root, others, NO_NODE, op_xfer("afterwards", 20 * P));
+        CHECK(TROUPE_WITHIN(t, NEVER, op_ended(y)));
+        CHECK_EQ(y->completion.outcome, OUTCOME_DONE);
+        CHECK(y->answered_ns - y->asked_ns <= SLACK_PERIODS * P);
+    }
     if (!CHECK(op_ended(x)))
         return;
     uint64_t took = x->answered_ns - x->asked_ns;

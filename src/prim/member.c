@@ -150,20 +150,6 @@ static struct entry *find(struct prim *p, uint64_t order) {
     return NULL;
 }
 
-void member_trim(struct prim *p, uint64_t stable) {
-    struct member *m = &p->member;
-    if (stable <= m->stable)
-        return;
-    m->stable = stable;
-    uint32_t keep = 0;
-    while (keep < m->count && m->log[keep].order < stable && m->log[keep].finished)
-        keep++;
-    if (keep > 0)
-        memmove(m->log, m->log + keep, (m->count - keep) * sizeof *m->log);
-    m->count -= keep;
-    ack_trim(p, stable);
-}
-
 static bool pure_compare(const struct operation *o) {
     return o->kind == OPERATION_COMPARE && o->write_variable == NO_VARIABLE;
 }
@@ -276,6 +262,37 @@ static void advance(struct prim *p) {
                 again = false;
         }
     }
+}
+
+/* An operation is forgotten elsewhere only when it was dropped, or when every member has done it. So
+ * one that we hold undecided was dropped: we have missed the word. */
+static void drop_forgotten(struct prim *p, uint64_t stable) {
+    bool any = false;
+    for (uint32_t i = 0; i < p->member.count; i++) {
+        struct entry *e = &p->member.log[i];
+        if (e->order >= stable || e->finished || e->decided)
+            continue;
+        e->decided = true;
+        any = true;
+    }
+    if (any)
+        advance(p);
+}
+
+void member_trim(struct prim *p, uint64_t stable) {
+    struct member *m = &p->member;
+    if (stable <= m->stable)
+        return;
+    m->stable = stable;
+    if (m->epoch == p->epoch)
+        drop_forgotten(p, stable);
+    uint32_t keep = 0;
+    while (keep < m->count && m->log[keep].order < stable && m->log[keep].finished)
+        keep++;
+    if (keep > 0)
+        memmove(m->log, m->log + keep, (m->count - keep) * sizeof *m->log);
+    m->count -= keep;
+    ack_trim(p, stable);
 }
 
 void member_prepare(struct prim *p, const struct message_prepare *m) {

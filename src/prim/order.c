@@ -3,10 +3,11 @@
  *
  * An admitted operation waits in the queue for its number, is then cast to its set to be prepared,
  * and is decided when all have voted, or when one has voted no, is lost, or the deadline is over.
- * What is decided is sent again, also to nodes that come back, until every member of the set has it.
- * The caller hears "done" only then, "failed" at once. An operation leaves the table when its
- * initiator has the result; until then every member remembers what became of it, so that a new root
- * can tell.
+ * What is to be done is sent again, also to nodes that come back, until every member of the set has
+ * done it; the caller hears "done" only then. What is to be dropped is over at once: nobody waits for
+ * a node that stands still to hear it, since a member may take an undecided operation that all others
+ * have forgotten (`stable`) for dropped. An operation leaves the table when its initiator has the
+ * result; until then every member remembers what became of it, so that a new root can tell.
  *
  *   queued -> preparing -> decided -> done -> free
  *   armed  -> queued ...   (standing compare; armed again when the ordered compare finds it false)
@@ -220,12 +221,7 @@ static void arm(struct prim *p, struct op *op) {
 static void try_finish(struct prim *p, struct op *op) {
     if (op->state != OP_DECIDED || !nodeset_empty(&op->pending) || p->view->acked < op->view_needed)
         return;
-    if (op->commit)
-        answer(p, op, OUTCOME_DONE, NO_NODE);
-    else if (!op->answered) { /* a standing compare that did not hold after all */
-        arm(p, op);
-        return;
-    }
+    answer(p, op, OUTCOME_DONE, NO_NODE);
     retire(p, op);
 }
 
@@ -239,21 +235,38 @@ static void decide_pure(struct prim *p, struct op *op, enum outcome outcome, uin
     retire(p, op);
 }
 
+/* All who may hold it are told, once: who misses that will find out. */
+static void drop(struct prim *p, struct op *op, enum outcome outcome, uint32_t culprit) {
+    bool again = op->standing && outcome == OUTCOME_FALSE;
+    op->state = OP_DONE;
+    nodeset_clear(&op->pending);
+    if (!again)
+        answer(p, op, outcome, culprit);
+    nodeset_and(&p->part2, &op->set, &p->member.members);
+    cast_decide(p, op, &p->part2);
+    if (again)
+        arm(p, op);
+    else
+        retire(p, op);
+}
+
 static void decide(struct prim *p, struct op *op, enum outcome outcome, uint32_t culprit) {
     if (pure_compare(op)) {
         decide_pure(p, op, outcome, culprit);
         return;
     }
+    op->commit = outcome == OUTCOME_DONE;
+    if (!op->commit) {
+        drop(p, op, outcome, culprit);
+        return;
+    }
     op->state = OP_DECIDED;
     op->since = p->now;
     op->nudged = false;
-    op->commit = outcome == OUTCOME_DONE;
     nodeset_copy(&op->pending, &op->set);
     nodeset_intersect(&op->pending, &p->member.members);
     if (nodeset_count(&op->pending) < nodeset_count(&op->set))
         op->view_needed = p->member.view;
-    if (!op->commit && !(op->standing && outcome == OUTCOME_FALSE))
-        answer(p, op, outcome, culprit);
     nodeset_copy(&p->part2, &op->pending);
     cast_decide(p, op, &p->part2);
     try_finish(p, op);
@@ -518,7 +531,7 @@ static void cast_again(struct prim *p, struct op *op, struct nodeset *part) {
         return;
     if (op->state == OP_PREPARING)
         cast_prepare(p, op, part);
-    else if (op->state == OP_DECIDED)
+    else if (op->state == OP_DECIDED || (op->state == OP_DONE && op->order != 0 && !op->commit))
         cast_decide(p, op, part);
     else if (op->state == OP_ARMED)
         cast_arm(p, op, part, false);
@@ -575,7 +588,8 @@ void order_resend(struct prim *p, const struct nodeset *set) {
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         LIST_EACH_SAFE (at, lists[i]) {
             struct op *op = OP(at);
-            nodeset_and(&p->part2, &op->pending, set);
+            bool dropped = op->state == OP_DONE && op->order != 0 && !op->commit;
+            nodeset_and(&p->part2, dropped ? &op->set : &op->pending, set);
             cast_again(p, op, &p->part2);
             if (op->answered && !op->received && nodeset_has(set, op->id.node))
                 answer_again(p, op);
@@ -663,6 +677,7 @@ void order_recover(struct prim *p, const struct record *r) {
     op->order = r->order;
     op->state = OP_DONE;
     op->standing = false;
+    op->commit = true; /* everyone knows what became of it */
     op->answered = true;
     op->received = false;
     op->since = p->now;

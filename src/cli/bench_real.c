@@ -131,10 +131,6 @@ static void print_value(const struct real_value *v) {
     putchar('\n');
 }
 
-static void print_json_ms(const char *key, uint64_t ns) {
-    printf(",\"%s\":%" PRIu64 ".%06" PRIu64, key, ns / NS_PER_MS, ns % NS_PER_MS);
-}
-
 static void print_json(const struct real_row *row, const struct real_value *v) {
     const struct tree *t = &row->tree;
     printf("{\"bench\":\"primitives\",\"case\":\"%s\",\"nodes\":%" PRIu32
@@ -143,20 +139,20 @@ static void print_json(const struct real_row *row, const struct real_value *v) {
     if (t->shape == SHAPE_KARY)
         printf(",\"arity\":%" PRIu32, t->arity);
     printf(",\"runs\":%" PRIu32, v->runs);
-    print_json_ms("median_ms", v->stats.median);
-    print_json_ms("ci95_ms", v->stats.ci95);
+    report_json_ms("median_ms", v->stats.median, stdout);
+    report_json_ms("ci95_ms", v->stats.ci95, stdout);
     if (v->info->rate) {
         printf(",\"rate_mb_per_s\":%" PRIu64 ".%03" PRIu64, v->rate / 1000000,
                v->rate / 1000 % 1000);
     } else {
         uint64_t ratio = v->floor_ns ? v->stats.median * 1000 / v->floor_ns : 0;
         printf(",\"rounds\":%" PRIu32, v->rounds);
-        print_json_ms("fanout_ms", row->fanout_ns);
-        print_json_ms("floor_ms", v->floor_ns);
+        report_json_ms("fanout_ms", row->fanout_ns, stdout);
+        report_json_ms("floor_ms", v->floor_ns, stdout);
         printf(",\"ratio\":%" PRIu64 ".%03" PRIu64, ratio / 1000, ratio % 1000);
     }
     if (v->predicted_ns > 0)
-        print_json_ms("predicted_ms", v->predicted_ns);
+        report_json_ms("predicted_ms", v->predicted_ns, stdout);
     puts("}");
 }
 

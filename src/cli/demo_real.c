@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "base/units.h"
 #include "cli/complain.h"
 #include "cli/demo.h"
@@ -39,15 +40,14 @@ struct demo {
 
 /* ---- telling ---- */
 
-static uint64_t since(const struct demo *d, uint64_t then) {
-    (void)d;
+static uint64_t since(uint64_t then) {
     return clock_ns() - then;
 }
 
 __attribute__((format(printf, 2, 3))) static void tell(struct demo *d, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    teller_line(&d->teller, since(d, d->begin_ns), format, args);
+    teller_line(&d->teller, since(d->begin_ns), format, args);
     va_end(args);
 }
 
@@ -55,7 +55,7 @@ __attribute__((format(printf, 3, 4))) static bool check(struct demo *d, bool hol
                                                         const char *format, ...) {
     va_list args;
     va_start(args, format);
-    teller_check(&d->teller, since(d, d->begin_ns), holds, format, args);
+    teller_check(&d->teller, since(d->begin_ns), holds, format, args);
     va_end(args);
     return holds;
 }
@@ -85,12 +85,6 @@ static enum outcome outcome_of(const struct puppet_op *op) {
     return op->stage == PUPPET_ANSWERED ? op->completion.outcome : OUTCOMES;
 }
 
-static int by_size(const void *a, const void *b) {
-    const uint64_t *x = a;
-    const uint64_t *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 /* The same request again and again; false unless all end as expected. */
 static bool repeat(struct demo *d, const struct primitive *r, enum outcome expected,
                    uint64_t *ret_median) {
@@ -101,7 +95,7 @@ static bool repeat(struct demo *d, const struct primitive *r, enum outcome expec
         good = good && outcome_of(op) == expected;
         took[i] = op->answered_ns - op->asked_ns;
     }
-    qsort(took, REPEATS, sizeof *took, by_size);
+    sort_u64(took, REPEATS);
     *ret_median = took[REPEATS / 2];
     return good;
 }
@@ -213,7 +207,7 @@ static bool bring_up(struct demo *d) {
                  "%" PRIu32
                  " nodes and the manager, a process each, are up after %s, in a tree %" PRIu32
                  " levels deep",
-                 d->nodes, ms(since(d, d->begin_ns), took), tree_depth(&d->tree));
+                 d->nodes, ms(since(d->begin_ns), took), tree_depth(&d->tree));
 }
 
 /* What a round costs with nothing of ours: to compare with. */
@@ -336,12 +330,11 @@ static void show_death(struct demo *d, uint32_t ops[STREAM]) {
     tell(d, "its process is killed in the middle of %d XFER-AND-SIGNALs to all nodes", STREAM);
     struct family family = {d, planned_parent(d, d->victim)};
     bool moved = puppets_until(d->puppets, LIMIT, children_hang, &family);
-    check(d, moved, "its children have noticed and moved, %s after its death:",
-          ms(since(d, d->died_ns), took));
+    check(d, moved,
+          "its children have noticed and moved, %s after its death:", ms(since(d->died_ns), took));
     draw_family(d);
     bool down = puppets_until(d->puppets, LIMIT, is_down, &d->victim);
-    check(d, down, "the manager has given it up, %s after its death",
-          ms(since(d, d->died_ns), took));
+    check(d, down, "the manager has given it up, %s after its death", ms(since(d->died_ns), took));
 }
 
 static void show_stream(struct demo *d, const uint32_t ops[STREAM]) {
@@ -374,7 +367,7 @@ static void show_return(struct demo *d) {
     bool up = puppets_until(d->puppets, LIMIT, all_up, &everyone);
     bool same = await_value(d, VARIABLE_LAST, 4711, d->nodes) == d->nodes;
     check(d, up && same, "it has joined after %s and holds the variables of the others",
-          ms(since(d, begin), took));
+          ms(since(begin), took));
     struct family family = {d, d->victim};
     bool back = puppets_until(d->puppets, LIMIT, children_hang, &family);
     check(d, back, "its children are back:");
@@ -411,7 +404,7 @@ static void show_root(struct demo *d) {
     uint32_t next = puppets_node(d->puppets, d->root)->epoch;
     check(d, up,
           "epoch %" PRIu32 ": the new manager has collected all %" PRIu32 " survivors, %s later",
-          next, d->nodes, ms(since(d, begin), took));
+          next, d->nodes, ms(since(begin), took));
     const struct puppet_op *op = ask(d, asker, &r);
     check(d, outcome_of(op) == OUTCOME_DONE,
           "nothing is lost: COMPARE by n%" PRIu32 ", is v3 = 4711 everywhere? yes", asker);

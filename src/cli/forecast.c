@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "base/units.h"
 #include "cli/cases.h"
 #include "cli/complain.h"
@@ -49,16 +50,10 @@ static int take_sample(struct sample *s, enum transport links, int repeat) {
     return 0;
 }
 
-static int compare_u64(const void *a, const void *b) {
-    const uint64_t *x = a;
-    const uint64_t *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 /* The middle one of the medians: what else goes on here for a while does not count. */
 static void take_points(struct sample *s, struct predictor_point points[FITTED]) {
     for (int i = 0; i < FITTED; i++) {
-        qsort(s->medians[i], REPEATS, sizeof s->medians[i][0], compare_u64);
+        sort_u64(s->medians[i], REPEATS);
         points[i] = (struct predictor_point){.task = s->tasks[i],
                                              .measured_ns = s->medians[i][REPEATS / 2]};
     }

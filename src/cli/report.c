@@ -104,7 +104,7 @@ void report_table_foot(const struct bench_series *s, FILE *out) {
 
 /* ---- JSON ---- */
 
-static void print_ms(const char *key, uint64_t ns, FILE *out) {
+void report_json_ms(const char *key, uint64_t ns, FILE *out) {
     fprintf(out, ",\"%s\":%" PRIu64 ".%06" PRIu64, key, ns / NS_PER_MS, ns % NS_PER_MS);
 }
 
@@ -117,15 +117,15 @@ static void print_value(const struct bench_setting *b, const struct tree *t, uin
         fprintf(out, ",\"arity\":%" PRIu32, t->arity);
     fprintf(out, ",\"depth\":\"%s\",\"network\":\"%s\",\"seed\":%" PRIu64 ",\"runs\":%" PRIu32,
             depth_name(b->depth), b->network, b->seed, v->runs);
-    print_ms("median_ms", v->median_ns, out);
-    print_ms("ci95_ms", v->ci95_ns, out);
+    report_json_ms("median_ms", v->median_ns, out);
+    report_json_ms("ci95_ms", v->ci95_ns, out);
     fprintf(out, ",\"rounds\":%" PRIu32 ",\"messages_per_node\":%" PRIu64 ".%" PRIu64,
             info->local ? 0 : cost_rounds(info->cost), v->messages_x10 / 10, v->messages_x10 % 10);
     fprintf(out, ",\"steps\":%" PRIu64, v->steps);
     if (info->rate)
         fprintf(out, ",\"rate_mb_per_s\":%" PRIu64 ".%03" PRIu64, v->rate / 1000000,
                 v->rate / 1000 % 1000);
-    print_ms("floor_ms", v->floor_ns, out);
+    report_json_ms("floor_ms", v->floor_ns, out);
     if (v->floor_ns > 0)
         fprintf(out, ",\"ratio\":%" PRIu64 ".%02" PRIu64 "}\n", v->median_ns / v->floor_ns,
                 v->median_ns * 100 / v->floor_ns % 100);

@@ -48,6 +48,8 @@ void report_table_head(const struct bench_series *s, FILE *out);
 void report_table_row(const struct bench_series *s, const struct bench_row *r, FILE *out);
 void report_table_foot(const struct bench_series *s, FILE *out);
 
+/* A time among the keys of an object: `,"key":1.234567`. */
+void report_json_ms(const char *key, uint64_t ns, FILE *out);
 void report_json(const struct bench_setting *b, const struct tree *t, const struct bench_row *r,
                  FILE *out);
 

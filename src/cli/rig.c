@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "base/assert.h"
+#include "base/sort.h"
 #include "base/units.h"
 #include "cli/complain.h"
 #include "os/process.h"
@@ -212,12 +213,6 @@ static int await(struct rig *r) {
     return 0;
 }
 
-static int compare_u64(const void *a, const void *b) {
-    const uint64_t *x = a;
-    const uint64_t *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 static void take_lap(const struct rig *r, uint32_t lap, struct measure *ret) {
     const struct shared_task *from = &r->shared->tasks[lap];
     struct measure_task *t = &ret->tasks[r->laps[lap].task];
@@ -247,7 +242,7 @@ static int take_results(const struct rig *r, struct measure *ret) {
     for (uint32_t lap = 0; lap < r->lap_count; lap++)
         take_lap(r, lap, ret);
     for (uint32_t i = 0; i < c->task_count; i++)
-        qsort(ret->tasks[i].latency_ns, ret->tasks[i].runs, sizeof(uint64_t), compare_u64);
+        sort_u64(ret->tasks[i].latency_ns, ret->tasks[i].runs);
     return 0;
 }
 
@@ -271,7 +266,7 @@ static int watch_idle(struct rig *r, struct rig_idle *ret) {
     *ret = (struct rig_idle){.cpu_ns = cpu_of_all(r) - cpu, .span_ns = clock_ns() - begin_ns};
     for (uint32_t n = 0; n < nodes; n++)
         memory[n] = process_private_bytes(crew_pid(r->crew, n));
-    qsort(memory, nodes, sizeof *memory, compare_u64);
+    sort_u64(memory, nodes);
     ret->memory_median = memory[nodes / 2];
     ret->memory_max = memory[nodes - 1];
     ret->memory_root = process_private_bytes(crew_pid(r->crew, nodes));

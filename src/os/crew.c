@@ -352,11 +352,9 @@ int crew_start(struct crew *c, uint32_t node) {
 }
 
 int crew_start_all(struct crew *c) {
-    int r = 0;
-    for (uint32_t i = c->count; i-- > 0 && r == 0;) /* seats come last in number, first in time */
-        if (i == c->config.prim.limits.nodes)
-            r = crew_start(c, i);
-    for (uint32_t i = 0; i < c->config.prim.limits.nodes && r == 0; i++)
+    uint32_t nodes = c->config.prim.limits.nodes;
+    int r = crew_start(c, nodes);
+    for (uint32_t i = 0; i < nodes && r == 0; i++)
         r = crew_start(c, i);
     return r;
 }

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sort.h"
 #include "base/units.h"
 
 enum { MESSAGE_BYTES = 64, ANSWER_BYTES = 8, WARM_UP = 20, BATCH = 64, PATIENCE_S = 30 };
@@ -208,12 +209,6 @@ static int hear_all(struct fanout *f) {
     return 0;
 }
 
-static int compare_u64(const void *a, const void *b) {
-    const uint64_t *x = a;
-    const uint64_t *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 static int ask_rounds(struct fanout *f, struct fanout_result *ret) {
     uint32_t rounds = f->config.rounds;
     uint64_t *took = malloc(rounds * sizeof *took);
@@ -229,7 +224,7 @@ static int ask_rounds(struct fanout *f, struct fanout_result *ret) {
             took[i - WARM_UP] = now_ns() - began;
     }
     if (r == 0) {
-        qsort(took, rounds, sizeof *took, compare_u64);
+        sort_u64(took, rounds);
         *ret = (struct fanout_result){.median_ns = took[rounds / 2], .min_ns = took[0]};
     }
     free(took);

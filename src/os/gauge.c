@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sort.h"
 #include "base/units.h"
 
 enum { REPEATS = 7, CALLS = 301, PINGS = 400, FANS = 40, SMALL = 64, LARGE = 4096 };
@@ -40,14 +41,8 @@ static uint64_t now_ns(void) {
     return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-static int compare_u64(const void *a, const void *b) {
-    const uint64_t *x = a;
-    const uint64_t *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 static uint64_t middle(uint64_t *at, uint32_t count) {
-    qsort(at, count, sizeof *at, compare_u64);
+    sort_u64(at, count);
     return at[count / 2];
 }
 

@@ -5,7 +5,7 @@
  * ping-pong takes on top of them; and since all of that is far cheaper when the same two processes
  * do it over and over, fan-outs to more processes say what it costs in earnest. Everything is
  * measured several times, in turn, and the middle value counts: the machine may be busy with other
- * things. sim/predict.h makes a link model of it. */
+ * things. sim/predictor.h makes a link model of it. */
 #pragma once
 
 #include <stdint.h>

@@ -50,7 +50,6 @@ struct life {
     struct effects effects;
     void *arena;
     size_t arena_bytes;
-    void *heap; /* ours to free */
     uint64_t heap_touched;
     struct life_counts own_counts;
     uint64_t steps_seen;
@@ -237,8 +236,26 @@ static int reserve_memory(struct life *l) {
     return 0;
 }
 
+static const char *advice(int error) {
+    switch (-error) {
+    case EUCLEAN:
+        return "its state is damaged; remove the folder, and the node starts as a new one";
+    case EBUSY:
+        return "another process is this node; end it first";
+    case EADDRINUSE:
+        return "somebody else listens there; end it or choose another address";
+    case ENOMEM:
+        return "free memory, or start fewer nodes";
+    case EMFILE:
+    case ENFILE:
+        return "raise the limit of open files (ulimit -n)";
+    default:
+        return "check that it exists and may be used";
+    }
+}
+
 static int complain(const struct life_config *c, const char *what, int error) {
-    fprintf(stderr, "storm: node %u: %s: %s\n", c->self, what, strerror(-error));
+    fprintf(stderr, "storm: node %u: %s: %s; %s\n", c->self, what, strerror(-error), advice(error));
     return error;
 }
 
@@ -368,10 +385,6 @@ struct loop *life_loop(struct life *l) {
 
 uint32_t life_node(const struct life *l) {
     return l->config.self;
-}
-
-void *life_context(const struct life *l) {
-    return l->config.context;
 }
 
 uint64_t life_now(const struct life *l) {

@@ -53,7 +53,6 @@ void life_feed(struct life *l, enum layer layer, const struct input *in);
 
 struct loop *life_loop(struct life *l); /* to add sources to */
 uint32_t life_node(const struct life *l);
-void *life_context(const struct life *l);
 uint64_t life_now(const struct life *l);
 const struct prim *life_prim(const struct life *l);
 struct globals life_globals(const struct life *l);

@@ -497,15 +497,6 @@ void queue_add(struct queue *q, const struct nodeset *nodes, uint64_t now, struc
     act(q);
 }
 
-void queue_remove(struct queue *q, const struct nodeset *nodes, uint64_t now, struct effects *out) {
-    begin_step(q, now, out);
-    nodeset_subtract(&q->wanted, nodes);
-    nodeset_subtract(&q->active, nodes);
-    nodeset_subtract(&q->entering, nodes);
-    nodeset_subtract(&q->waiting, nodes);
-    act(q);
-}
-
 void queue_drain(struct queue *q, uint64_t now, struct effects *out) {
     begin_step(q, now, out);
     q->drain = q->pushed;
@@ -585,8 +576,4 @@ void queue_status(const struct queue *q, struct queue_status *ret) {
         .standing = q->standing,
         .repeated = q->repeated,
     };
-}
-
-const struct nodeset *queue_nodes(const struct queue *q) {
-    return &q->active;
 }

@@ -89,7 +89,6 @@ struct queue *queue_new(const struct queue_config *c, struct arena *a);
  * nothing left of an earlier master; until one has entered, messages wait. Those that are lost and
  * reported up again (INPUT_NODES) enter anew by themselves. */
 void queue_add(struct queue *q, const struct nodeset *nodes, uint64_t now, struct effects *out);
-void queue_remove(struct queue *q, const struct nodeset *nodes, uint64_t now, struct effects *out);
 
 /* Accepts a message; numbers begin with 1. -ENOSPC: the backlog is full, there will be news of room.
  * -EMSGSIZE: longer than queue_message_max(). -EPIPE: the queue has failed. */
@@ -132,7 +131,6 @@ struct queue_status {
     uint64_t repeated; /* messages put into a transfer once more */
 };
 void queue_status(const struct queue *q, struct queue_status *ret);
-const struct nodeset *queue_nodes(const struct queue *q);
 
 /* ---- a node ---- */
 

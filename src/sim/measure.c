@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/sort.h"
 #include "base/units.h"
 #include "sim/model.h"
 
@@ -69,12 +70,6 @@ static struct limits choose_limits(const struct measure_config *c) {
     return l;
 }
 
-static int compare_u64(const void *a, const void *b) {
-    const uint64_t *x = a;
-    const uint64_t *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 static int take_results(const struct measure_config *c, const struct driver *d,
                         struct measure *ret) {
     for (uint32_t i = 0; i < c->task_count; i++) {
@@ -87,7 +82,7 @@ static int take_results(const struct measure_config *c, const struct driver *d,
         if (t->latency_ns == NULL)
             return -ENOMEM;
         memcpy(t->latency_ns, r->latency_ns, t->runs * sizeof *t->latency_ns);
-        qsort(t->latency_ns, t->runs, sizeof *t->latency_ns, compare_u64);
+        sort_u64(t->latency_ns, t->runs);
     }
     ret->up_ns = driver_up_ns(d);
     return 0;

@@ -98,6 +98,14 @@ const char *input_name(enum input_kind kind) {
         [INPUT_NODES] = "nodes",
         [INPUT_WAVE] = "wave",
         [INPUT_GATHERED] = "gathered",
+        [INPUT_TREE] = "tree",
+        [INPUT_REPLAY] = "replay",
+        [INPUT_LOGGED] = "logged",
+        [INPUT_FETCHED] = "fetched",
+        [INPUT_CHILD] = "child",
+        [INPUT_EMPTY] = "empty",
+        [INPUT_STREAM] = "stream",
+        [INPUT_DRAINED] = "drained",
     };
     return kind < INPUT_KINDS ? names[kind] : "?";
 }

@@ -36,8 +36,10 @@ enum lane { LANE_CONTROL, LANE_BULK, LANES };
 
 /* What a link is for; who opens it follows from that. */
 enum purpose {
-    PURPOSE_TREE, /* opened by the child to its parent in the order tree */
-    PURPOSE_SLOT, /* opened by a receiver to its source in the tree of one bulk transfer */
+    PURPOSE_TREE,     /* opened by the child to its parent in the order tree */
+    PURPOSE_SLOT,     /* opened by a receiver to its source in the tree of one bulk transfer */
+    PURPOSE_LAUNCHER, /* opened by a node's manager to its launcher */
+    PURPOSE_CLIENT,   /* opened by a user's command to the machine manager */
     PURPOSES
 };
 
@@ -48,14 +50,30 @@ enum role {
     ROLE_SOURCE,
     ROLE_SINK,
     ROLE_STRANGER, /* has not said yet who it is; machines never meet one */
+    ROLE_LAUNCHER, /* of this node */
+    ROLE_KEEPER,   /* the manager of this node, as its launcher sees it */
+    ROLE_CLIENT,
+    ROLE_MANAGER, /* of the machine, as a client sees it */
+    ROLE_ROOT,    /* no link: what the root says to nodes by mail or by XFER-AND-SIGNAL */
+    ROLE_NODE,    /* no link: what a node says to those above it by mail */
     ROLES
 };
 
 /* What the peer on a link is to the end that opened it, and to the one that was asked. */
 static inline enum role purpose_role(enum purpose purpose, bool opener) {
-    if (purpose == PURPOSE_TREE)
+    switch (purpose) {
+    case PURPOSE_TREE:
         return opener ? ROLE_PARENT : ROLE_CHILD;
-    return opener ? ROLE_SOURCE : ROLE_SINK;
+    case PURPOSE_SLOT:
+        return opener ? ROLE_SOURCE : ROLE_SINK;
+    case PURPOSE_LAUNCHER:
+        return opener ? ROLE_LAUNCHER : ROLE_KEEPER;
+    case PURPOSE_CLIENT:
+        return opener ? ROLE_MANAGER : ROLE_CLIENT;
+    case PURPOSES:
+        break;
+    }
+    return ROLE_STRANGER;
 }
 
 enum input_kind {
@@ -76,6 +94,14 @@ enum input_kind {
     INPUT_NODES,      /* from below, at the root: nodes that came up or went down for good */
     INPUT_WAVE,       /* from below, at the root: a heartbeat wave has come back */
     INPUT_GATHERED,   /* from below, at the root: a gather is over */
+    INPUT_TREE,       /* from below: who is below this node, or its way to the root, has changed */
+    INPUT_REPLAY,     /* after boot: an event that was logged in a former life; the last is empty */
+    INPUT_LOGGED,     /* what we logged will survive */
+    INPUT_FETCHED,    /* what was logged under a key */
+    INPUT_CHILD,      /* a process of a group has started, could not be started, or has ended */
+    INPUT_EMPTY,      /* no process of a group is left */
+    INPUT_STREAM,     /* a process has written, or closed a stream */
+    INPUT_DRAINED,    /* a process's standard input has taken so much */
     INPUT_KINDS
 };
 
@@ -86,6 +112,7 @@ struct input_boot {
     bool root;      /* this node is to act as root, of this epoch, never given before */
     uint32_t epoch;
     uint64_t random_seed; /* for jitter */
+    uint64_t wall_ns;     /* the calendar's time when `now` was 0, for what people read */
 };
 
 struct input_message {
@@ -118,6 +145,7 @@ struct input_signal {
     uint64_t order;
     uint32_t heap_offset;
     uint64_t len;
+    struct bytes body; /* the same bytes, of a small transfer; empty for a bulk one */
 };
 
 struct input_prepared {
@@ -159,6 +187,55 @@ struct input_gathered {
     const struct nodeset *missing;
 };
 
+struct input_tree {
+    const struct nodeset *below; /* those whose way to the root leads through this node */
+    bool attached;               /* this node has a way itself */
+};
+
+/* An event of the log: who it is about (a job, a node), what happened. */
+struct input_replay {
+    uint64_t key;
+    struct bytes body; /* empty: that was the last */
+};
+
+struct input_logged {
+    uint64_t ticket; /* this and all lower ones */
+    int32_t error;   /* 0, or -errno: nothing of this ticket was kept */
+};
+
+struct input_fetched {
+    uint64_t ticket;
+    struct bytes body; /* of the key's first event; empty if there is none */
+};
+
+enum child_event { CHILD_STARTED, CHILD_FAILED, CHILD_EXITED, CHILD_KILLED, CHILD_EVENTS };
+
+/* Where starting a process can fail. */
+enum spawn_step { SPAWN_PROGRAM, SPAWN_FOLDER, SPAWN_LIMITS, SPAWN_STDIO, SPAWN_FORK, SPAWN_STEPS };
+
+struct input_child {
+    uint32_t group;
+    uint32_t index; /* of the process in its group */
+    enum child_event event;
+    uint32_t value;       /* STARTED: pid; FAILED: errno; EXITED: status; KILLED: signal */
+    enum spawn_step step; /* FAILED */
+};
+
+struct input_stream {
+    uint32_t group;
+    uint32_t index;
+    uint8_t stream; /* 1: output, 2: error */
+    bool end;       /* nothing comes after these bytes */
+    uint64_t offset;
+    struct bytes bytes;
+};
+
+struct input_drained {
+    uint32_t group;
+    uint32_t index;
+    uint64_t offset; /* so many bytes of its input are in the pipe; UINT64_MAX: it reads no more */
+};
+
 struct input {
     enum input_kind kind;
     uint64_t now; /* monotonic nanoseconds */
@@ -182,6 +259,16 @@ struct input {
         struct input_nodes nodes;
         struct input_wave wave;
         struct input_gathered gathered;
+        struct input_tree tree;
+        struct input_replay replay;
+        struct input_logged logged;
+        struct input_fetched fetched;
+        struct input_child child;
+        struct {
+            uint32_t group;
+        } empty;
+        struct input_stream stream;
+        struct input_drained drained;
     };
 };
 
@@ -201,6 +288,20 @@ enum effect_kind {
     EFFECT_PUT,          /* bytes of a local buffer into a peer's buffer */
     EFFECT_REQUEST,      /* to the primitives below */
     EFFECT_RAISE,        /* to the daemon above */
+    EFFECT_LOG,          /* append an event to the durable log, then tell */
+    EFFECT_FETCH,        /* read the first event of a key */
+    EFFECT_NOTE,         /* a line for the people who look after the machine */
+    /* Processes, at a launcher. A group is all processes of a run on this node. */
+    EFFECT_GROUP_OPEN,   /* make everything ready for them but start none */
+    EFFECT_GROUP_START,  /* start them all; CHILD tells of each */
+    EFFECT_GROUP_SIGNAL, /* to every process of it */
+    EFFECT_GROUP_FREEZE, /* stop them all, or let them go on */
+    EFFECT_GROUP_KILL,   /* end everything that descends from it; EMPTY follows */
+    EFFECT_GROUP_CLOSE,  /* forget it, its streams too; nothing of it runs */
+    EFFECT_GROUP_SIZE,   /* the window of its terminal has changed */
+    EFFECT_STREAM_TAKEN, /* these bytes are not needed any more */
+    EFFECT_STREAM_AGAIN, /* tell STREAM again from here on */
+    EFFECT_STREAM_FEED,  /* bytes for a process's standard input */
     EFFECT_KINDS
 };
 
@@ -242,6 +343,31 @@ struct effect_put {
     uint64_t note;
 };
 
+/* One event of the log. A key is opened by its first event and over with the one that closes it: events
+ * of keys that are over are not replayed. */
+struct effect_log {
+    uint64_t ticket; /* ascending */
+    uint64_t key;
+    bool closes;
+    struct bytes body; /* not empty */
+};
+
+struct effect_group {
+    uint32_t group;     /* chosen by the machine, below limits.groups */
+    struct bytes setup; /* OPEN: wire/setup.h */
+    uint32_t value;     /* SIGNAL: which; FREEZE: 1 stops, 0 goes on; SIZE: columns */
+    uint32_t rows;      /* SIZE */
+};
+
+struct effect_stream {
+    uint32_t group;
+    uint32_t index;
+    uint8_t stream;     /* TAKEN, AGAIN: 1 or 2 */
+    uint64_t offset;    /* TAKEN: everything before; AGAIN: from here; FEED: of the bytes */
+    struct bytes bytes; /* FEED */
+    bool end;           /* FEED: nothing comes after them */
+};
+
 struct effect {
     enum effect_kind kind;
     uint8_t layer; /* of a timer or ticket: which machine of the stack it belongs to */
@@ -265,6 +391,14 @@ struct effect {
         struct effect_put put;
         struct primitive request;
         struct input raise;
+        struct effect_log log;
+        struct {
+            uint64_t ticket;
+            uint64_t key;
+        } fetch;
+        struct bytes note;
+        struct effect_group group;
+        struct effect_stream stream;
     };
 };
 

@@ -29,8 +29,12 @@ enum primitive_kind {
     PRIMITIVE_SET,      /* local: store into one's own copy of a variable */
     PRIMITIVE_RECORD,   /* local: what this node answers when the channel is gathered */
     PRIMITIVE_GATHER,   /* at the acting root: the records of a set, answered by INPUT_GATHERED */
+    PRIMITIVE_MAIL, /* a message to nodes below, or upwards; may be lost when a link breaks, never answered */
     PRIMITIVE_KINDS
 };
+
+/* Where mail goes. Below: to every node of `set` that can be reached now. */
+enum mail_way { MAIL_DOWN, MAIL_PARENT, MAIL_ROOT, MAIL_WAYS };
 
 /* One request. Fields that a kind does not use are ignored. */
 struct primitive {
@@ -55,6 +59,9 @@ struct primitive {
 
     uint32_t buffer; /* BULK: the world's buffer that holds the block */
     uint64_t buffer_bytes;
+
+    enum mail_way way; /* MAIL; `body` is the body of a message of this type, which says the lane */
+    uint16_t type;
 };
 
 enum outcome {

@@ -47,6 +47,7 @@ static void walk_boot(struct walker *w, struct input_boot *b) {
     codec_bool(&w->c, &b->root);
     codec_u32(&w->c, &b->epoch);
     codec_u64(&w->c, &b->random_seed);
+    codec_u64(&w->c, &b->wall_ns);
 }
 
 static void walk_message(struct walker *w, struct input_message *m) {
@@ -90,6 +91,8 @@ static void walk_request(struct walker *w, struct primitive *p) {
     codec_u32(&w->c, &p->channel);
     codec_u32(&w->c, &p->buffer);
     codec_u64(&w->c, &p->buffer_bytes);
+    p->way = (enum mail_way)walk_enum(w, p->way, MAIL_WAYS);
+    codec_u16(&w->c, &p->type);
 }
 
 static void walk_completion(struct walker *w, struct completion *p) {
@@ -104,6 +107,7 @@ static void walk_signal(struct walker *w, struct input_signal *s) {
     codec_u64(&w->c, &s->order);
     codec_u32(&w->c, &s->heap_offset);
     codec_u64(&w->c, &s->len);
+    codec_bytes(&w->c, &s->body, 1);
 }
 
 static void walk_prepared(struct walker *w, struct input_prepared *p) {
@@ -142,6 +146,51 @@ static void walk_gathered(struct walker *w, struct input_gathered *g) {
     codec_u32(&w->c, &g->channel);
     codec_bytes(&w->c, &g->records, 1);
     walk_set(w, &g->missing);
+}
+
+static void walk_tree(struct walker *w, struct input_tree *t) {
+    walk_set(w, &t->below);
+    codec_bool(&w->c, &t->attached);
+}
+
+static void walk_replay(struct walker *w, struct input_replay *r) {
+    codec_u64(&w->c, &r->key);
+    codec_bytes(&w->c, &r->body, 1);
+}
+
+static void walk_logged(struct walker *w, struct input_logged *l) {
+    uint32_t error = (uint32_t)l->error;
+    codec_u64(&w->c, &l->ticket);
+    codec_u32(&w->c, &error);
+    l->error = (int32_t)error;
+}
+
+static void walk_fetched(struct walker *w, struct input_fetched *f) {
+    codec_u64(&w->c, &f->ticket);
+    codec_bytes(&w->c, &f->body, 1);
+}
+
+static void walk_child(struct walker *w, struct input_child *p) {
+    codec_u32(&w->c, &p->group);
+    codec_u32(&w->c, &p->index);
+    p->event = (enum child_event)walk_enum(w, p->event, CHILD_EVENTS);
+    codec_u32(&w->c, &p->value);
+    p->step = (enum spawn_step)walk_enum(w, p->step, SPAWN_STEPS);
+}
+
+static void walk_stream(struct walker *w, struct input_stream *s) {
+    codec_u32(&w->c, &s->group);
+    codec_u32(&w->c, &s->index);
+    codec_u8(&w->c, &s->stream);
+    codec_bool(&w->c, &s->end);
+    codec_u64(&w->c, &s->offset);
+    codec_bytes(&w->c, &s->bytes, 1);
+}
+
+static void walk_drained(struct walker *w, struct input_drained *d) {
+    codec_u32(&w->c, &d->group);
+    codec_u32(&w->c, &d->index);
+    codec_u64(&w->c, &d->offset);
 }
 
 static void walk_fields(struct walker *w, struct input *in) {
@@ -191,6 +240,30 @@ static void walk_fields(struct walker *w, struct input *in) {
         break;
     case INPUT_GATHERED:
         walk_gathered(w, &in->gathered);
+        break;
+    case INPUT_TREE:
+        walk_tree(w, &in->tree);
+        break;
+    case INPUT_REPLAY:
+        walk_replay(w, &in->replay);
+        break;
+    case INPUT_LOGGED:
+        walk_logged(w, &in->logged);
+        break;
+    case INPUT_FETCHED:
+        walk_fetched(w, &in->fetched);
+        break;
+    case INPUT_CHILD:
+        walk_child(w, &in->child);
+        break;
+    case INPUT_EMPTY:
+        codec_u32(&w->c, &in->empty.group);
+        break;
+    case INPUT_STREAM:
+        walk_stream(w, &in->stream);
+        break;
+    case INPUT_DRAINED:
+        walk_drained(w, &in->drained);
         break;
     case INPUT_FENCED:
     case INPUT_KINDS:

@@ -30,7 +30,7 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
     struct input in = {.kind = kind, .now = 0x0102030405060708};
     switch (kind) {
     case INPUT_BOOT:
-        in.boot = (struct input_boot){11, 12, 0xE000000000000013, true, 14, 0xF00000000000000E};
+        in.boot = (struct input_boot){11, 12, 0xE000000000000013, true, 14, 0xF00000000000000E, 15};
         break;
     case INPUT_MESSAGE:
         in.message = (struct input_message){21, 24, 22, 23, body};
@@ -65,13 +65,15 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
                                         .write_value = 79,
                                         .channel = 80,
                                         .buffer = 81,
-                                        .buffer_bytes = 82};
+                                        .buffer_bytes = 82,
+                                        .way = MAIL_ROOT,
+                                        .type = 83};
         break;
     case INPUT_COMPLETION:
         in.completion = (struct completion){91, OUTCOME_LOST, 92, 93};
         break;
     case INPUT_SIGNAL:
-        in.signal = (struct input_signal){101, 102, 103, 104};
+        in.signal = (struct input_signal){101, 102, 103, 104, body};
         break;
     case INPUT_PREPARED:
         in.prepared = (struct input_prepared){111, 112, body};
@@ -91,6 +93,30 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
     case INPUT_GATHERED:
         in.gathered = (struct input_gathered){161, 162, bytes_from_str("records"), set};
         break;
+    case INPUT_TREE:
+        in.tree = (struct input_tree){set, true};
+        break;
+    case INPUT_REPLAY:
+        in.replay = (struct input_replay){171, body};
+        break;
+    case INPUT_LOGGED:
+        in.logged = (struct input_logged){181, -28};
+        break;
+    case INPUT_FETCHED:
+        in.fetched = (struct input_fetched){191, body};
+        break;
+    case INPUT_CHILD:
+        in.child = (struct input_child){201, 202, CHILD_KILLED, 203, SPAWN_STDIO};
+        break;
+    case INPUT_EMPTY:
+        in.empty.group = 211;
+        break;
+    case INPUT_STREAM:
+        in.stream = (struct input_stream){221, 222, 2, true, 223, body};
+        break;
+    case INPUT_DRAINED:
+        in.drained = (struct input_drained){231, 232, 233};
+        break;
     case INPUT_FENCED:
     case INPUT_KINDS:
         break;
@@ -103,6 +129,8 @@ static const struct nodeset *set_of(const struct input *in) {
         return in->request.set;
     if (in->kind == INPUT_GATHERED)
         return in->gathered.missing;
+    if (in->kind == INPUT_TREE)
+        return in->tree.below;
     return in->kind == INPUT_NODES ? in->nodes.nodes : NULL;
 }
 

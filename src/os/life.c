@@ -135,9 +135,7 @@ static void carry_out(struct life *l, const struct effect *e) {
         break;
     case EFFECT_NONE:
         break;
-    case EFFECT_REQUEST:
-    case EFFECT_RAISE:
-    case EFFECT_KINDS:
+    default:
         assert_failed("an effect for the world", __FILE__, __LINE__);
     }
 }

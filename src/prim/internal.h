@@ -487,7 +487,8 @@ void member_view(struct prim *p, const struct message_view *m);
 void member_trim(struct prim *p, uint64_t stable);
 void member_arm(struct prim *p, const struct message_arm *m);
 void member_set(struct prim *p, uint32_t variable, uint64_t value);
-void member_signal(struct prim *p, uint32_t event, uint64_t order, uint32_t offset, uint64_t len);
+void member_signal(struct prim *p, uint32_t event, uint64_t order, uint32_t offset, uint64_t len,
+                   struct bytes body);
 void member_strobe(struct prim *p, const struct message_strobe *m);
 struct bytes member_records(struct prim *p);
 /* Is every field of it within the limits, which are the same on every node? */

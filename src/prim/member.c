@@ -64,13 +64,14 @@ void member_set(struct prim *p, uint32_t variable, uint64_t value) {
     tell_all_armed(p);
 }
 
-void member_signal(struct prim *p, uint32_t event, uint64_t order, uint32_t offset, uint64_t len) {
+void member_signal(struct prim *p, uint32_t event, uint64_t order, uint32_t offset, uint64_t len,
+                   struct bytes body) {
     if (event >= p->config.limits.events)
         return;
     p->member.events[event]++;
     struct input *up = effects_raise(p->out, INPUT_SIGNAL, p->now);
-    up->signal =
-        (struct input_signal){.event = event, .order = order, .heap_offset = offset, .len = len};
+    up->signal = (struct input_signal){
+        .event = event, .order = order, .heap_offset = offset, .len = len, .body = body};
 }
 
 uint8_t *member_store_variables(struct prim *p) {
@@ -154,16 +155,22 @@ static bool pure_compare(const struct operation *o) {
     return o->kind == OPERATION_COMPARE && o->write_variable == NO_VARIABLE;
 }
 
+static void apply_xfer(struct prim *p, const struct entry *e) {
+    const struct operation *o = &e->operation;
+    struct bytes body = effects_copy(p->out, entry_body(p, e));
+    if (body.len > 0) {
+        struct effect *w = effects_add(p->out, EFFECT_HEAP_WRITE);
+        w->heap.offset = o->heap_offset;
+        w->heap.bytes = body;
+    }
+    member_signal(p, o->event, e->order, o->heap_offset, body.len, body);
+}
+
 static void apply(struct prim *p, struct entry *e) {
     const struct operation *o = &e->operation;
     switch ((enum operation_kind)o->kind) {
     case OPERATION_XFER:
-        if (o->body.len > 0) {
-            struct effect *w = effects_add(p->out, EFFECT_HEAP_WRITE);
-            w->heap.offset = o->heap_offset;
-            w->heap.bytes = effects_copy(p->out, entry_body(p, e));
-        }
-        member_signal(p, o->event, e->order, o->heap_offset, o->body.len);
+        apply_xfer(p, e);
         break;
     case OPERATION_COMPARE:
         member_set(p, o->write_variable, o->write_value);

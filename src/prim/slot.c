@@ -220,7 +220,7 @@ void slot_publish(struct prim *p, const struct entry *e) {
         return;
     struct effect *w = effects_add(p->out, EFFECT_HEAP_PUBLISH);
     w->heap = (struct effect_heap){.offset = o->heap_offset, .buffer = t->buffer, .len = t->len};
-    member_signal(p, o->event, e->order, o->heap_offset, t->len);
+    member_signal(p, o->event, e->order, o->heap_offset, t->len, (struct bytes){0});
 }
 
 void slot_discard(struct prim *p, struct op_id id) {

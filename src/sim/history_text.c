@@ -13,6 +13,7 @@ static const char *kind_name(enum primitive_kind kind) {
         [PRIMITIVE_STANDING] = "standing", [PRIMITIVE_BULK] = "bulk",
         [PRIMITIVE_STROBE] = "strobe",     [PRIMITIVE_SET] = "set",
         [PRIMITIVE_RECORD] = "record",     [PRIMITIVE_GATHER] = "gather",
+        [PRIMITIVE_MAIL] = "mail",
     };
     return kind < PRIMITIVE_KINDS ? names[kind] : "?";
 }

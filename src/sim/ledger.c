@@ -535,6 +535,7 @@ static bool fits(const struct model *m, const struct primitive *r) {
     case PRIMITIVE_SET:
     case PRIMITIVE_RECORD:
     case PRIMITIVE_GATHER:
+    case PRIMITIVE_MAIL:
     case PRIMITIVE_KINDS:
         break;
     }

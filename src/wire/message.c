@@ -201,9 +201,206 @@ static void walk_hello(struct codec *c, union message *m) {
     codec_u64(c, &m->hello.token);
 }
 
+static void walk_mail(struct codec *c, union message *m) {
+    codec_u32(c, &m->mail.origin);
+    codec_bool(c, &m->mail.root);
+    codec_u16(c, &m->mail.type);
+    codec_set(c, m->mail.set);
+    codec_rest(c, &m->mail.body);
+}
+
+static void walk_launch(struct codec *c, union message *m) {
+    codec_u64(c, &m->launch.run);
+    codec_u32(c, &m->launch.procs);
+    codec_u32(c, &m->launch.ppn);
+    codec_u32(c, &m->launch.window);
+    codec_u32(c, &m->launch.index);
+    codec_set(c, m->launch.set);
+    codec_rest(c, &m->launch.spec);
+}
+
+static void walk_command(struct codec *c, union message *m) {
+    codec_u64(c, &m->command.run);
+    codec_enum(c, &m->command.verb, VERBS);
+    codec_u32(c, &m->command.value);
+    codec_u32(c, &m->command.more);
+}
+
+static void walk_forget(struct codec *c, union message *m) {
+    codec_bytes(c, &m->forget.runs, 8);
+}
+
+static void walk_have(struct codec *c, union message *m) {
+    codec_bytes(c, &m->have.runs, 8);
+}
+
+static void walk_ending(struct codec *c, struct ending *e) {
+    codec_u32(c, &e->node);
+    codec_enum(c, &e->cause, CAUSES);
+    codec_enum(c, &e->step, SPAWN_STEPS);
+    codec_bool(c, &e->ours);
+    codec_u32(c, &e->rank);
+    codec_u32(c, &e->value);
+    codec_u32(c, &e->bad);
+    codec_u64(c, &e->output);
+}
+
+static void walk_ends_list(struct codec *c, struct bytes *ends) {
+    struct ending e;
+    codec_bytes(c, ends, ENDING_BYTES);
+    for (uint32_t i = 0; !c->encoding && !c->failed && i < ends->len / ENDING_BYTES; i++)
+        if (!ending_load(&e, *ends, i))
+            c->failed = true;
+}
+
+static void walk_ends(struct codec *c, union message *m) {
+    codec_u64(c, &m->ends.run);
+    codec_set(c, m->ends.clean);
+    walk_ends_list(c, &m->ends.ends);
+}
+
+static void walk_stream(struct codec *c, uint8_t *stream) {
+    codec_u8(c, stream);
+    if (*stream != 1 && *stream != 2)
+        c->failed = true;
+}
+
+static void walk_output(struct codec *c, union message *m) {
+    codec_u64(c, &m->output.run);
+    codec_u32(c, &m->output.rank);
+    walk_stream(c, &m->output.stream);
+    codec_bool(c, &m->output.end);
+    codec_u64(c, &m->output.offset);
+    codec_rest(c, &m->output.bytes);
+}
+
+static void walk_taken(struct codec *c, union message *m) {
+    codec_u64(c, &m->taken.run);
+    codec_u32(c, &m->taken.rank);
+    walk_stream(c, &m->taken.stream);
+    codec_u64(c, &m->taken.offset);
+}
+
+static void walk_typed(struct codec *c, union message *m) {
+    codec_u64(c, &m->typed.run);
+    codec_u32(c, &m->typed.rank);
+    codec_bool(c, &m->typed.end);
+    codec_u64(c, &m->typed.offset);
+    codec_rest(c, &m->typed.bytes);
+}
+
+static void walk_drained(struct codec *c, union message *m) {
+    codec_u64(c, &m->drained.run);
+    codec_u32(c, &m->drained.rank);
+    codec_u64(c, &m->drained.offset);
+}
+
+static void walk_setup(struct codec *c, union message *m) {
+    codec_u64(c, &m->setup.run);
+    codec_rest(c, &m->setup.setup);
+}
+
+static void walk_ended(struct codec *c, union message *m) {
+    codec_u64(c, &m->ended.run);
+    walk_ends_list(c, &m->ended.ends);
+    if (m->ended.ends.len != ENDING_BYTES)
+        c->failed = true;
+}
+
+static void walk_request_id(struct codec *c, uint64_t request[2]) {
+    codec_u64(c, &request[0]);
+    codec_u64(c, &request[1]);
+}
+
+static void walk_submit(struct codec *c, union message *m) {
+    struct message_submit *s = &m->submit;
+    walk_request_id(c, s->request);
+    codec_enum(c, &s->kind, JOB_KINDS);
+    codec_u32(c, &s->flags);
+    codec_u32(c, &s->nodes);
+    codec_u32(c, &s->ppn);
+    codec_u32(c, &s->procs);
+    codec_u32(c, &s->inside);
+    codec_u32(c, &s->array_first);
+    codec_u32(c, &s->array_last);
+    codec_u64(c, &s->limit_ns);
+    uint32_t priority = (uint32_t)s->priority;
+    codec_u32(c, &priority);
+    s->priority = (int32_t)priority;
+    codec_set(c, s->on);
+    codec_set(c, s->exclude);
+    codec_bytes(c, &s->name, 1);
+    codec_rest(c, &s->spec);
+    if (s->flags >= JOB_FLAGS_END)
+        c->failed = true;
+}
+
+static void walk_act(struct codec *c, union message *m) {
+    walk_request_id(c, m->act.request);
+    codec_enum(c, &m->act.verb, VERBS);
+    codec_u32(c, &m->act.value);
+    codec_u32(c, &m->act.more);
+    codec_set(c, m->act.nodes);
+    codec_bytes(c, &m->act.jobs, 4);
+    codec_bytes(c, &m->act.text, 1);
+}
+
+static void walk_ask(struct codec *c, union message *m) {
+    walk_request_id(c, m->ask.request);
+    codec_enum(c, &m->ask.subject, SUBJECTS);
+    codec_u32(c, &m->ask.job);
+    codec_u32(c, &m->ask.most);
+}
+
+static void walk_answer(struct codec *c, union message *m) {
+    walk_request_id(c, m->answer.request);
+    codec_enum(c, &m->answer.code, ANSWERS);
+    codec_u32(c, &m->answer.job);
+    codec_u32(c, &m->answer.count);
+    codec_bytes(c, &m->answer.text, 1);
+}
+
+static void walk_news(struct codec *c, union message *m) {
+    struct message_news *n = &m->news;
+    codec_u32(c, &n->job);
+    codec_u64(c, &n->run);
+    codec_enum(c, &n->state, STATES);
+    codec_bool(c, &n->settled);
+    codec_u32(c, &n->status);
+    codec_enum(c, &n->cause, CAUSES);
+    codec_enum(c, &n->step, SPAWN_STEPS);
+    codec_u32(c, &n->node);
+    codec_u32(c, &n->rank);
+    codec_u32(c, &n->value);
+    codec_u32(c, &n->bad);
+    codec_u32(c, &n->procs);
+    codec_u64(c, &n->output);
+    codec_u64(c, &n->since_ns);
+    codec_set(c, n->nodes);
+    codec_bytes(c, &n->text, 1);
+}
+
+static void walk_rows(struct codec *c, union message *m) {
+    walk_request_id(c, m->rows.request);
+    codec_enum(c, &m->rows.subject, SUBJECTS);
+    codec_bool(c, &m->rows.last);
+    codec_u32(c, &m->rows.total);
+    codec_bytes(c, &m->rows.rows, 1);
+}
+
 enum { PARENT = 1 << ROLE_PARENT, CHILD = 1 << ROLE_CHILD };
 enum { SOURCE = 1 << ROLE_SOURCE, SINK = 1 << ROLE_SINK, STRANGER = 1 << ROLE_STRANGER };
-enum { SMALL = 64, SET = 16 * KIB, STATE = 64 * KIB, BODY = 128 * KIB, CHUNK = 4 * MIB };
+enum { LAUNCHER = 1 << ROLE_LAUNCHER, KEEPER = 1 << ROLE_KEEPER };
+enum { CLIENT = 1 << ROLE_CLIENT, MANAGER = 1 << ROLE_MANAGER };
+enum { ROOT = 1 << ROLE_ROOT, NODE = 1 << ROLE_NODE };
+enum {
+    SMALL = 64,
+    SET = 16 * KIB,
+    STATE = 64 * KIB,
+    BODY = 512 * KIB,
+    PART = 128 * KIB,
+    CHUNK = 4 * MIB
+};
 
 #define ROW(type, from_, lane_, max_, walk_) \
     [MESSAGE_##type] = {                     \
@@ -234,6 +431,25 @@ static const struct message_rule rules[MESSAGE_TYPES] = {
     ROW(QUERY, PARENT, CONTROL, SET, walk_query),
     ROW(RECORDS, CHILD, CONTROL, BODY, walk_records),
     ROW(HELLO, STRANGER, CONTROL, SMALL, walk_hello),
+    ROW(MAIL, PARENT | CHILD, CONTROL, BODY, walk_mail),
+    ROW(PARCEL, PARENT | CHILD, BULK, BODY, walk_mail),
+    ROW(LAUNCH, ROOT, CONTROL, BODY, walk_launch),
+    ROW(COMMAND, ROOT | KEEPER, CONTROL, SMALL, walk_command),
+    ROW(FORGET, ROOT, CONTROL, STATE, walk_forget),
+    ROW(HAVE, NODE, CONTROL, STATE, walk_have),
+    ROW(ENDS, NODE, CONTROL, PART, walk_ends),
+    ROW(OUTPUT, LAUNCHER | NODE | MANAGER, BULK, PART, walk_output),
+    ROW(TAKEN, CLIENT | ROOT | KEEPER, BULK, SMALL, walk_taken),
+    ROW(TYPED, CLIENT | ROOT | KEEPER, BULK, PART, walk_typed),
+    ROW(DRAINED, LAUNCHER | NODE | MANAGER, BULK, SMALL, walk_drained),
+    ROW(SETUP, KEEPER, CONTROL, BODY, walk_setup),
+    ROW(ENDED, LAUNCHER, CONTROL, SMALL, walk_ended),
+    ROW(SUBMIT, CLIENT, CONTROL, BODY, walk_submit),
+    ROW(ACT, CLIENT, CONTROL, STATE, walk_act),
+    ROW(ASK, CLIENT, CONTROL, SMALL, walk_ask),
+    ROW(ANSWER, MANAGER, CONTROL, STATE, walk_answer),
+    ROW(NEWS, MANAGER, CONTROL, STATE, walk_news),
+    ROW(ROWS, MANAGER, CONTROL, PART, walk_rows),
 };
 
 const struct message_rule *message_rule(uint16_t type) {
@@ -241,7 +457,8 @@ const struct message_rule *message_rule(uint16_t type) {
 }
 
 bool message_lane_used(enum purpose purpose, enum lane lane) {
-    uint8_t ends = (uint8_t)(1 << purpose_role(purpose, true) | 1 << purpose_role(purpose, false));
+    uint16_t ends =
+        (uint16_t)(1 << purpose_role(purpose, true) | 1 << purpose_role(purpose, false));
     for (uint16_t type = 0; type < MESSAGE_TYPES; type++)
         if (message_rule(type) != NULL && rules[type].lane == lane && (rules[type].from & ends))
             return true;
@@ -298,6 +515,26 @@ static void lend_sets(uint16_t type, struct nodeset *sets, union message *m) {
     case MESSAGE_RECORDS:
         m->records.set = &sets[0];
         break;
+    case MESSAGE_MAIL:
+    case MESSAGE_PARCEL:
+        m->mail.set = &sets[0];
+        break;
+    case MESSAGE_LAUNCH:
+        m->launch.set = &sets[0];
+        break;
+    case MESSAGE_ENDS:
+        m->ends.clean = &sets[0];
+        break;
+    case MESSAGE_SUBMIT:
+        m->submit.on = &sets[0];
+        m->submit.exclude = &sets[1];
+        break;
+    case MESSAGE_ACT:
+        m->act.nodes = &sets[0];
+        break;
+    case MESSAGE_NEWS:
+        m->news.nodes = &sets[0];
+        break;
     default:
         break;
     }
@@ -332,6 +569,30 @@ bool record_load(struct record *ret, struct bytes records, uint32_t index) {
     struct codec c = {.in = records.at + (size_t)index * RECORD_BYTES, .len = RECORD_BYTES};
     walk_record(&c, ret);
     return !c.failed;
+}
+
+void ending_store(uint8_t out[ENDING_BYTES], const struct ending *e) {
+    struct ending copy = *e;
+    struct codec c = {.encoding = true, .out = out, .len = ENDING_BYTES};
+    walk_ending(&c, &copy);
+}
+
+bool ending_load(struct ending *ret, struct bytes ends, uint32_t index) {
+    if ((size_t)index >= ends.len / ENDING_BYTES)
+        return false;
+    struct codec c = {.in = ends.at + (size_t)index * ENDING_BYTES, .len = ENDING_BYTES};
+    walk_ending(&c, ret);
+    return !c.failed;
+}
+
+const char *state_name(enum job_state s) {
+    static const char *const names[STATES] = {
+        [STATE_QUEUED] = "queued",       [STATE_STARTING] = "starting", [STATE_RUNNING] = "running",
+        [STATE_SUSPENDED] = "suspended", [STATE_ENDING] = "ending",     [STATE_DONE] = "done",
+        [STATE_FAILED] = "failed",       [STATE_KILLED] = "killed",     [STATE_TIMEOUT] = "timeout",
+        [STATE_LOST] = "lost",
+    };
+    return s < STATES ? names[s] : "?";
 }
 
 static void walk_resolution(struct codec *c, struct resolution *r) {

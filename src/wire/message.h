@@ -42,6 +42,31 @@ enum message_type {
     MESSAGE_RECORDS, /* combined: these nodes have answered, with these records */
     /* both ways, first on every connection (made and read by the world) */
     MESSAGE_HELLO,
+    /* carriers of mail along the tree: one for each lane */
+    MESSAGE_MAIL,
+    MESSAGE_PARCEL,
+    /* root to the nodes of a run */
+    MESSAGE_LAUNCH,  /* by XFER-AND-SIGNAL: start your part of it */
+    MESSAGE_COMMAND, /* do this with it; also a node's manager to its launcher */
+    MESSAGE_FORGET,  /* these are over and done with */
+    /* nodes to those above */
+    MESSAGE_HAVE, /* these runs are here and not over: what to do with them? */
+    MESSAGE_ENDS, /* combined: a run is over on these nodes */
+    /* streams: launcher, node, root, client, and back */
+    MESSAGE_OUTPUT,  /* what a process has written */
+    MESSAGE_TAKEN,   /* the client has it */
+    MESSAGE_TYPED,   /* for a process's standard input */
+    MESSAGE_DRAINED, /* the process has it */
+    /* a node's manager and its launcher */
+    MESSAGE_SETUP, /* make a run's processes ready here */
+    MESSAGE_ENDED, /* none of them is left */
+    /* client and machine manager */
+    MESSAGE_SUBMIT, /* run this */
+    MESSAGE_ACT,    /* do this with jobs or nodes */
+    MESSAGE_ASK,    /* what is there? */
+    MESSAGE_ANSWER, /* to SUBMIT and ACT */
+    MESSAGE_NEWS,   /* a job that the client follows has changed */
+    MESSAGE_ROWS,   /* to ASK */
     MESSAGE_TYPES
 };
 
@@ -241,6 +266,264 @@ struct message_hello {
     uint64_t token;
 };
 
+/* Mail on its way: of this node, for these (empty: upwards). */
+struct message_mail {
+    uint32_t origin;
+    bool root; /* upwards: not for the next node but for the root */
+    uint16_t type;
+    struct nodeset *set;
+    struct bytes body;
+};
+
+/* A run is one attempt of a job: the job's number and the attempt's. Every run ever is another. */
+static inline uint64_t run_of(uint32_t job, uint16_t attempt) {
+    return (uint64_t)job << 16 | attempt;
+}
+
+static inline uint32_t run_job(uint64_t run) {
+    return (uint32_t)(run >> 16);
+}
+
+/* The k'th node of the set, ascending, has ranks k*ppn and on, below procs. */
+struct message_launch {
+    uint64_t run;
+    uint32_t procs;
+    uint32_t ppn;
+    uint32_t window; /* bytes of each stream that may be on their way to the client */
+    uint32_t index;  /* of an array's job */
+    struct nodeset *set;
+    struct bytes spec; /* wire/spec.h */
+};
+
+enum verb {
+    VERB_START,   /* launcher only: what was set up is to run */
+    VERB_SIGNAL,  /* value: the signal */
+    VERB_SUSPEND, /* stop the processes where they are */
+    VERB_RESUME,
+    VERB_END,    /* SIGTERM on STORM's behalf: who ends by it does not count */
+    VERB_KILL,   /* everything that descends from the run, now */
+    VERB_RESEND, /* output that nobody has taken yet */
+    VERB_CHECK,  /* nodes: tell whether you have it, and how it stands */
+    VERB_SIZE,   /* value, more: columns and rows of the terminal */
+    VERB_RENEW, /* launcher only, no run: the manager is alive; value: milliseconds until the next */
+    VERB_DROP,  /* launcher only: forget it, it is over or was never started */
+    /* from clients, about jobs */
+    VERB_FOLLOW,   /* tell me of this job; value 1: I take its output */
+    VERB_UNFOLLOW, /* no more; the job goes on */
+    /* from clients, about nodes */
+    VERB_DRAIN,
+    VERB_UNDRAIN,
+    /* from clients, about the cluster */
+    VERB_STOP,
+    VERBS
+};
+
+struct message_command {
+    uint64_t run;
+    uint8_t verb;
+    uint32_t value;
+    uint32_t more;
+};
+
+struct message_forget {
+    struct bytes runs; /* 8 bytes each */
+};
+
+struct message_have {
+    struct bytes runs; /* 8 bytes each */
+};
+
+/* How a run ended on one node; the worst of its processes stands for them. */
+enum cause {
+    CAUSE_EXITED,  /* value: the highest status */
+    CAUSE_KILLED,  /* value: the signal */
+    CAUSE_FAILED,  /* could not be started; value: errno, step: where */
+    CAUSE_LOST,    /* the launcher died, and the processes with it */
+    CAUSE_UNKNOWN, /* this node has never had it */
+    CAUSES
+};
+
+struct ending {
+    uint32_t node;
+    uint8_t cause;
+    uint8_t step;
+    bool ours;     /* some were ended by STORM, which does not count */
+    uint32_t rank; /* of that process */
+    uint32_t value;
+    uint32_t bad;    /* processes that did not end with status 0 */
+    uint64_t output; /* bytes that all its processes wrote, to both streams */
+};
+
+enum { ENDING_BYTES = 27 };
+
+void ending_store(uint8_t out[ENDING_BYTES], const struct ending *e);
+bool ending_load(struct ending *ret, struct bytes ends, uint32_t index);
+
+struct message_ends {
+    uint64_t run;
+    struct nodeset *clean; /* all processes ended with status 0 and wrote nothing */
+    struct bytes ends;     /* of other nodes: struct ending each */
+};
+
+#define RANK_ALL UINT32_MAX
+
+struct message_output {
+    uint64_t run;
+    uint32_t rank;
+    uint8_t stream; /* 1, 2 */
+    bool end;
+    uint64_t offset;
+    struct bytes bytes;
+};
+
+struct message_taken {
+    uint64_t run;
+    uint32_t rank;
+    uint8_t stream;
+    uint64_t offset; /* everything before */
+};
+
+struct message_typed {
+    uint64_t run;
+    uint32_t rank; /* RANK_ALL: every process */
+    bool end;
+    uint64_t offset;
+    struct bytes bytes;
+};
+
+struct message_drained {
+    uint64_t run;
+    uint32_t rank;
+    uint64_t offset; /* UINT64_MAX: it reads no more */
+};
+
+struct message_setup {
+    uint64_t run;
+    struct bytes setup; /* wire/setup.h */
+};
+
+struct message_ended {
+    uint64_t run;
+    struct bytes ends; /* one struct ending */
+};
+
+enum job_kind {
+    JOB_RUN,   /* a client waits for it and has its output */
+    JOB_BATCH, /* output to files */
+    JOB_ALLOC, /* holds nodes, runs nothing */
+    JOB_STEP,  /* a run inside an allocation, on its nodes */
+    JOB_KINDS
+};
+
+enum job_flag {
+    JOB_DETACHED = 1,  /* goes on without its client */
+    JOB_REQUEUE = 2,   /* starts again when a node is lost */
+    JOB_BAD_EXIT = 4,  /* a nonzero status ends the whole job */
+    JOB_EXCLUSIVE = 8, /* shares no node */
+    JOB_SCRIPT = 16,   /* one process on the first node, whatever the size */
+    JOB_FLAGS_END = 32
+};
+
+struct message_submit {
+    uint64_t request[2]; /* drawn by the client: a retry has the same */
+    uint8_t kind;
+    uint32_t flags; /* enum job_flag */
+    uint32_t nodes; /* the size, whole: nodes * ppn >= procs */
+    uint32_t ppn;
+    uint32_t procs;
+    uint32_t inside;      /* STEP: the allocation's job */
+    uint32_t array_first; /* indices, both 0 if it is no array */
+    uint32_t array_last;
+    uint64_t limit_ns; /* time it may run, 0: any */
+    int32_t priority;
+    struct nodeset *on;      /* only these nodes; empty: any */
+    struct nodeset *exclude; /* none of these */
+    struct bytes name;
+    struct bytes spec; /* wire/spec.h */
+};
+
+struct message_act {
+    uint64_t request[2];
+    uint8_t verb;
+    uint32_t value;
+    uint32_t more;
+    struct nodeset *nodes;
+    struct bytes jobs; /* 4 bytes each */
+    struct bytes text; /* a reason */
+};
+
+enum subject { SUBJECT_JOBS, SUBJECT_JOB, SUBJECT_NODES, SUBJECT_WHY, SUBJECT_CLUSTER, SUBJECTS };
+
+struct message_ask {
+    uint64_t request[2];
+    uint8_t subject;
+    uint32_t job;  /* JOB, WHY: which; JOBS: from this number on */
+    uint32_t most; /* rows */
+};
+
+enum answer {
+    ANSWER_DONE,
+    ANSWER_REFUSED, /* it makes no sense or can never be; text says why */
+    ANSWER_FULL,    /* not now */
+    ANSWER_UNKNOWN, /* no such job or node */
+    ANSWERS
+};
+
+struct message_answer {
+    uint64_t request[2];
+    uint8_t code;
+    uint32_t job;   /* the first */
+    uint32_t count; /* of jobs */
+    struct bytes text;
+};
+
+enum job_state {
+    STATE_QUEUED,
+    STATE_STARTING,
+    STATE_RUNNING,
+    STATE_SUSPENDED,
+    STATE_ENDING,
+    STATE_DONE,
+    STATE_FAILED,
+    STATE_KILLED,
+    STATE_TIMEOUT,
+    STATE_LOST,
+    STATES
+};
+
+static inline bool state_over(enum job_state s) {
+    return s >= STATE_DONE;
+}
+
+const char *state_name(enum job_state s); /* as people and JSON see it */
+
+struct message_news {
+    uint32_t job;
+    uint64_t run; /* 0: none yet */
+    uint8_t state;
+    bool settled;    /* the last that will be said of it */
+    uint32_t status; /* over: as the command exits */
+    uint8_t cause;   /* over and not 0: of the worst process, where and why */
+    uint8_t step;
+    uint32_t node; /* NO_NODE: none to blame */
+    uint32_t rank;
+    uint32_t value;
+    uint32_t bad;
+    uint32_t procs;
+    uint64_t output;       /* over: bytes written by all processes */
+    uint64_t since_ns;     /* its submission: when this happened */
+    struct nodeset *nodes; /* it runs on; ENDING and over: that have not confirmed yet */
+    struct bytes text;
+};
+
+struct message_rows {
+    uint64_t request[2];
+    uint8_t subject;
+    bool last;
+    uint32_t total;    /* of all that there are */
+    struct bytes rows; /* wire/row.h */
+};
+
 /* Decoded or to be encoded; set pointers are given by the caller before decoding. */
 union message {
     struct message_epoch epoch;
@@ -266,11 +549,29 @@ union message {
     struct message_query query;
     struct message_records records;
     struct message_hello hello;
+    struct message_mail mail; /* and PARCEL */
+    struct message_launch launch;
+    struct message_command command;
+    struct message_forget forget;
+    struct message_have have;
+    struct message_ends ends;
+    struct message_output output;
+    struct message_taken taken;
+    struct message_typed typed;
+    struct message_drained drained;
+    struct message_setup setup;
+    struct message_ended ended;
+    struct message_submit submit;
+    struct message_act act;
+    struct message_ask ask;
+    struct message_answer answer;
+    struct message_news news;
+    struct message_rows rows;
 };
 
 struct message_rule {
     const char *name;
-    uint8_t from; /* bit mask of enum role: what the sender is to the receiver */
+    uint16_t from; /* bit mask of enum role: what the sender is to the receiver */
     uint8_t lane;
     bool secret;
     uint32_t max_bytes;

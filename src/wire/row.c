@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* Rows of lists: see row.h. */
+#include "wire/row.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { LENGTH_BYTES = 4 };
+
+static void walk_job(struct codec *c, void *row) {
+    struct job_row *r = row;
+    codec_u32(c, &r->job);
+    codec_u64(c, &r->run);
+    codec_enum(c, &r->state, STATES);
+    codec_enum(c, &r->kind, JOB_KINDS);
+    codec_u32(c, &r->flags);
+    codec_u32(c, &r->procs);
+    codec_u32(c, &r->nodes);
+    codec_u32(c, &r->ppn);
+    codec_u32(c, &r->status);
+    uint32_t priority = (uint32_t)r->priority;
+    codec_u32(c, &priority);
+    r->priority = (int32_t)priority;
+    codec_u32(c, &r->array);
+    codec_u64(c, &r->submitted_ns);
+    codec_u64(c, &r->started_ns);
+    codec_u64(c, &r->ended_ns);
+    codec_u64(c, &r->limit_ns);
+    codec_bytes(c, &r->name, 1);
+    codec_bytes(c, &r->node_list, 1);
+    codec_bytes(c, &r->why, 1);
+}
+
+static void walk_node(struct codec *c, void *row) {
+    struct node_row *r = row;
+    codec_u32(c, &r->node);
+    codec_enum(c, &r->state, NODE_STATES);
+    codec_u32(c, &r->pes);
+    codec_u32(c, &r->used);
+    codec_u64(c, &r->since_ns);
+    codec_bytes(c, &r->name, 1);
+    codec_bytes(c, &r->reason, 1);
+    codec_bytes(c, &r->jobs, 4);
+}
+
+static void walk_cluster(struct codec *c, void *row) {
+    struct cluster_row *r = row;
+    codec_u32(c, &r->epoch);
+    codec_u32(c, &r->nodes);
+    codec_u32(c, &r->up);
+    codec_u32(c, &r->pes);
+    codec_u32(c, &r->used);
+    codec_u32(c, &r->queued);
+    codec_u32(c, &r->running);
+    codec_u64(c, &r->started_ns);
+}
+
+static long encode(void (*walk)(struct codec *, void *), void *row, struct room out) {
+    if (out.len < LENGTH_BYTES)
+        return -ENOBUFS;
+    struct codec c = {
+        .encoding = true, .out = out.at + LENGTH_BYTES, .len = out.len - LENGTH_BYTES};
+    walk(&c, row);
+    if (c.failed)
+        return -ENOBUFS;
+    store_le32(out.at, (uint32_t)c.at);
+    return (long)c.at + LENGTH_BYTES;
+}
+
+static int next(void (*walk)(struct codec *, void *), struct bytes rows, size_t *at, void *ret) {
+    if (*at == rows.len)
+        return 0;
+    if (rows.len - *at < LENGTH_BYTES)
+        return -EBADMSG;
+    size_t len = load_le32(rows.at + *at);
+    if (len > rows.len - *at - LENGTH_BYTES)
+        return -EBADMSG;
+    struct codec c = {.in = rows.at + *at + LENGTH_BYTES, .len = len};
+    walk(&c, ret);
+    *at += LENGTH_BYTES + len;
+    return c.failed || c.at != c.len ? -EBADMSG : 1;
+}
+
+long job_row_encode(const struct job_row *r, struct room out) {
+    struct job_row copy = *r;
+    return encode(walk_job, &copy, out);
+}
+
+long node_row_encode(const struct node_row *r, struct room out) {
+    struct node_row copy = *r;
+    return encode(walk_node, &copy, out);
+}
+
+long cluster_row_encode(const struct cluster_row *r, struct room out) {
+    struct cluster_row copy = *r;
+    return encode(walk_cluster, &copy, out);
+}
+
+int job_row_next(struct bytes rows, size_t *at, struct job_row *ret) {
+    memset(ret, 0, sizeof *ret);
+    return next(walk_job, rows, at, ret);
+}
+
+int node_row_next(struct bytes rows, size_t *at, struct node_row *ret) {
+    memset(ret, 0, sizeof *ret);
+    return next(walk_node, rows, at, ret);
+}
+
+int cluster_row_next(struct bytes rows, size_t *at, struct cluster_row *ret) {
+    memset(ret, 0, sizeof *ret);
+    return next(walk_cluster, rows, at, ret);
+}
+
+const char *node_state_name(enum node_state s) {
+    static const char *const names[NODE_STATES] = {
+        [NODE_UP] = "up", [NODE_DOWN] = "down", [NODE_DRAINED] = "drained"};
+    return s < NODE_STATES ? names[s] : "?";
+}

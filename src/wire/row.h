@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* Rows of the lists that the machine manager answers with: a job, a node, the cluster.
+ *
+ * Rows follow each other, each behind its length. Sets are text: the manager folds names. Times are
+ * the calendar's, nanoseconds; 0: not yet. */
+#pragma once
+
+#include "wire/message.h"
+
+struct job_row {
+    uint32_t job;
+    uint64_t run;
+    uint8_t state;
+    uint8_t kind;
+    uint32_t flags;
+    uint32_t procs, nodes, ppn;
+    uint32_t status; /* of the command, when it is over */
+    int32_t priority;
+    uint32_t array; /* index; 0: none */
+    uint64_t submitted_ns, started_ns, ended_ns;
+    uint64_t limit_ns;
+    struct bytes name;
+    struct bytes node_list; /* folded names */
+    struct bytes why;       /* it waits, or how it ended; in words */
+};
+
+enum node_state { NODE_UP, NODE_DOWN, NODE_DRAINED, NODE_STATES };
+
+const char *node_state_name(enum node_state s);
+
+struct node_row {
+    uint32_t node;
+    uint8_t state;
+    uint32_t pes, used;
+    uint64_t since_ns; /* in this state */
+    struct bytes name;
+    struct bytes reason;
+    struct bytes jobs; /* 4 bytes each */
+};
+
+struct cluster_row {
+    uint32_t epoch;
+    uint32_t nodes, up, pes, used;
+    uint32_t queued, running;
+    uint64_t started_ns; /* this life of the manager */
+};
+
+/* Length written, or -ENOBUFS. */
+long job_row_encode(const struct job_row *r, struct room out);
+long node_row_encode(const struct node_row *r, struct room out);
+long cluster_row_encode(const struct cluster_row *r, struct room out);
+
+/* The row at *at, which moves on; 1, 0 at the end, or -EBADMSG. Views borrow. */
+int job_row_next(struct bytes rows, size_t *at, struct job_row *ret);
+int node_row_next(struct bytes rows, size_t *at, struct node_row *ret);
+int cluster_row_next(struct bytes rows, size_t *at, struct cluster_row *ret);

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* What is to be run: see spec.h. */
+#include "wire/spec.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void walk_strings(struct codec *c, struct bytes *list) {
+    codec_bytes(c, list, 1);
+    if (!c->failed && list->len > 0 && list->at[list->len - 1] != 0)
+        c->failed = true;
+}
+
+/* Paths and names must be usable as C strings. */
+static void walk_word(struct codec *c, struct bytes *word) {
+    codec_bytes(c, word, 1);
+    if (!c->failed && word->len > 0 && memchr(word->at, 0, word->len) != NULL)
+        c->failed = true;
+}
+
+static void walk(struct codec *c, struct spec *s) {
+    codec_enum(c, &s->stdin_mode, STDIN_MODES);
+    codec_u32(c, &s->stdin_rank);
+    codec_bool(c, &s->terminal);
+    codec_u32(c, &s->columns);
+    codec_u32(c, &s->rows);
+    codec_u32(c, &s->umask);
+    codec_bytes(c, &s->limits, SPEC_LIMIT_BYTES);
+    walk_word(c, &s->folder);
+    walk_word(c, &s->program);
+    walk_strings(c, &s->arguments);
+    walk_strings(c, &s->environment);
+    walk_word(c, &s->output);
+    walk_word(c, &s->error);
+}
+
+long spec_encode(const struct spec *s, struct room out) {
+    struct spec copy = *s;
+    struct codec c = {.encoding = true, .out = out.at, .len = out.len};
+    walk(&c, &copy);
+    return c.failed ? -ENOBUFS : (long)c.at;
+}
+
+int spec_decode(struct bytes in, struct spec *ret) {
+    memset(ret, 0, sizeof *ret);
+    struct codec c = {.in = in.at, .len = in.len};
+    walk(&c, ret);
+    bool good = !c.failed && c.at == c.len && ret->arguments.len > 0 && ret->program.len > 0;
+    return good ? 0 : -EBADMSG;
+}
+
+uint32_t strings_count(struct bytes list) {
+    uint32_t n = 0;
+    for (size_t i = 0; i < list.len; i++)
+        n += list.at[i] == 0;
+    return n;
+}
+
+const char *strings_next(struct bytes list, size_t *at) {
+    if (*at >= list.len)
+        return NULL;
+    const char *s = (const char *)list.at + *at;
+    *at += strnlen(s, list.len - *at) + 1;
+    return s;
+}
+
+static void walk_limit(struct codec *c, struct rlimit_spec *l) {
+    codec_u8(c, &l->resource);
+    codec_u64(c, &l->soft);
+    codec_u64(c, &l->hard);
+}
+
+void spec_limit_store(uint8_t out[SPEC_LIMIT_BYTES], const struct rlimit_spec *l) {
+    struct rlimit_spec copy = *l;
+    struct codec c = {.encoding = true, .out = out, .len = SPEC_LIMIT_BYTES};
+    walk_limit(&c, &copy);
+}
+
+bool spec_limit_load(struct rlimit_spec *ret, struct bytes limits, uint32_t index) {
+    if ((size_t)index >= limits.len / SPEC_LIMIT_BYTES)
+        return false;
+    struct codec c = {.in = limits.at + (size_t)index * SPEC_LIMIT_BYTES, .len = SPEC_LIMIT_BYTES};
+    walk_limit(&c, ret);
+    return !c.failed;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* What is to be run, as the submitter would run it: program, arguments, environment, folder, limits.
+ *
+ * Made by the client, read by whoever starts processes; those in between pass the bytes on. A list of
+ * strings is their bytes, each ending in NUL. */
+#pragma once
+
+#include "wire/codec.h"
+
+enum stdin_mode { STDIN_NONE, STDIN_RANK, STDIN_ALL, STDIN_MODES };
+
+/* One resource limit: u8 resource (as Linux numbers them), u64 soft, u64 hard. */
+enum { SPEC_LIMIT_BYTES = 17 };
+
+struct spec {
+    uint8_t stdin_mode;
+    uint32_t stdin_rank;
+    bool terminal; /* the process of rank 0 gets a terminal */
+    uint32_t columns, rows;
+    uint32_t umask;
+    struct bytes limits;
+    struct bytes folder;      /* to run in; absolute */
+    struct bytes program;     /* the file; absolute, or looked for in PATH of the environment */
+    struct bytes arguments;   /* strings, the program's name first */
+    struct bytes environment; /* strings NAME=VALUE */
+    /* Of a job whose output goes to files; may hold %j %r %n. Empty: to the client. */
+    struct bytes output;
+    struct bytes error; /* empty: where output goes */
+};
+
+/* Length written, or -ENOBUFS. */
+long spec_encode(const struct spec *s, struct room out);
+
+/* 0, or -EBADMSG: not well formed, a list that does not end in NUL, no argument. Views borrow. */
+int spec_decode(struct bytes in, struct spec *ret);
+
+/* Strings in a list. */
+uint32_t strings_count(struct bytes list);
+
+/* The string at *at, which moves on; NULL at the end. */
+const char *strings_next(struct bytes list, size_t *at);
+
+struct rlimit_spec {
+    uint8_t resource;
+    uint64_t soft, hard;
+};
+
+void spec_limit_store(uint8_t out[SPEC_LIMIT_BYTES], const struct rlimit_spec *l);
+bool spec_limit_load(struct rlimit_spec *ret, struct bytes limits, uint32_t index);

@@ -284,7 +284,8 @@ static inline uint32_t run_job(uint64_t run) {
     return (uint32_t)(run >> 16);
 }
 
-/* The k'th node of the set, ascending, has ranks k*ppn and on, below procs. */
+/* The k'th node of the set, ascending, has the ranks of size_share (sched/size.h); ppn is the most
+ * that any has. */
 struct message_launch {
     uint64_t run;
     uint32_t procs;

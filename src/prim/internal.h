@@ -10,6 +10,8 @@
  *   wave     heartbeat
  *   slot     bulk transfers
  *   query    gathering small records
+ *   mail     messages between daemons
+ *   place    telling the daemon who is below it
  * and at the acting root
  *   order    the total order of operations
  *   view     who is a member
@@ -118,6 +120,7 @@ struct route {
     uint64_t *sets;         /* storage of the children's sets */
     struct nodeset reach;   /* everyone below */
     struct nodeset waiting; /* of these, whose path is not confirmed yet */
+    bool changed;           /* one of the two, since the daemon was last told */
 };
 
 /* Acknowledgements of one cast, combined until all that was cast to has answered. */
@@ -281,6 +284,13 @@ struct queries {
     uint64_t next;
 };
 
+/* What the daemon was last told of the tree. */
+struct place {
+    bool attached;
+    uint32_t epoch;
+    struct nodeset below;
+};
+
 /* ---- the acting root ---- */
 
 enum op_state {
@@ -401,6 +411,7 @@ struct prim {
     struct requests requests;
     struct wave wave;
     struct queries queries;
+    struct place place;
     struct transfer *transfers;
     struct parked parked[PARKED_MAX];
     uint32_t next_parked;
@@ -429,6 +440,7 @@ void prim_close(struct prim *p, uint32_t link, enum refusal why);
 /* What must not be forgotten: the epoch a node follows, the view a root has relied on. */
 void prim_persist(struct prim *p, uint32_t epoch, uint64_t view);
 void prim_set_init(struct prim *p, struct nodeset *s, struct arena *a);
+bool prim_attached(const struct prim *p);
 
 /* uplink.c */
 void uplink_start(struct prim *p);
@@ -463,6 +475,9 @@ void route_detach(struct prim *p, struct child *c);
 void route_confirm(struct prim *p, const struct nodeset *set, struct bytes body);
 /* Sends to the children through which nodes of `set` are reached; leaves the set reached in aim. */
 void route_cast(struct prim *p, uint16_t type, const struct nodeset *set, struct bytes body);
+/* The same of a body in two parts, of which the second need not be in the effects' own bytes. */
+void route_cast_parts(struct prim *p, uint16_t type, const struct nodeset *set, struct bytes head,
+                      struct bytes tail);
 void route_unicast(struct prim *p, uint32_t node, uint16_t type, struct bytes body);
 void route_drop_children(struct prim *p, const struct nodeset *members);
 void route_close_all(struct prim *p);
@@ -545,6 +560,20 @@ void query_without(struct prim *p, const struct nodeset *gone);
 void query_resend(struct prim *p, const struct nodeset *set);
 void query_drop(struct prim *p, const struct nodeset *gone);
 void query_timer(struct prim *p);
+
+/* mail.c */
+/* Needs none of the step's sets: a daemon may ask for many in one step. */
+void mail_make(struct prim *p, const struct primitive *r);
+/* What is wrong with it, if anything is: then its sender is not to be listened to. */
+enum refusal mail_down(struct prim *p, uint16_t carrier, const struct message_mail *m,
+                       struct bytes body);
+enum refusal mail_up(struct prim *p, const struct child *c, uint16_t carrier,
+                     const struct message_mail *m, struct bytes body);
+
+/* place.c */
+void place_init(struct prim *p, struct arena *a);
+void place_boot(struct prim *p);
+void place_tell(struct prim *p);
 
 /* order.c */
 void order_init(struct prim *p, struct arena *a);

@@ -36,6 +36,7 @@ static void carve(struct prim *p, const struct prim_config *c, bool seat, struct
     request_init(p, a);
     slot_init(p, a);
     query_init(p, a);
+    place_init(p, a);
     if (seat) {
         order_init(p, a);
         view_init(p, a);
@@ -115,6 +116,7 @@ static void on_boot(struct prim *p, const struct input_boot *b) {
     ASSERT(!p->root || p->seat);
     random_init(&p->random, b->random_seed);
     nodeset_add(&p->own, p->self);
+    place_boot(p);
     if (p->root) {
         p->root_node = p->self;
         view_boot(p);
@@ -140,8 +142,24 @@ static void on_link_down(struct prim *p, const struct input_link *l) {
         uplink_link_down(p, l);
 }
 
+/* A peer that talks nonsense, or talks where it has no business, loses its link. */
+static void refuse(struct prim *p, uint32_t link, enum refusal why) {
+    p->refused[why]++;
+    prim_close(p, link, why);
+    struct input_link down = {.link = link};
+    on_link_down(p, &down);
+}
+
+static void donate(struct prim *p) {
+    union message answer = {.donation = {.node = p->self}};
+    answer.donation.variables =
+        bytes_of(member_store_variables(p), 8 * (size_t)p->config.limits.variables);
+    uplink_send(p, MESSAGE_DONATION, &answer);
+}
+
 /* From the parent: all down messages. */
 static void on_down(struct prim *p, uint16_t type, const union message *m, struct bytes body) {
+    enum refusal why = REFUSAL_NONE;
     switch (type) {
     case MESSAGE_ATTACHED:
         uplink_attached(p, &m->attached, body);
@@ -190,22 +208,24 @@ static void on_down(struct prim *p, uint16_t type, const union message *m, struc
         route_cast(p, type, m->query.set, body);
         query_asked(p, &m->query);
         break;
+    case MESSAGE_MAIL:
+    case MESSAGE_PARCEL:
+        why = mail_down(p, type, &m->mail, body);
+        break;
     case MESSAGE_TICK:
         wave_tick(p, &m->tick, body);
         break;
     case MESSAGE_DONATE:
-        if (m->donate.node != p->self) {
+        if (m->donate.node != p->self)
             route_unicast(p, m->donate.node, type, body);
-        } else if (m->donate.incarnation == p->incarnation) {
-            union message answer = {.donation = {.node = p->self}};
-            answer.donation.variables =
-                bytes_of(member_store_variables(p), 8 * (size_t)p->config.limits.variables);
-            uplink_send(p, MESSAGE_DONATION, &answer);
-        }
+        else if (m->donate.incarnation == p->incarnation)
+            donate(p);
         break;
     default:
         break;
     }
+    if (why != REFUSAL_NONE)
+        refuse(p, p->uplink.link, why);
 }
 
 /* Whose word a message from below is; NO_NODE if it is not one node's. */
@@ -250,17 +270,10 @@ static void on_ack(struct prim *p, struct child *c, const struct message_ack *m)
         order_acked(p, (enum ack_what)m->what, m->number, m->no, m->set);
 }
 
-/* A peer that talks nonsense, or talks where it has no business, loses its link. */
-static void refuse(struct prim *p, uint32_t link) {
-    p->refused[REFUSAL_BODY]++;
-    prim_close(p, link, REFUSAL_BODY);
-    struct input_link down = {.link = link};
-    on_link_down(p, &down);
-}
-
 /* From a child: all up messages. */
 static void on_up(struct prim *p, struct child *c, uint16_t type, const union message *m,
                   struct bytes body) {
+    enum refusal why = REFUSAL_NONE;
     switch (type) {
     case MESSAGE_ATTACH:
         if (p->root)
@@ -279,7 +292,11 @@ static void on_up(struct prim *p, struct child *c, uint16_t type, const union me
         break;
     case MESSAGE_RECORDS:
         if (!query_replied(p, c, &m->records))
-            refuse(p, c->link);
+            why = REFUSAL_BODY;
+        break;
+    case MESSAGE_MAIL:
+    case MESSAGE_PARCEL:
+        why = mail_up(p, c, type, &m->mail, body);
         break;
     case MESSAGE_TOCK:
         wave_tock(p, c, &m->tock);
@@ -293,6 +310,8 @@ static void on_up(struct prim *p, struct child *c, uint16_t type, const union me
             uplink_pass(p, type, body);
         break;
     }
+    if (why != REFUSAL_NONE)
+        refuse(p, c->link, why);
 }
 
 static void on_message(struct prim *p, const struct input_message *in) {
@@ -300,7 +319,7 @@ static void on_message(struct prim *p, const struct input_message *in) {
     bool from_parent = in->link == p->uplink.link;
     struct child *c = from_parent ? NULL : route_child(p, in->link);
     if (message_decode(in->type, in->body, p->in, &m) < 0) {
-        refuse(p, in->link);
+        refuse(p, in->link, REFUSAL_BODY);
         return;
     }
     if (in->type == MESSAGE_WANT) {
@@ -369,6 +388,11 @@ static void step(void *self, const struct input *in, struct effects *out) {
     struct prim *p = self;
     p->now = in->now;
     p->out = out;
+    if (in->kind == INPUT_REQUEST && in->request.kind == PRIMITIVE_MAIL) {
+        mail_make(p, &in->request);
+        p->out = NULL;
+        return;
+    }
     lend_scratch(p);
     switch (in->kind) {
     case INPUT_BOOT:
@@ -405,11 +429,16 @@ static void step(void *self, const struct input *in, struct effects *out) {
         view_admit(p);
         order_pump(p);
     }
+    place_tell(p);
     p->out = NULL;
 }
 
 struct machine prim_machine(struct prim *p) {
     return (struct machine){.self = p, .step = step};
+}
+
+bool prim_attached(const struct prim *p) {
+    return p->root ? p->view->stage == STAGE_OPEN : p->uplink.state == UPLINK_ATTACHED;
 }
 
 static enum prim_phase phase_of(const struct prim *p) {
@@ -429,7 +458,7 @@ static enum prim_phase phase_of(const struct prim *p) {
 void prim_status(const struct prim *p, struct prim_status *ret) {
     *ret = (struct prim_status){
         .root = p->root,
-        .attached = p->root ? p->view->stage == STAGE_OPEN : p->uplink.state == UPLINK_ATTACHED,
+        .attached = prim_attached(p),
         .member = p->member.joined,
         .epoch = p->epoch,
         .incarnation = p->incarnation,

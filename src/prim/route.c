@@ -96,6 +96,7 @@ void route_new_epoch(struct prim *p) {
     }
     nodeset_clear(&r->reach);
     nodeset_clear(&r->waiting);
+    r->changed = true;
 }
 
 /* Takes a child out of the table; the last one moves into its place. */
@@ -118,6 +119,7 @@ static void remove_child(struct prim *p, struct child *c) {
 static void forget(struct prim *p, const struct nodeset *gone, uint32_t node) {
     nodeset_subtract(&p->route.reach, gone);
     nodeset_subtract(&p->route.waiting, gone);
+    p->route.changed = true;
     ack_without(p, gone);
     query_without(p, gone);
     if (p->root)
@@ -215,6 +217,7 @@ bool route_attach(struct prim *p, struct child *c, const struct message_attach *
     }
     nodeset_unite(&c->below, below);
     nodeset_unite(&r->reach, below);
+    r->changed = true;
     if (m->node == c->node)
         c->attached = true;
     return true;
@@ -229,12 +232,15 @@ void route_attach_passing(struct prim *p, struct child *c, const struct message_
 }
 
 void route_confirm(struct prim *p, const struct nodeset *set, struct bytes body) {
-    if (nodeset_intersects(&p->route.waiting, set))
+    if (nodeset_intersects(&p->route.waiting, set)) {
         nodeset_subtract(&p->route.waiting, set);
+        p->route.changed = true;
+    }
     route_cast(p, MESSAGE_ATTACHED, set, body);
 }
 
-void route_cast(struct prim *p, uint16_t type, const struct nodeset *set, struct bytes body) {
+void route_cast_parts(struct prim *p, uint16_t type, const struct nodeset *set, struct bytes head,
+                      struct bytes tail) {
     struct route *r = &p->route;
     if (r->count == 0) {
         nodeset_clear(&p->aim);
@@ -251,8 +257,16 @@ void route_cast(struct prim *p, uint16_t type, const struct nodeset *set, struct
         if (nodeset_intersects(&p->aim, &r->children[i].below))
             links[count++] = r->children[i].link;
     struct effect *e = effects_add(p->out, EFFECT_SEND);
-    e->send = (struct effect_send){
-        .links = links, .link_count = count, .epoch = p->epoch, .type = type, .head = body};
+    e->send = (struct effect_send){.links = links,
+                                   .link_count = count,
+                                   .epoch = p->epoch,
+                                   .type = type,
+                                   .head = head,
+                                   .tail = tail};
+}
+
+void route_cast(struct prim *p, uint16_t type, const struct nodeset *set, struct bytes body) {
+    route_cast_parts(p, type, set, body, (struct bytes){0});
 }
 
 void route_unicast(struct prim *p, uint32_t node, uint16_t type, struct bytes body) {
@@ -283,4 +297,5 @@ void route_close_all(struct prim *p) {
     p->wave.missing = 0;
     nodeset_clear(&r->reach);
     nodeset_clear(&r->waiting);
+    r->changed = true;
 }

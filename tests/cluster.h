@@ -89,6 +89,8 @@ static inline void cluster_keep(struct cluster *c, uint32_t node, const struct i
         body = in->prepared.body;
     else if (in->kind == INPUT_STROBE)
         body = in->strobe.body;
+    else if (in->kind == INPUT_MESSAGE)
+        body = in->message.body;
     if (c->log_count == c->log_cap) {
         c->log_cap = c->log_cap ? 2 * c->log_cap : 256;
         c->log = realloc(c->log, c->log_cap * sizeof *c->log);

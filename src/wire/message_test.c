@@ -25,6 +25,72 @@ static void make_sets(void) {
 
 static const uint8_t body[3 * RECORD_BYTES * RESOLUTION_BYTES * 8];
 
+/* The same for the messages about jobs. */
+static void fill_job(uint16_t type, union message *m) {
+    switch (type) {
+    case MESSAGE_MAIL:
+    case MESSAGE_PARCEL:
+        m->mail.set = &sets[0];
+        m->mail.body = bytes_of(body, 12);
+        break;
+    case MESSAGE_LAUNCH:
+        m->launch.set = &sets[0];
+        m->launch.spec = bytes_of(body, 7);
+        break;
+    case MESSAGE_FORGET:
+        m->forget.runs = bytes_of(body, 24);
+        break;
+    case MESSAGE_HAVE:
+        m->have.runs = bytes_of(body, 8);
+        break;
+    case MESSAGE_ENDS:
+        m->ends.clean = &sets[0];
+        m->ends.ends = bytes_of(body, (size_t)2 * ENDING_BYTES);
+        break;
+    case MESSAGE_OUTPUT:
+        m->output.stream = 1;
+        m->output.bytes = bytes_of(body, 8);
+        break;
+    case MESSAGE_TAKEN:
+        m->taken.stream = 2;
+        break;
+    case MESSAGE_TYPED:
+        m->typed.bytes = bytes_of(body, 8);
+        break;
+    case MESSAGE_SETUP:
+        m->setup.setup = bytes_of(body, 6);
+        break;
+    case MESSAGE_ENDED:
+        m->ended.ends = bytes_of(body, ENDING_BYTES);
+        break;
+    case MESSAGE_SUBMIT:
+        m->submit.flags = JOB_FLAGS_END - 1;
+        m->submit.priority = -7;
+        m->submit.on = &sets[0];
+        m->submit.exclude = &sets[1];
+        m->submit.name = bytes_of(body, 4);
+        m->submit.spec = bytes_of(body, 7);
+        break;
+    case MESSAGE_ACT:
+        m->act.nodes = &sets[0];
+        m->act.jobs = bytes_of(body, 12);
+        m->act.text = bytes_of(body, 3);
+        break;
+    case MESSAGE_ANSWER:
+        m->answer.text = bytes_of(body, 11);
+        break;
+    case MESSAGE_NEWS:
+        m->news.nodes = &sets[0];
+        m->news.text = bytes_of(body, 5);
+        break;
+    case MESSAGE_ROWS:
+        m->rows.rows = bytes_of(body, 40);
+        break;
+    default:
+        break;
+    }
+}
+
 /* A message of any type with its views and sets in place; other fields from the bytes of `fill`. */
 static void fill(uint16_t type, union message *m, uint8_t byte) {
     memset(m, byte, sizeof *m);
@@ -85,8 +151,19 @@ static void fill(uint16_t type, union message *m, uint8_t byte) {
         m->records.records = bytes_of(body, 4 * REPLY_HEAD_BYTES); /* four, of nothing */
         break;
     default:
+        fill_job(type, m);
         break;
     }
+}
+
+/* Bytes at the end of what fill() makes that have no length of their own. */
+static size_t rest_of(uint16_t type) {
+    static const uint8_t rests[MESSAGE_TYPES] = {
+        [MESSAGE_PREPARE] = 5, [MESSAGE_STROBE] = 9,  [MESSAGE_REQUEST] = 1, [MESSAGE_PUT] = 100,
+        [MESSAGE_MAIL] = 12,   [MESSAGE_PARCEL] = 12, [MESSAGE_LAUNCH] = 7,  [MESSAGE_OUTPUT] = 8,
+        [MESSAGE_TYPED] = 8,   [MESSAGE_SETUP] = 6,   [MESSAGE_SUBMIT] = 7,
+    };
+    return rests[type];
 }
 
 static void test_every_row_is_whole(void) {
@@ -114,13 +191,12 @@ static void test_round_trip_and_exact_length(void) {
         CHECK_EQ(message_decode(t, bytes_of(one, (size_t)len), &sets[2], &back), 0);
         CHECK_EQ(message_encode(t, &back, room_of(two, sizeof two)), len);
         CHECK(memcmp(one, two, (size_t)len) == 0);
-        bool open_ended =
-            t == MESSAGE_PREPARE || t == MESSAGE_REQUEST || t == MESSAGE_STROBE || t == MESSAGE_PUT;
-        if (!open_ended) {
+        size_t rest = rest_of(t);
+        if (rest == 0)
             CHECK_EQ(message_decode(t, bytes_of(one, (size_t)len + 1), &sets[2], &back), -EBADMSG);
-            for (size_t cut = 0; cut < (size_t)len; cut++)
-                CHECK_EQ(message_decode(t, bytes_of(one, cut), &sets[2], &back), -EBADMSG);
-        }
+        for (size_t cut = 0; cut < (size_t)len; cut++)
+            CHECK_EQ(message_decode(t, bytes_of(one, cut), &sets[2], &back),
+                     cut + rest < (size_t)len ? -EBADMSG : 0);
         CHECK_EQ(message_encode(t, &m, room_of(one, len > 0 ? (size_t)len - 1 : 0)),
                  len > 0 ? -ENOBUFS : 0);
     }
@@ -155,6 +231,85 @@ static void test_fields_out_of_range_are_refused(void) {
     bytes[1] = 1;
     store_le32(bytes + 2 + 8 + 1 + 4 + 8 + 4, 300); /* the last node of the set: beyond the end */
     CHECK_EQ(message_decode(MESSAGE_ACK, bytes_of(bytes, (size_t)len), &sets[2], &back), -EBADMSG);
+}
+
+/* Encodes a message of fill(), then puts another byte into it: what becomes of it? */
+static int with_byte(uint16_t type, size_t at, uint8_t byte) {
+    static uint8_t bytes[ROOM];
+    union message m, back;
+    make_sets();
+    fill(type, &m, 0);
+    long len = message_encode(type, &m, room_of(bytes, sizeof bytes));
+    CHECK(len > (long)at);
+    bytes[at] = byte;
+    return message_decode(type, bytes_of(bytes, (size_t)len), &sets[2], &back);
+}
+
+static void test_fields_of_jobs_out_of_range_are_refused(void) {
+    CHECK_EQ(with_byte(MESSAGE_COMMAND, 8, VERBS - 1), 0);
+    CHECK_EQ(with_byte(MESSAGE_COMMAND, 8, VERBS), -EBADMSG);
+    CHECK_EQ(with_byte(MESSAGE_MAIL, 4, 2), -EBADMSG); /* upwards: true or false */
+    CHECK_EQ(with_byte(MESSAGE_OUTPUT, 12, 2), 0);
+    CHECK_EQ(with_byte(MESSAGE_OUTPUT, 12, 0), -EBADMSG);
+    CHECK_EQ(with_byte(MESSAGE_OUTPUT, 12, 3), -EBADMSG);
+    CHECK_EQ(with_byte(MESSAGE_TAKEN, 12, 0), -EBADMSG);
+    CHECK_EQ(with_byte(MESSAGE_FORGET, 0, 23), -EBADMSG); /* not whole numbers */
+    CHECK_EQ(with_byte(MESSAGE_SUBMIT, 16, JOB_KINDS), -EBADMSG);
+    CHECK_EQ(with_byte(MESSAGE_SUBMIT, 17, JOB_FLAGS_END), -EBADMSG);
+    CHECK_EQ(with_byte(MESSAGE_ACT, 16, VERBS), -EBADMSG);
+    CHECK_EQ(with_byte(MESSAGE_ASK, 16, SUBJECTS), -EBADMSG);
+    CHECK_EQ(with_byte(MESSAGE_ANSWER, 16, ANSWERS), -EBADMSG);
+    CHECK_EQ(with_byte(MESSAGE_NEWS, 12, STATES), -EBADMSG);
+    CHECK_EQ(with_byte(MESSAGE_ROWS, 16, SUBJECTS), -EBADMSG);
+    CHECK_EQ(with_byte(MESSAGE_ENDED, 8 + 4 + 4, CAUSES), -EBADMSG);
+    CHECK_EQ(with_byte(MESSAGE_ENDED, 8, ENDING_BYTES - 1), -EBADMSG);
+}
+
+static void test_endings(void) {
+    uint8_t bytes[2 * ENDING_BYTES] = {0};
+    struct ending e = {.node = 7,
+                       .cause = CAUSE_KILLED,
+                       .ours = true,
+                       .rank = 12,
+                       .value = 9,
+                       .bad = 3,
+                       .output = (uint64_t)1 << 40};
+    ending_store(bytes + ENDING_BYTES, &e);
+    struct ending back;
+    CHECK(ending_load(&back, bytes_of(bytes, sizeof bytes), 1));
+    CHECK(back.node == 7 && back.cause == CAUSE_KILLED && back.ours && back.rank == 12);
+    CHECK(back.value == 9 && back.bad == 3 && back.output == (uint64_t)1 << 40);
+    CHECK(ending_load(&back, bytes_of(bytes, sizeof bytes), 0));
+    CHECK_EQ(back.node, 0);
+    CHECK(!ending_load(&back, bytes_of(bytes, sizeof bytes), 2));
+    CHECK(!ending_load(&back, bytes_of(bytes, sizeof bytes - 1), 1));
+    bytes[5] = SPAWN_STEPS;
+    CHECK(!ending_load(&back, bytes_of(bytes, sizeof bytes), 0));
+    union message m = {
+        .ends = {.run = 1, .clean = &sets[0], .ends = bytes_of(bytes, sizeof bytes)}};
+    uint8_t whole[ROOM];
+    make_sets();
+    long len = message_encode(MESSAGE_ENDS, &m, room_of(whole, sizeof whole));
+    CHECK(len > 0); /* whoever makes it knows what an ending is; whoever reads it cannot be sure */
+    CHECK_EQ(message_decode(MESSAGE_ENDS, bytes_of(whole, (size_t)len), &sets[2], &m), -EBADMSG);
+}
+
+static void test_runs_are_jobs_and_attempts(void) {
+    CHECK_EQ(run_job(run_of(77, 3)), 77);
+    CHECK_EQ(run_job(run_of(UINT32_MAX, UINT16_MAX)), UINT32_MAX);
+    CHECK(run_of(1, UINT16_MAX) < run_of(2, 0));
+    CHECK(strcmp(state_name(STATE_QUEUED), "queued") == 0);
+    CHECK(strcmp(state_name(STATES), "?") == 0);
+    CHECK(!state_over(STATE_ENDING) && state_over(STATE_DONE) && state_over(STATE_LOST));
+}
+
+/* Mail needs both lanes of the tree; what nobody sends over a link needs none. */
+static void test_lanes_of_links(void) {
+    CHECK(message_lane_used(PURPOSE_TREE, LANE_CONTROL));
+    CHECK(message_lane_used(PURPOSE_TREE, LANE_BULK));
+    CHECK(message_lane_used(PURPOSE_SLOT, LANE_CONTROL) &&
+          message_lane_used(PURPOSE_SLOT, LANE_BULK));
+    CHECK(message_lane_used(PURPOSE_CLIENT, LANE_CONTROL));
 }
 
 /* The last reply is cut, or says that it is longer than it is. */
@@ -212,6 +367,10 @@ int main(void) {
     TEST(test_round_trip_and_exact_length);
     TEST(test_random_bytes_never_hurt);
     TEST(test_fields_out_of_range_are_refused);
+    TEST(test_fields_of_jobs_out_of_range_are_refused);
+    TEST(test_endings);
+    TEST(test_runs_are_jobs_and_attempts);
+    TEST(test_lanes_of_links);
     TEST(test_replies_that_are_none_are_refused);
     TEST(test_records);
     return tap_finish();

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* A spec survives a round trip; what is cut, garbled or cannot be run is refused. */
+#include "wire/spec.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "tap.h"
+
+enum { ROOM = 1024 };
+
+static const char arguments[] = "prog\0-x\0\0last";
+static const char environment[] = "PATH=/bin\0EMPTY=";
+
+static struct spec sample(void) {
+    static uint8_t limits[2 * SPEC_LIMIT_BYTES];
+    spec_limit_store(limits,
+                     &(struct rlimit_spec){.resource = 7, .soft = 1024, .hard = UINT64_MAX});
+    spec_limit_store(limits + SPEC_LIMIT_BYTES, &(struct rlimit_spec){.resource = 4});
+    return (struct spec){.stdin_mode = STDIN_RANK,
+                         .stdin_rank = 3,
+                         .terminal = true,
+                         .columns = 80,
+                         .rows = 25,
+                         .umask = 022,
+                         .limits = bytes_of(limits, sizeof limits),
+                         .folder = bytes_from_str("/home/u"),
+                         .program = bytes_from_str("prog"),
+                         .arguments = bytes_of(arguments, sizeof arguments),
+                         .environment = bytes_of(environment, sizeof environment),
+                         .output = bytes_from_str("out-%j"),
+                         .error = bytes_from_str("")};
+}
+
+static long encode(const struct spec *s, uint8_t *out) {
+    return spec_encode(s, room_of(out, ROOM));
+}
+
+static int decode(const struct spec *s) {
+    static uint8_t bytes[ROOM];
+    struct spec back;
+    long len = encode(s, bytes);
+    return len < 0 ? (int)len : spec_decode(bytes_of(bytes, (size_t)len), &back);
+}
+
+static bool same(struct bytes a, struct bytes b) {
+    return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
+}
+
+static void test_round_trip(void) {
+    uint8_t one[ROOM], two[ROOM];
+    struct spec s = sample(), back;
+    long len = encode(&s, one);
+    CHECK(len > 0);
+    CHECK_EQ(spec_decode(bytes_of(one, (size_t)len), &back), 0);
+    CHECK(back.stdin_mode == STDIN_RANK && back.stdin_rank == 3 && back.terminal);
+    CHECK(back.columns == 80 && back.rows == 25 && back.umask == 022);
+    CHECK(same(back.folder, s.folder) && same(back.program, s.program));
+    CHECK(same(back.arguments, s.arguments) && same(back.environment, s.environment));
+    CHECK(same(back.output, s.output) && same(back.error, s.error));
+    CHECK_EQ(encode(&back, two), len);
+    CHECK(memcmp(one, two, (size_t)len) == 0);
+    struct rlimit_spec l;
+    CHECK(spec_limit_load(&l, back.limits, 0));
+    CHECK(l.resource == 7 && l.soft == 1024 && l.hard == UINT64_MAX);
+    CHECK(spec_limit_load(&l, back.limits, 1));
+    CHECK(l.resource == 4 && l.soft == 0 && l.hard == 0);
+    CHECK(!spec_limit_load(&l, back.limits, 2));
+}
+
+static void test_no_other_length(void) {
+    uint8_t bytes[ROOM] = {0};
+    struct spec s = sample(), back;
+    long len = encode(&s, bytes);
+    for (size_t cut = 0; cut < (size_t)len; cut++) {
+        CHECK_EQ(spec_decode(bytes_of(bytes, cut), &back), -EBADMSG);
+        CHECK_EQ(spec_encode(&s, room_of(bytes, cut)), -ENOBUFS);
+        encode(&s, bytes);
+    }
+    CHECK_EQ(spec_decode(bytes_of(bytes, (size_t)len + 1), &back), -EBADMSG);
+}
+
+static void test_what_cannot_be_run_is_refused(void) {
+    struct spec s = sample();
+    CHECK_EQ(decode(&s), 0);
+    s.arguments = (struct bytes){0};
+    CHECK_EQ(decode(&s), -EBADMSG);
+    s = sample();
+    s.program = (struct bytes){0};
+    CHECK_EQ(decode(&s), -EBADMSG);
+    s = sample();
+    s.stdin_mode = STDIN_MODES;
+    CHECK(decode(&s) < 0);
+    s = sample();
+    s.arguments.len--; /* the last string does not end */
+    CHECK(decode(&s) < 0);
+    s = sample();
+    s.environment.len--;
+    CHECK(decode(&s) < 0);
+    s = sample();
+    s.folder = bytes_of("/home\0u", 7);
+    CHECK(decode(&s) < 0);
+    s = sample();
+    s.limits.len--;
+    CHECK(decode(&s) < 0);
+    s = sample();
+    s.environment = (struct bytes){0}; /* that is allowed */
+    CHECK_EQ(decode(&s), 0);
+}
+
+static void test_strings(void) {
+    struct bytes list = bytes_of(arguments, sizeof arguments);
+    CHECK_EQ(strings_count(list), 4);
+    size_t at = 0;
+    static const char *const expected[] = {"prog", "-x", "", "last"};
+    for (int i = 0; i < 4; i++) {
+        const char *s = strings_next(list, &at);
+        CHECK(s != NULL && strcmp(s, expected[i]) == 0);
+    }
+    CHECK(strings_next(list, &at) == NULL);
+    CHECK_EQ(strings_count((struct bytes){0}), 0);
+}
+
+/* Each byte of a good one is changed, and then there are bytes that never were a spec. */
+static void test_garbage_never_hurts(void) {
+    uint8_t bytes[ROOM];
+    struct spec s = sample(), back;
+    struct random r;
+    random_init(&r, 3);
+    for (int round = 0; round < 20000; round++) {
+        size_t len = random_below(&r, sizeof bytes);
+        if (round % 2 == 0) {
+            len = (size_t)encode(&s, bytes);
+            bytes[random_below(&r, len)] = (uint8_t)random_below(&r, 256);
+        } else {
+            random_bytes(&r, bytes, len);
+        }
+        int status = spec_decode(bytes_of(bytes, len), &back);
+        CHECK(status == 0 || status == -EBADMSG);
+        size_t at = 0;
+        uint32_t count = 0;
+        while (status == 0 && strings_next(back.arguments, &at) != NULL)
+            count++;
+        CHECK(status < 0 || (count > 0 && count == strings_count(back.arguments)));
+    }
+}
+
+int main(void) {
+    TEST(test_round_trip);
+    TEST(test_no_other_length);
+    TEST(test_what_cannot_be_run_is_refused);
+    TEST(test_strings);
+    TEST(test_garbage_never_hurts);
+    return tap_finish();
+}

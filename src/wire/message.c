@@ -307,6 +307,12 @@ static void walk_ended(struct codec *c, union message *m) {
         c->failed = true;
 }
 
+static void walk_hold(struct codec *c, union message *m) {
+    codec_u64(c, &m->hold.run);
+    codec_bool(c, &m->hold.started);
+    codec_rest(c, &m->hold.setup);
+}
+
 static void walk_request_id(struct codec *c, uint64_t request[2]) {
     codec_u64(c, &request[0]);
     codec_u64(c, &request[1]);
@@ -444,6 +450,7 @@ static const struct message_rule rules[MESSAGE_TYPES] = {
     ROW(DRAINED, LAUNCHER | NODE | MANAGER, BULK, SMALL, walk_drained),
     ROW(SETUP, KEEPER, CONTROL, BODY, walk_setup),
     ROW(ENDED, LAUNCHER, CONTROL, SMALL, walk_ended),
+    ROW(HOLD, LAUNCHER, CONTROL, BODY, walk_hold),
     ROW(SUBMIT, CLIENT, CONTROL, BODY, walk_submit),
     ROW(ACT, CLIENT, CONTROL, STATE, walk_act),
     ROW(ASK, CLIENT, CONTROL, SMALL, walk_ask),

@@ -60,6 +60,7 @@ enum message_type {
     /* a node's manager and its launcher */
     MESSAGE_SETUP, /* make a run's processes ready here */
     MESSAGE_ENDED, /* none of them is left */
+    MESSAGE_HOLD,  /* launcher to a new manager: this run is here and not over */
     /* client and machine manager */
     MESSAGE_SUBMIT, /* run this */
     MESSAGE_ACT,    /* do this with jobs or nodes */
@@ -408,6 +409,12 @@ struct message_ended {
     struct bytes ends; /* one struct ending */
 };
 
+struct message_hold {
+    uint64_t run;
+    bool started;
+    struct bytes setup; /* as it came in SETUP */
+};
+
 enum job_kind {
     JOB_RUN,   /* a client waits for it and has its output */
     JOB_BATCH, /* output to files */
@@ -562,6 +569,7 @@ union message {
     struct message_drained drained;
     struct message_setup setup;
     struct message_ended ended;
+    struct message_hold hold;
     struct message_submit submit;
     struct message_act act;
     struct message_ask ask;

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the launcher share: runs, their processes and streams.
+ *
+ * A run's number in the table is its group's. Processes and set-ups of all runs lie without gaps, one
+ * run after the other; what is behind a forgotten run moves up. So any mix of large and small runs fits as
+ * long as the sum does, and the memory in use is always the lowest. */
+#pragma once
+
+#include "pl/launcher.h"
+#include "wire/message.h"
+#include "wire/setup.h"
+
+enum { STREAMS = 2 };
+
+struct stream {
+    uint64_t read;     /* bytes that the process has written and the world has read */
+    uint64_t taken;    /* of them, by the client */
+    uint64_t again_at; /* when to tell again what is not taken; 0 if all is */
+    uint64_t pause_ns; /* until then */
+};
+
+struct process {
+    struct stream streams[STREAMS]; /* 1 and 2 */
+    uint64_t drained;               /* of its input; UINT64_MAX: it reads no more */
+    uint32_t value;                 /* as in CHILD */
+    uint8_t event;                  /* CHILD_STARTED until it is over */
+    uint8_t step;
+    bool typed; /* somebody has something for its input: it is told what was drained */
+    bool ours;  /* ended by us */
+};
+
+enum run_state { RUN_FREE, RUN_READY, RUN_STARTED, RUN_ENDED };
+
+struct run {
+    uint64_t run;
+    enum run_state state;
+    uint32_t process; /* the first of it */
+    uint32_t count;
+    uint32_t left; /* that have not ended */
+    uint32_t rank; /* of the first */
+    uint32_t setup;
+    uint32_t setup_bytes;
+    bool suspended;
+    bool ending;  /* SIGTERM was sent on our behalf */
+    bool killing; /* and this: nothing of it may be left */
+    bool failed;  /* a process could not be started */
+    bool lost;    /* killed because nobody renewed */
+    bool dropped; /* nobody wants to know any more */
+    bool sweep;   /* all have ended; their offspring is to follow */
+    struct ending end;
+};
+
+struct pl {
+    struct pl_config config;
+    uint32_t link; /* to the manager, 0 if there is none */
+    uint64_t lease_ns;
+    uint64_t lease_at;  /* 0: no end */
+    uint64_t resend_at; /* the timer, 0 if it is not set */
+    struct run *runs;
+    struct process *processes;
+    uint8_t *setups;
+    uint32_t run_count;
+    uint32_t process_count;
+    uint32_t setup_count;
+};
+
+enum pl_timer { TIMER_SWEEP = 1, TIMER_RESEND, TIMER_LEASE };
+
+static inline uint32_t run_group(const struct pl *p, const struct run *r) {
+    return (uint32_t)(r - p->runs);
+}
+
+static inline struct process *run_process(const struct pl *p, const struct run *r, uint32_t index) {
+    return &p->processes[r->process + index];
+}
+
+#define RUNS_EACH(r, p)                                                      \
+    for (struct run *r = (p)->runs; r < (p)->runs + (p)->config.groups; r++) \
+        if (r->state != RUN_FREE)
+
+/* runs.c */
+
+struct run *runs_find(struct pl *p, uint64_t run);
+
+/* The run of a group that the world tells of; NULL if it is forgotten. */
+struct run *runs_of_group(struct pl *p, uint32_t group);
+
+/* A new one, ready; NULL if there is no room. */
+struct run *runs_add(struct pl *p, const struct setup *s, struct bytes setup);
+void runs_remove(struct pl *p, struct run *r);
+
+/* Notes how a process ended. */
+void run_child(struct pl *p, struct run *r, const struct input_child *c);
+
+/* It is over: sums up how. */
+void run_close(struct pl *p, struct run *r);
+
+/* streams.c */
+
+/* Tells the world's news to the manager. */
+void streams_written(struct pl *p, struct run *r, const struct input *in, struct effects *out);
+void streams_drained(struct pl *p, struct run *r, uint32_t index, uint64_t offset,
+                     struct effects *out);
+
+/* Passes on what the manager says. */
+void streams_taken(struct pl *p, struct run *r, const struct message_taken *m, uint64_t now,
+                   struct effects *out);
+void streams_typed(struct pl *p, struct run *r, const struct message_typed *m, struct effects *out);
+
+/* All that is not taken, and how far input has come. */
+void streams_again(struct pl *p, struct run *r, uint64_t now, struct effects *out);
+
+/* The timer is due. */
+void streams_timer(struct pl *p, uint64_t now, struct effects *out);
+
+/* Encodes and sends to the manager, if there is one. */
+void pl_send(struct pl *p, uint16_t type, const union message *m, struct bytes tail,
+             struct effects *out);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* The program launcher: what becomes of a run's processes on one node.
+ *
+ * It makes a run ready (SETUP), starts it when told to, passes on what its processes write and read, and
+ * says ENDED when nothing of it is left; that it keeps and says again until DROP. Processes, groups
+ * and the bytes of streams belong to the world; here is only what is known of them. The launcher outlives
+ * its manager: a new one is told of everything that is here (HOLD, ENDED, output that nobody has
+ * taken). If no manager renews the lease in time, every run is killed: others may think this node dead
+ * and give its work away.
+ *
+ * What the world promises beyond machine.h: of each process that was started, or could not be, one CHILD
+ * tells the end; EMPTY comes by itself, and after all that is to be told of the group: the last CHILD, and
+ * what was left in the pipes, window or not. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "machine/machine.h"
+
+struct pl_config {
+    uint32_t groups;
+    uint32_t processes;     /* in all groups */
+    uint32_t setup_bytes;   /* of all set-ups, kept for a manager that comes anew */
+    uint64_t resend_ns;     /* output that was not taken for so long is told again, then after */
+    uint64_t resend_max_ns; /* twice that, and so on; never less often than this */
+    uint64_t lease_ns;      /* until the manager has said its own; 0: for ever */
+};
+
+struct pl;
+
+size_t pl_bytes(const struct pl_config *c);
+struct pl *pl_new(const struct pl_config *c, struct arena *a);
+struct machine pl_machine(struct pl *p);
+
+/* What one step needs at most: for the world's effects. */
+uint32_t pl_effects_max(const struct pl_config *c);
+size_t pl_effect_bytes_max(const struct pl_config *c);
+
+uint32_t pl_runs(const struct pl *p); /* that are here, ended ones too */

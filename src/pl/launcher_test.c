@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of the launcher: inputs in, effects out, as lines of text. */
+#include "pl/launcher.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "base/units.h"
+#include "tap.h"
+#include "wire/gate.h"
+#include "wire/message.h"
+#include "wire/setup.h"
+
+enum { GROUPS = 3, PROCESSES = 8, SETUP_BYTES = 1024, LINK = 7, TEXT = 4096 };
+
+struct bench {
+    struct pl *pl;
+    struct machine machine;
+    void *memory;
+    struct effects out;
+    struct effect *list;
+    uint64_t *bytes;
+    uint64_t now;
+    char text[TEXT]; /* the effects of the last input */
+};
+
+static const struct pl_config config = {.groups = GROUPS,
+                                        .processes = PROCESSES,
+                                        .setup_bytes = SETUP_BYTES,
+                                        .resend_ns = NS_PER_S,
+                                        .resend_max_ns = 10 * NS_PER_S,
+                                        .lease_ns = 5 * NS_PER_S};
+
+/* ---- effects as text ---- */
+
+__attribute__((format(printf, 2, 3))) static void say(struct bench *b, const char *format, ...) {
+    size_t used = strlen(b->text);
+    va_list args;
+    va_start(args, format);
+    if (used > 0 && used + 2 < TEXT)
+        memcpy(b->text + used, "; ", 3), used += 2;
+    vsnprintf(b->text + used, TEXT - used, format, args);
+    va_end(args);
+}
+
+static void tell_ended(struct bench *b, const union message *m) {
+    static const char *const causes[CAUSES] = {"exited", "killed", "failed", "lost", "unknown"};
+    struct ending e;
+    CHECK(ending_load(&e, m->ended.ends, 0));
+    CHECK_EQ(e.node, 0);
+    say(b, "ENDED %llu %s %u rank %u bad %u output %llu%s", (unsigned long long)m->ended.run,
+        causes[e.cause], e.value, e.rank, e.bad, (unsigned long long)e.output,
+        e.ours ? " ours" : "");
+    if (e.cause == CAUSE_FAILED)
+        say(b, "step %u", e.step);
+}
+
+static void tell_send(struct bench *b, const struct effect_send *s) {
+    union message m;
+    uint8_t body[2048];
+    CHECK(s->link_count == 1 && s->head.len + s->tail.len <= sizeof body);
+    memcpy(body, s->head.at, s->head.len);
+    if (s->tail.len > 0)
+        memcpy(body + s->head.len, s->tail.at, s->tail.len);
+    if (!CHECK_EQ(message_decode(s->type, bytes_of(body, s->head.len + s->tail.len), NULL, &m), 0))
+        return;
+    CHECK(message_rule(s->type)->from & 1 << ROLE_LAUNCHER);
+    if (s->type == MESSAGE_ENDED)
+        tell_ended(b, &m);
+    else if (s->type == MESSAGE_HOLD)
+        say(b, "HOLD %llu %s %zu", (unsigned long long)m.hold.run,
+            m.hold.started ? "started" : "ready", m.hold.setup.len);
+    else if (s->type == MESSAGE_OUTPUT)
+        say(b, "OUTPUT %llu.%u.%u @%llu %.*s%s", (unsigned long long)m.output.run, m.output.rank,
+            m.output.stream, (unsigned long long)m.output.offset, (int)m.output.bytes.len,
+            (const char *)m.output.bytes.at, m.output.end ? " end" : "");
+    else if (s->type == MESSAGE_DRAINED && m.drained.offset == UINT64_MAX)
+        say(b, "DRAINED %u no more", m.drained.rank);
+    else if (s->type == MESSAGE_DRAINED)
+        say(b, "DRAINED %u @%llu", m.drained.rank, (unsigned long long)m.drained.offset);
+    else
+        CHECK(false);
+    if (s->links[0] != LINK)
+        say(b, "on link %u", s->links[0]);
+}
+
+static void tell(struct bench *b, const struct effect *e) {
+    const struct effect_stream *s = &e->stream;
+    switch (e->kind) {
+    case EFFECT_SEND:
+        tell_send(b, &e->send);
+        break;
+    case EFFECT_CLOSE:
+        say(b, "close %u %s", e->close.link, e->close.refusal == REFUSAL_BODY ? "body" : "");
+        break;
+    case EFFECT_TIMER:
+        if (e->timer.id == 1)
+            say(b, "soon");
+        else
+            say(b, "timer %u +%llu", e->timer.id,
+                e->timer.at ? (unsigned long long)((e->timer.at - b->now) / NS_PER_MS) : 0);
+        break;
+    case EFFECT_GROUP_OPEN:
+        say(b, "open %u", e->group.group);
+        break;
+    case EFFECT_GROUP_START:
+        say(b, "start %u", e->group.group);
+        break;
+    case EFFECT_GROUP_SIGNAL:
+        say(b, "signal %u %u", e->group.group, e->group.value);
+        break;
+    case EFFECT_GROUP_FREEZE:
+        say(b, "%s %u", e->group.value ? "freeze" : "thaw", e->group.group);
+        break;
+    case EFFECT_GROUP_KILL:
+        say(b, "kill %u", e->group.group);
+        break;
+    case EFFECT_GROUP_CLOSE:
+        say(b, "forget %u", e->group.group);
+        break;
+    case EFFECT_GROUP_SIZE:
+        say(b, "size %u %ux%u", e->group.group, e->group.value, e->group.rows);
+        break;
+    case EFFECT_STREAM_TAKEN:
+        say(b, "taken %u.%u.%u @%llu", s->group, s->index, s->stream,
+            (unsigned long long)s->offset);
+        break;
+    case EFFECT_STREAM_AGAIN:
+        say(b, "again %u.%u.%u @%llu", s->group, s->index, s->stream,
+            (unsigned long long)s->offset);
+        break;
+    case EFFECT_STREAM_FEED:
+        say(b, "feed %u.%u @%llu %.*s%s", s->group, s->index, (unsigned long long)s->offset,
+            (int)s->bytes.len, (const char *)s->bytes.at, s->end ? " end" : "");
+        break;
+    default:
+        CHECK(false);
+    }
+}
+
+/* ---- inputs ---- */
+
+static const char *feed(struct bench *b, struct input in) {
+    effects_clear(&b->out);
+    in.now = b->now;
+    b->machine.step(b->machine.self, &in, &b->out);
+    b->text[0] = '\0';
+    for (uint32_t i = 0; i < b->out.count; i++)
+        tell(b, &b->list[i]);
+    return b->text;
+}
+
+static const char *link_up(struct bench *b, uint32_t link) {
+    return feed(b, (struct input){.kind = INPUT_LINK_UP,
+                                  .link = {.link = link, .peer = 0, .role = ROLE_KEEPER}});
+}
+
+static const char *link_down(struct bench *b, uint32_t link) {
+    return feed(b, (struct input){.kind = INPUT_LINK_DOWN,
+                                  .link = {.link = link, .peer = 0, .role = ROLE_KEEPER}});
+}
+
+static const char *message(struct bench *b, uint16_t type, const union message *m) {
+    uint8_t body[2048];
+    long len = message_encode(type, m, room_of(body, sizeof body));
+    CHECK(len >= 0);
+    return feed(b,
+                (struct input){
+                    .kind = INPUT_MESSAGE,
+                    .message = {.link = LINK, .type = type, .body = bytes_of(body, (size_t)len)}});
+}
+
+static const char *setup(struct bench *b, uint64_t run, uint32_t first, uint32_t count) {
+    uint8_t bytes[128];
+    struct setup s = {.run = run,
+                      .first = first,
+                      .count = count,
+                      .size = first + count,
+                      .window = 100,
+                      .spec = bytes_from_str("spec")};
+    long len = setup_encode(&s, room_of(bytes, sizeof bytes));
+    CHECK(len >= 0);
+    union message m = {.setup = {.run = run, .setup = bytes_of(bytes, (size_t)len)}};
+    return message(b, MESSAGE_SETUP, &m);
+}
+
+static const char *command_value(struct bench *b, uint64_t run, enum verb verb, uint32_t value,
+                                 uint32_t more) {
+    union message m = {
+        .command = {.run = run, .verb = (uint8_t)verb, .value = value, .more = more}};
+    return message(b, MESSAGE_COMMAND, &m);
+}
+
+static const char *command(struct bench *b, uint64_t run, enum verb verb) {
+    return command_value(b, run, verb, 0, 0);
+}
+
+static const char *child(struct bench *b, uint32_t group, uint32_t index, enum child_event event,
+                         uint32_t value) {
+    return feed(b, (struct input){.kind = INPUT_CHILD,
+                                  .child = {.group = group,
+                                            .index = index,
+                                            .event = event,
+                                            .value = value,
+                                            .step = SPAWN_PROGRAM}});
+}
+
+static const char *empty(struct bench *b, uint32_t group) {
+    return feed(b, (struct input){.kind = INPUT_EMPTY, .empty = {.group = group}});
+}
+
+static const char *timer(struct bench *b, uint32_t id, uint64_t after_ms) {
+    b->now += after_ms * NS_PER_MS;
+    return feed(b, (struct input){.kind = INPUT_TIMER, .timer = {.id = id}});
+}
+
+static const char *stream(struct bench *b, uint32_t group, uint32_t index, uint8_t number,
+                          uint64_t offset, const char *text, bool end) {
+    return feed(b, (struct input){.kind = INPUT_STREAM,
+                                  .stream = {.group = group,
+                                             .index = index,
+                                             .stream = number,
+                                             .offset = offset,
+                                             .end = end,
+                                             .bytes = bytes_from_str(text)}});
+}
+
+static const char *taken(struct bench *b, uint64_t run, uint32_t rank, uint8_t number,
+                         uint64_t offset) {
+    union message m = {.taken = {.run = run, .rank = rank, .stream = number, .offset = offset}};
+    return message(b, MESSAGE_TAKEN, &m);
+}
+
+static const char *typed(struct bench *b, uint64_t run, uint32_t rank, uint64_t offset,
+                         const char *text, bool end) {
+    union message m = {
+        .typed = {
+            .run = run, .rank = rank, .offset = offset, .end = end, .bytes = bytes_from_str(text)}};
+    return message(b, MESSAGE_TYPED, &m);
+}
+
+static const char *drained(struct bench *b, uint32_t group, uint32_t index, uint64_t offset) {
+    return feed(b, (struct input){.kind = INPUT_DRAINED,
+                                  .drained = {.group = group, .index = index, .offset = offset}});
+}
+
+static void begin(struct bench *b) {
+    size_t bytes = pl_bytes(&config);
+    struct arena a;
+    *b = (struct bench){.now = 100 * NS_PER_S, .memory = malloc(bytes)};
+    memset(b->memory, 0xEE, bytes); /* it must not rely on zeros */
+    arena_init(&a, b->memory, bytes);
+    b->pl = pl_new(&config, &a);
+    CHECK_EQ(arena_used(&a), bytes);
+    b->machine = pl_machine(b->pl);
+    uint32_t effects = pl_effects_max(&config);
+    b->list = calloc(effects, sizeof *b->list);
+    b->bytes = calloc(1, pl_effect_bytes_max(&config));
+    effects_init(&b->out, b->list, effects, (uint8_t *)b->bytes, pl_effect_bytes_max(&config));
+    CHECK_STR(feed(b, (struct input){.kind = INPUT_BOOT}), "");
+    CHECK_STR(link_up(b, LINK), "");
+}
+
+static void finish(struct bench *b) {
+    free(b->memory);
+    free(b->list);
+    free(b->bytes);
+}
+
+/* Run 5 with ranks 4, 5, 6 is started in group 0. */
+static void begin_started(struct bench *b) {
+    begin(b);
+    CHECK_STR(setup(b, 5, 4, 3), "open 0; timer 3 +5000");
+    CHECK_STR(command(b, 5, VERB_START), "start 0");
+    for (uint32_t i = 0; i < 3; i++)
+        CHECK_STR(child(b, 0, i, CHILD_STARTED, 1000 + i), "");
+}
+
+/* ---- tests ---- */
+
+static void test_a_run_from_setup_to_drop(void) {
+    struct bench b;
+    begin_started(&b);
+    CHECK_STR(setup(&b, 5, 4, 3), ""); /* said twice */
+    CHECK_STR(command(&b, 5, VERB_START), "");
+    CHECK_STR(command(&b, 5, VERB_CHECK), "");
+    CHECK_STR(child(&b, 0, 0, CHILD_EXITED, 0), "");
+    CHECK_STR(child(&b, 0, 2, CHILD_EXITED, 0), "");
+    CHECK_STR(child(&b, 0, 1, CHILD_EXITED, 0), "soon");
+    CHECK_STR(empty(&b, 0), "ENDED 5 exited 0 rank 4 bad 0 output 0");
+    CHECK_STR(timer(&b, 1, 0), ""); /* nothing is left to kill */
+    CHECK_STR(command(&b, 5, VERB_CHECK), "ENDED 5 exited 0 rank 4 bad 0 output 0");
+    CHECK_STR(command(&b, 5, VERB_KILL), "ENDED 5 exited 0 rank 4 bad 0 output 0");
+    CHECK_STR(command(&b, 5, VERB_SUSPEND), "");
+    CHECK_STR(link_up(&b, LINK + 1), "close 7 ; ENDED 5 exited 0 rank 4 bad 0 output 0; on link 8");
+    CHECK_STR(command(&b, 5, VERB_DROP), ""); /* by the old link */
+    CHECK_STR(link_up(&b, LINK), "close 8 ; ENDED 5 exited 0 rank 4 bad 0 output 0");
+    CHECK_EQ(pl_runs(b.pl), 1);
+    CHECK_STR(command(&b, 5, VERB_DROP), "forget 0");
+    CHECK_EQ(pl_runs(b.pl), 0);
+    CHECK_STR(command(&b, 5, VERB_DROP), "");
+    CHECK_STR(command(&b, 5, VERB_CHECK), "ENDED 5 unknown 0 rank 0 bad 0 output 0");
+    finish(&b);
+}
+
+static void test_what_outlives_the_processes_is_killed(void) {
+    struct bench b;
+    begin(&b);
+    setup(&b, 9, 0, 1);
+    command(&b, 9, VERB_START);
+    CHECK_STR(child(&b, 0, 0, CHILD_EXITED, 3), "soon");
+    CHECK_STR(timer(&b, 1, 0), "kill 0");
+    CHECK_STR(timer(&b, 1, 0), "");
+    CHECK_STR(empty(&b, 0), "ENDED 9 exited 3 rank 0 bad 1 output 0");
+    finish(&b);
+}
+
+static void test_the_worst_stands_for_all(void) {
+    struct bench b;
+    begin_started(&b);
+    child(&b, 0, 0, CHILD_EXITED, 130);
+    child(&b, 0, 1, CHILD_KILLED, SIGSEGV);
+    child(&b, 0, 2, CHILD_EXITED, 0);
+    CHECK_STR(empty(&b, 0), "ENDED 5 killed 11 rank 5 bad 2 output 0");
+    finish(&b);
+}
+
+static void test_a_failed_start_ends_the_rest_at_once(void) {
+    struct bench b;
+    begin(&b);
+    setup(&b, 5, 4, 3);
+    command(&b, 5, VERB_START);
+    CHECK_STR(child(&b, 0, 0, CHILD_STARTED, 99), "");
+    CHECK_STR(child(&b, 0, 1, CHILD_FAILED, ENOENT), "kill 0");
+    CHECK_STR(child(&b, 0, 2, CHILD_FAILED, ENOENT), "");
+    CHECK_STR(child(&b, 0, 0, CHILD_KILLED, SIGKILL), "soon");
+    CHECK_STR(empty(&b, 0), "ENDED 5 failed 2 rank 5 bad 2 output 0 ours; step 0");
+    finish(&b);
+}
+
+static void test_what_we_end_does_not_count(void) {
+    struct bench b;
+    begin_started(&b);
+    CHECK_STR(command(&b, 5, VERB_SUSPEND), "freeze 0");
+    CHECK_STR(command(&b, 5, VERB_SUSPEND), "");
+    CHECK_STR(command(&b, 5, VERB_END), "thaw 0; signal 0 15");
+    child(&b, 0, 0, CHILD_KILLED, SIGTERM);
+    child(&b, 0, 1, CHILD_EXITED, 7); /* its handler does as it likes */
+    CHECK_STR(command(&b, 5, VERB_KILL), "kill 0");
+    child(&b, 0, 2, CHILD_KILLED, SIGKILL);
+    CHECK_STR(empty(&b, 0), "ENDED 5 exited 0 rank 4 bad 0 output 0 ours");
+    finish(&b);
+}
+
+/* Nor does it hide what went wrong before, or by itself. */
+static void test_what_went_wrong_itself_counts(void) {
+    struct bench b;
+    begin_started(&b);
+    child(&b, 0, 0, CHILD_KILLED, SIGABRT);
+    command(&b, 5, VERB_END);
+    child(&b, 0, 1, CHILD_KILLED, SIGTERM);
+    child(&b, 0, 2, CHILD_KILLED, SIGKILL); /* somebody else's: we have killed nobody */
+    CHECK_STR(empty(&b, 0), "ENDED 5 killed 9 rank 6 bad 2 output 0 ours");
+    finish(&b);
+}
+
+static void test_signals_of_users_count(void) {
+    struct bench b;
+    begin_started(&b);
+    CHECK_STR(command_value(&b, 5, VERB_SIGNAL, SIGTERM, 0), "signal 0 15");
+    CHECK_STR(command_value(&b, 5, VERB_SIGNAL, 0, 0), "");
+    CHECK_STR(command_value(&b, 5, VERB_SIGNAL, 65, 0), "");
+    CHECK_STR(command_value(&b, 5, VERB_SIZE, 80, 25), "size 0 80x25");
+    for (uint32_t i = 0; i < 3; i++)
+        child(&b, 0, i, CHILD_KILLED, SIGTERM);
+    CHECK_STR(empty(&b, 0), "ENDED 5 killed 15 rank 4 bad 3 output 0");
+    finish(&b);
+}
+
+static void test_before_it_is_started(void) {
+    struct bench b;
+    begin(&b);
+    setup(&b, 5, 0, 1);
+    CHECK_STR(command_value(&b, 5, VERB_SIGNAL, SIGINT, 0), "");
+    CHECK_STR(command(&b, 5, VERB_KILL), "ENDED 5 exited 0 rank 0 bad 0 output 0 ours");
+    CHECK_STR(command(&b, 5, VERB_START), "ENDED 5 exited 0 rank 0 bad 0 output 0 ours");
+    CHECK_STR(command(&b, 5, VERB_DROP), "forget 0");
+    setup(&b, 6, 0, 1);
+    CHECK_STR(command(&b, 6, VERB_DROP), "forget 0");
+    setup(&b, 7, 0, 1);
+    CHECK_STR(command(&b, 7, VERB_SUSPEND), "");
+    CHECK_STR(command(&b, 7, VERB_START), "start 0; freeze 0");
+    CHECK_STR(command(&b, 7, VERB_RESUME), "thaw 0");
+    finish(&b);
+}
+
+static void test_dropped_while_it_runs(void) {
+    struct bench b;
+    begin_started(&b);
+    CHECK_STR(command(&b, 5, VERB_DROP), "kill 0");
+    CHECK_STR(link_up(&b, LINK + 1), "close 7 "); /* nobody is told of it */
+    for (uint32_t i = 0; i < 3; i++)
+        child(&b, 0, i, CHILD_KILLED, SIGKILL);
+    CHECK_STR(empty(&b, 0), "forget 0");
+    CHECK_EQ(pl_runs(b.pl), 0);
+    finish(&b);
+}
+
+static void test_a_new_manager_is_told_everything(void) {
+    struct bench b;
+    begin_started(&b);
+    setup(&b, 6, 0, 2);
+    setup(&b, 8, 0, 1);
+    command(&b, 8, VERB_KILL);
+    stream(&b, 0, 1, 2, 0, "oops", false);
+    CHECK_STR(link_down(&b, LINK), "");
+    CHECK_STR(stream(&b, 0, 1, 2, 4, "!", true), ""); /* nobody hears it yet */
+    CHECK_STR(link_up(&b, LINK), "HOLD 5 started 44; again 0.1.2 @0; HOLD 6 ready 44; "
+                                 "ENDED 8 exited 0 rank 0 bad 0 output 0 ours");
+    CHECK_STR(stream(&b, 0, 1, 2, 0, "oops!", true), "OUTPUT 5.5.2 @0 oops! end");
+    finish(&b);
+}
+
+static void test_output_is_told_until_it_is_taken(void) {
+    struct bench b;
+    begin_started(&b);
+    CHECK_STR(stream(&b, 0, 0, 1, 0, "one ", false), "timer 2 +1000; OUTPUT 5.4.1 @0 one ");
+    CHECK_STR(stream(&b, 0, 0, 1, 4, "two", true), "OUTPUT 5.4.1 @4 two end");
+    CHECK_STR(stream(&b, 0, 1, 1, 0, "", true), ""); /* an end alone is not worth a message */
+    CHECK_STR(taken(&b, 5, 4, 1, 4), "taken 0.0.1 @4");
+    CHECK_STR(taken(&b, 5, 4, 1, 3), ""); /* late */
+    CHECK_STR(taken(&b, 5, 4, 1, 8), ""); /* of what is not there */
+    CHECK_STR(taken(&b, 5, 7, 1, 1), ""); /* nor such a rank */
+    CHECK_STR(taken(&b, 6, 4, 1, 7), ""); /* nor such a run */
+    CHECK_STR(timer(&b, 2, 1000), "again 0.0.1 @4; timer 2 +2000");
+    CHECK_STR(timer(&b, 2, 2000), "again 0.0.1 @4; timer 2 +4000");
+    CHECK_STR(command(&b, 5, VERB_RESEND), "again 0.0.1 @4; timer 2 +1000");
+    for (uint64_t ms = 1000, next = 2000; ms < 10000;
+         ms = next, next = ms < 5000 ? 2 * ms : 10000) {
+        char expected[64];
+        snprintf(expected, sizeof expected, "again 0.0.1 @4; timer 2 +%llu",
+                 (unsigned long long)next);
+        CHECK_STR(timer(&b, 2, ms), expected);
+    }
+    CHECK_STR(timer(&b, 2, 10000), "again 0.0.1 @4; timer 2 +10000");
+    CHECK_STR(taken(&b, 5, 4, 1, 7), "taken 0.0.1 @7");
+    CHECK_STR(timer(&b, 2, 10000), "");
+    CHECK_STR(command(&b, 5, VERB_RESEND), "");
+    for (uint32_t i = 0; i < 3; i++)
+        child(&b, 0, i, CHILD_EXITED, 0);
+    CHECK_STR(empty(&b, 0), "ENDED 5 exited 0 rank 4 bad 0 output 7");
+    finish(&b);
+}
+
+/* Those that are taken from do not keep the timer from the one that is not. */
+static void test_each_stream_waits_for_itself(void) {
+    struct bench b;
+    begin_started(&b);
+    CHECK_STR(stream(&b, 0, 0, 1, 0, "lost", false), "timer 2 +1000; OUTPUT 5.4.1 @0 lost");
+    b.now += 500 * NS_PER_MS;
+    CHECK_STR(stream(&b, 0, 2, 1, 0, "x", false), "OUTPUT 5.6.1 @0 x");
+    CHECK_STR(taken(&b, 5, 6, 1, 1), "taken 0.2.1 @1");
+    CHECK_STR(stream(&b, 0, 2, 1, 1, "y", false), "OUTPUT 5.6.1 @1 y");
+    CHECK_STR(timer(&b, 2, 500), "again 0.0.1 @0; timer 2 +500");
+    CHECK_STR(timer(&b, 2, 500), "again 0.2.1 @1; timer 2 +1500");
+    finish(&b);
+}
+
+static void test_input(void) {
+    struct bench b;
+    begin_started(&b);
+    CHECK_STR(typed(&b, 5, 5, 0, "abc", false), "feed 0.1 @0 abc");
+    CHECK_STR(drained(&b, 0, 1, 3), "DRAINED 5 @3");
+    CHECK_STR(typed(&b, 5, 5, 0, "abc", false), "DRAINED 5 @3"); /* the answer was lost */
+    CHECK_STR(typed(&b, 5, 5, 2, "cd", false), "feed 0.1 @2 cd");
+    CHECK_STR(typed(&b, 5, 5, 3, "", true), "feed 0.1 @3  end");
+    CHECK_STR(typed(&b, 5, 9, 0, "x", false), "");
+    CHECK_STR(typed(&b, 5, 5, UINT64_MAX, "x", false), "");
+    CHECK_STR(drained(&b, 0, 0, UINT64_MAX), ""); /* nobody has asked for that one */
+    CHECK_STR(typed(&b, 5, RANK_ALL, 4, "z", false),
+              "DRAINED 4 no more; feed 0.1 @4 z; feed 0.2 @4 z");
+    CHECK_STR(link_up(&b, LINK), "close 7 ; HOLD 5 started 44; DRAINED 4 no more; DRAINED 5 @3; "
+                                 "DRAINED 6 @0");
+    CHECK_STR(child(&b, 0, 1, CHILD_EXITED, 0), "DRAINED 5 no more");
+    CHECK_STR(drained(&b, 0, 1, UINT64_MAX), "");
+    finish(&b);
+}
+
+static void test_without_a_manager_for_too_long(void) {
+    struct bench b;
+    begin_started(&b);
+    setup(&b, 6, 0, 1);
+    CHECK_STR(command_value(&b, 0, VERB_RENEW, 3000, 0), "timer 3 +3000");
+    link_down(&b, LINK);
+    CHECK_STR(timer(&b, 3, 3000), "kill 0");
+    CHECK_STR(child(&b, 0, 1, CHILD_EXITED, 0), "");
+    CHECK_STR(child(&b, 0, 0, CHILD_KILLED, SIGKILL), "");
+    CHECK_STR(child(&b, 0, 2, CHILD_KILLED, SIGKILL), "soon");
+    CHECK_STR(empty(&b, 0), "");
+    CHECK_STR(link_up(&b, LINK), "ENDED 5 lost 0 rank 4 bad 2 output 0; "
+                                 "ENDED 6 lost 0 rank 0 bad 1 output 0");
+    CHECK_STR(command(&b, 5, VERB_DROP), "forget 0");
+    CHECK_STR(command(&b, 6, VERB_DROP), "forget 1");
+    CHECK_STR(command_value(&b, 0, VERB_RENEW, 3000, 0), "timer 3 +0"); /* nothing to watch over */
+    CHECK_STR(setup(&b, 7, 0, 1), "open 0; timer 3 +3000");
+    finish(&b);
+}
+
+static void test_there_is_room_for_so_much(void) {
+    struct bench b;
+    begin(&b);
+    CHECK_STR(setup(&b, 1, 0, 9), "ENDED 1 failed 11 rank 0 bad 9 output 0; step 4");
+    CHECK_STR(setup(&b, 1, 0, 4), "open 0; timer 3 +5000");
+    CHECK_STR(setup(&b, 2, 0, 2), "open 1");
+    CHECK_STR(setup(&b, 3, 0, 3), "ENDED 3 failed 11 rank 0 bad 3 output 0; step 4");
+    CHECK_STR(setup(&b, 3, 0, 2), "open 2");
+    CHECK_STR(setup(&b, 4, 0, 1), "ENDED 4 failed 11 rank 0 bad 1 output 0; step 4");
+    for (uint64_t run = 1; run <= 3; run++)
+        command(&b, run, VERB_START);
+    stream(&b, 2, 1, 1, 0, "kept", false);
+    child(&b, 2, 0, CHILD_EXITED, 1);
+    CHECK_STR(command(&b, 1, VERB_DROP), "kill 0");
+    CHECK_STR(empty(&b, 0), "forget 0");
+    CHECK_STR(setup(&b, 4, 0, 4), "open 0"); /* in the place of the first */
+    stream(&b, 1, 1, 1, 0, "second", false);
+    CHECK_STR(child(&b, 2, 1, CHILD_EXITED, 0), "soon");
+    CHECK_STR(empty(&b, 2), "ENDED 3 exited 1 rank 0 bad 1 output 4");
+    CHECK_STR(taken(&b, 2, 1, 1, 6), "taken 1.1.1 @6");
+    CHECK_STR(command(&b, 4, VERB_KILL), "ENDED 4 exited 0 rank 0 bad 0 output 0 ours");
+    finish(&b);
+}
+
+static void test_set_ups_are_bounded_too(void) {
+    struct bench b;
+    begin(&b);
+    static uint8_t bytes[SETUP_BYTES + 1];
+    struct setup s = {.run = 1, .count = 1, .size = 1};
+    s.spec = bytes_of(calloc(1, SETUP_BYTES), SETUP_BYTES - 39);
+    long len = setup_encode(&s, room_of(bytes, sizeof bytes));
+    CHECK_EQ(len, SETUP_BYTES + 1);
+    union message m = {.setup = {.run = 1, .setup = bytes_of(bytes, (size_t)len)}};
+    CHECK_STR(message(&b, MESSAGE_SETUP, &m), "ENDED 1 failed 11 rank 0 bad 1 output 0; step 4");
+    s.spec.len--;
+    len = setup_encode(&s, room_of(bytes, sizeof bytes));
+    m.setup.setup.len = (size_t)len;
+    CHECK_STR(message(&b, MESSAGE_SETUP, &m), "open 0; timer 3 +5000");
+    free((void *)(uintptr_t)s.spec.at);
+    finish(&b);
+}
+
+static void test_nonsense_closes_the_link(void) {
+    struct bench b;
+    begin(&b);
+    CHECK_STR(feed(&b, (struct input){.kind = INPUT_MESSAGE,
+                                      .message = {.link = LINK,
+                                                  .type = MESSAGE_COMMAND,
+                                                  .body = bytes_from_str("what?")}}),
+              "close 7 body");
+    CHECK_STR(setup(&b, 1, 0, 1), ""); /* it is not heard any more */
+    CHECK_STR(link_up(&b, LINK), "");
+    union message m = {.setup = {.run = 1, .setup = bytes_from_str("no set-up")}};
+    CHECK_STR(message(&b, MESSAGE_SETUP, &m), "close 7 body");
+    finish(&b);
+}
+
+int main(void) {
+    TEST(test_a_run_from_setup_to_drop);
+    TEST(test_what_outlives_the_processes_is_killed);
+    TEST(test_the_worst_stands_for_all);
+    TEST(test_a_failed_start_ends_the_rest_at_once);
+    TEST(test_what_we_end_does_not_count);
+    TEST(test_what_went_wrong_itself_counts);
+    TEST(test_signals_of_users_count);
+    TEST(test_before_it_is_started);
+    TEST(test_dropped_while_it_runs);
+    TEST(test_a_new_manager_is_told_everything);
+    TEST(test_output_is_told_until_it_is_taken);
+    TEST(test_each_stream_waits_for_itself);
+    TEST(test_input);
+    TEST(test_without_a_manager_for_too_long);
+    TEST(test_there_is_room_for_so_much);
+    TEST(test_set_ups_are_bounded_too);
+    TEST(test_nonsense_closes_the_link);
+    return tap_finish();
+}

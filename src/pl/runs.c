@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of runs, and how their ends are summed up: see inside.h. */
+#include <signal.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "pl/inside.h"
+
+struct run *runs_find(struct pl *p, uint64_t run) {
+    RUNS_EACH(r, p)
+    if (r->run == run)
+        return r;
+    return NULL;
+}
+
+struct run *runs_of_group(struct pl *p, uint32_t group) {
+    ASSERT(group < p->config.groups);
+    struct run *r = &p->runs[group];
+    return r->state != RUN_FREE ? r : NULL;
+}
+
+static struct run *free_run(struct pl *p) {
+    for (uint32_t i = 0; i < p->config.groups; i++)
+        if (p->runs[i].state == RUN_FREE)
+            return &p->runs[i];
+    return NULL;
+}
+
+struct run *runs_add(struct pl *p, const struct setup *s, struct bytes setup) {
+    struct run *r = free_run(p);
+    if (r == NULL || s->count > p->config.processes - p->process_count ||
+        setup.len > p->config.setup_bytes - p->setup_count)
+        return NULL;
+    *r = (struct run){.run = s->run,
+                      .state = RUN_READY,
+                      .process = p->process_count,
+                      .count = s->count,
+                      .left = s->count,
+                      .rank = s->first,
+                      .setup = p->setup_count,
+                      .setup_bytes = (uint32_t)setup.len};
+    memset(p->processes + r->process, 0, s->count * sizeof *p->processes);
+    memcpy(p->setups + r->setup, setup.at, setup.len);
+    p->process_count += r->count;
+    p->setup_count += r->setup_bytes;
+    p->run_count++;
+    return r;
+}
+
+void runs_remove(struct pl *p, struct run *gone) {
+    uint32_t process_end = gone->process + gone->count;
+    uint32_t setup_end = gone->setup + gone->setup_bytes;
+    memmove(p->processes + gone->process, p->processes + process_end,
+            (p->process_count - process_end) * sizeof *p->processes);
+    memmove(p->setups + gone->setup, p->setups + setup_end, p->setup_count - setup_end);
+    p->process_count -= gone->count;
+    p->setup_count -= gone->setup_bytes;
+    p->run_count--;
+    gone->state = RUN_FREE;
+    RUNS_EACH(r, p) {
+        if (r->process > gone->process) { /* every run has processes, so it lies behind */
+            r->process -= gone->count;
+            r->setup -= gone->setup_bytes;
+        }
+    }
+}
+
+/* Whoever catches SIGTERM ends with a status of its own choice. */
+static bool by_us(const struct run *r, const struct input_child *c) {
+    if (c->event == CHILD_KILLED)
+        return (r->killing && c->value == SIGKILL) || (r->ending && c->value == SIGTERM);
+    return c->event == CHILD_EXITED && r->ending && c->value != 0;
+}
+
+void run_child(struct pl *p, struct run *r, const struct input_child *c) {
+    ASSERT(c->index < r->count);
+    struct process *process = run_process(p, r, c->index);
+    if (c->event == CHILD_STARTED || process->event != CHILD_STARTED)
+        return;
+    process->event = (uint8_t)c->event;
+    process->value = c->value;
+    process->step = (uint8_t)c->step;
+    process->ours = by_us(r, c);
+    r->left--;
+}
+
+/* How bad it is, to find the worst. */
+static uint64_t badness(const struct process *process) {
+    switch ((enum child_event)process->event) {
+    case CHILD_FAILED:
+        return UINT64_MAX;
+    case CHILD_EXITED:
+        return process->value;
+    case CHILD_KILLED:
+        return (uint64_t)128 + process->value;
+    default:
+        return 0; /* was never heard of: killed before it began */
+    }
+}
+
+static void describe(struct ending *e, const struct process *process) {
+    static const uint8_t causes[CHILD_EVENTS] = {[CHILD_STARTED] = CAUSE_EXITED,
+                                                 [CHILD_FAILED] = CAUSE_FAILED,
+                                                 [CHILD_EXITED] = CAUSE_EXITED,
+                                                 [CHILD_KILLED] = CAUSE_KILLED};
+    e->cause = causes[process->event];
+    e->value = process->value;
+    e->step = process->event == CHILD_FAILED ? process->step : 0;
+}
+
+void run_close(struct pl *p, struct run *r) {
+    struct ending *e = &r->end;
+    uint64_t worst = 0;
+    *e = (struct ending){.cause = CAUSE_EXITED, .rank = r->rank};
+    for (uint32_t i = 0; i < r->count; i++) {
+        const struct process *process = run_process(p, r, i);
+        e->output += process->streams[0].read + process->streams[1].read;
+        e->ours |= process->ours || (process->event == CHILD_STARTED && !r->lost);
+        if (process->ours && !r->lost)
+            continue;
+        uint64_t bad = badness(process);
+        e->bad += bad > 0 || (process->event == CHILD_STARTED && r->lost);
+        if (bad > worst) {
+            worst = bad;
+            e->rank = r->rank + i;
+            describe(e, process);
+        }
+    }
+    if (r->lost && e->cause != CAUSE_FAILED) {
+        e->cause = CAUSE_LOST;
+        e->value = 0;
+        e->ours = false;
+    }
+    r->state = RUN_ENDED;
+    r->sweep = false;
+}

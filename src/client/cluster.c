@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/* Where a cluster lives: see cluster.h. */
+#include "client/cluster.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/hostlist.h"
+#include "base/text.h"
+
+enum { FILE_BYTES_MAX = 4096 };
+
+static const char file_name[] = "cluster";
+
+/* ---- folders ---- */
+
+const char *cluster_pick(const char *asked) {
+    const char *set = getenv("STORM_CLUSTER");
+    if (asked != NULL)
+        return asked;
+    return set != NULL && *set != '\0' ? set : "local";
+}
+
+static int join(char *out, size_t cap, const char *left, const char *right) {
+    int n = snprintf(out, cap, "%s/%s", left, right);
+    return n < 0 || (size_t)n >= cap ? -ENAMETOOLONG : 0;
+}
+
+/* Asking the user database costs more than all the rest: only if the environment does not say. */
+static const char *user_home(void) {
+    const char *home = getenv("HOME");
+    if (home != NULL && *home == '/')
+        return home;
+    const struct passwd *p = getpwuid(geteuid());
+    return p != NULL && p->pw_dir != NULL && *p->pw_dir == '/' ? p->pw_dir : NULL;
+}
+
+int cluster_home(char *out, size_t cap) {
+    const char *set = getenv("STORM_HOME");
+    char here[CLUSTER_PATH_MAX];
+    if (set == NULL || *set == '\0') {
+        const char *home = user_home();
+        return home == NULL ? -ENOENT : join(out, cap, home, ".storm");
+    }
+    if (*set != '/')
+        return getcwd(here, sizeof here) == NULL ? -errno : join(out, cap, here, set);
+    int n = snprintf(out, cap, "%s", set);
+    return (size_t)n >= cap ? -ENAMETOOLONG : 0;
+}
+
+static bool name_fits(const char *name) {
+    size_t len = strlen(name);
+    return len > 0 && len < CLUSTER_NAME_MAX && *name != '.' && *name != '-' &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == len;
+}
+
+int cluster_folder(const char *name, char *out, size_t cap) {
+    char home[CLUSTER_PATH_MAX];
+    if (!name_fits(name))
+        return -EINVAL;
+    int r = cluster_home(home, sizeof home);
+    return r < 0 ? r : join(out, cap, home, name);
+}
+
+/* ---- the file's text ---- */
+
+__attribute__((format(printf, 2, 3))) static int trouble_say(struct cluster_trouble *t,
+                                                             const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(t->words, sizeof t->words, format, args);
+    va_end(args);
+    return -EBADMSG;
+}
+
+static bool read_number(const char *text, uint64_t least, uint64_t most, uint64_t *ret) {
+    int digits = text_scan_u64(text, ret);
+    return digits > 0 && text[digits] == '\0' && *ret >= least && *ret <= most;
+}
+
+static bool read_u32(const char *text, uint32_t least, uint32_t most, uint32_t *ret) {
+    uint64_t value;
+    if (!read_number(text, least, most, &value))
+        return false;
+    *ret = (uint32_t)value;
+    return true;
+}
+
+static bool read_pid(const char *text, pid_t *ret) {
+    uint64_t value;
+    if (!read_number(text, 0, INT32_MAX, &value))
+        return false;
+    *ret = (pid_t)value;
+    return true;
+}
+
+static bool read_word(const char *text, char *out, size_t cap) {
+    size_t len = strlen(text);
+    if (len >= cap)
+        return false;
+    memcpy(out, text, len + 1);
+    return true;
+}
+
+static bool read_hex64(const char *text, uint64_t *ret) {
+    uint64_t value = 0;
+    for (int i = 0; i < 16; i++) {
+        static const char digits[] = "0123456789abcdef";
+        const char *at = text[i] == '\0' ? NULL : strchr(digits, text[i]);
+        if (at == NULL)
+            return false;
+        value = value << 4 | (uint64_t)(at - digits);
+    }
+    *ret = value;
+    return true;
+}
+
+static bool read_key(const char *text, uint64_t key[2]) {
+    return strlen(text) == 32 && read_hex64(text, &key[0]) && read_hex64(text + 16, &key[1]);
+}
+
+enum field {
+    FIELD_NAME,
+    FIELD_NODES,
+    FIELD_PES,
+    FIELD_PREFIX,
+    FIELD_TREE,
+    FIELD_LINKS,
+    FIELD_KEY,
+    FIELD_MANAGER,
+    FIELD_ROOT,
+    FIELD_VERSION,
+    FIELD_STARTED,
+    FIELD_WATCHER,
+    FIELD_GUARANTEE,
+    FIELDS
+};
+
+static const char *const field_names[FIELDS] = {
+    [FIELD_NAME] = "name",
+    [FIELD_NODES] = "nodes",
+    [FIELD_PES] = "pes",
+    [FIELD_PREFIX] = "prefix",
+    [FIELD_TREE] = "tree",
+    [FIELD_LINKS] = "links",
+    [FIELD_KEY] = "key",
+    [FIELD_MANAGER] = "manager",
+    [FIELD_ROOT] = "root",
+    [FIELD_VERSION] = "version",
+    [FIELD_STARTED] = "started",
+    [FIELD_WATCHER] = "watcher",
+    [FIELD_GUARANTEE] = "guarantee",
+};
+
+static bool field_must(enum field f) {
+    return f == FIELD_NAME || f == FIELD_NODES || f == FIELD_KEY || f == FIELD_MANAGER;
+}
+
+static bool read_field(struct cluster *c, enum field f, const char *value) {
+    switch (f) {
+    case FIELD_NAME:
+        return name_fits(value) && read_word(value, c->name, sizeof c->name);
+    case FIELD_NODES:
+        return read_u32(value, 1, CLUSTER_NODES_MAX, &c->nodes);
+    case FIELD_PES:
+        return read_u32(value, 1, UINT16_MAX, &c->pes);
+    case FIELD_PREFIX:
+        return read_word(value, c->prefix, sizeof c->prefix);
+    case FIELD_TREE:
+        return read_word(value, c->tree, sizeof c->tree);
+    case FIELD_LINKS:
+        return transport_parse(value, &c->links);
+    case FIELD_KEY:
+        return read_key(value, c->key);
+    case FIELD_MANAGER:
+        return address_parse(&c->manager, value) == 0;
+    case FIELD_ROOT:
+        return read_u32(value, 0, CLUSTER_NODES_MAX - 1, &c->root);
+    case FIELD_VERSION:
+        return read_word(value, c->version, sizeof c->version);
+    case FIELD_STARTED:
+        return read_number(value, 0, UINT64_MAX, &c->started_ns);
+    case FIELD_WATCHER:
+        return read_pid(value, &c->watcher);
+    case FIELD_GUARANTEE:
+        return read_word(value, c->guarantee, sizeof c->guarantee);
+    case FIELDS:
+        break;
+    }
+    return false;
+}
+
+static enum field find_field(const char *name, size_t len) {
+    for (int f = 0; f < FIELDS; f++)
+        if (strlen(field_names[f]) == len && strncmp(field_names[f], name, len) == 0)
+            return (enum field)f;
+    return FIELDS;
+}
+
+/* One line; what a later version has added is passed over. */
+static int parse_line(struct cluster *c, const char *line, unsigned number, uint32_t *seen,
+                      struct cluster_trouble *t) {
+    size_t len = strcspn(line, " ");
+    if (line[len] == '\0')
+        return trouble_say(t, "line %u: \"key value\" expected", number);
+    enum field f = find_field(line, len);
+    if (f == FIELDS)
+        return 0;
+    if (*seen & 1U << f)
+        return trouble_say(t, "line %u: %s is there twice", number, field_names[f]);
+    if (!read_field(c, f, line + len + 1))
+        return trouble_say(t, "line %u: \"%.60s\" will not do for %s", number, line + len + 1,
+                           field_names[f]);
+    *seen |= 1U << f;
+    return 0;
+}
+
+static struct cluster usual(void) {
+    return (struct cluster){.pes = 1, .prefix = "n", .tree = "kary:8", .links = TRANSPORT_UNIX};
+}
+
+int cluster_parse(struct cluster *ret, const char *text, struct cluster_trouble *t) {
+    struct cluster c = usual();
+    uint32_t seen = 0;
+    char line[512];
+    unsigned number = 1;
+    for (; *text != '\0'; number++) {
+        size_t len = strcspn(text, "\n");
+        if (len >= sizeof line)
+            return trouble_say(t, "line %u is too long", number);
+        memcpy(line, text, len);
+        line[len] = '\0';
+        text += len + (text[len] == '\n');
+        if (len == 0 || *line == '#')
+            continue;
+        int r = parse_line(&c, line, number, &seen, t);
+        if (r < 0)
+            return r;
+    }
+    for (int f = 0; f < FIELDS; f++)
+        if (field_must((enum field)f) && !(seen & 1U << f))
+            return trouble_say(t, "line %u: no line tells the %s", number, field_names[f]);
+    if (c.root >= c.nodes)
+        return trouble_say(t, "there is no node %" PRIu32 " to be the root", c.root);
+    *ret = c;
+    return 0;
+}
+
+size_t cluster_format(const struct cluster *c, char *out, size_t cap) {
+    char address[ADDRESS_TEXT_MAX];
+    address_format(&c->manager, address, sizeof address);
+    int n = snprintf(out, cap,
+                     "name %s\nnodes %" PRIu32 "\npes %" PRIu32 "\nprefix %s\ntree %s\nlinks %s\n"
+                     "key %016" PRIx64 "%016" PRIx64 "\nmanager %s\nroot %" PRIu32 "\nversion %s\n"
+                     "started %" PRIu64 "\nwatcher %ld\nguarantee %s\n",
+                     c->name, c->nodes, c->pes, c->prefix, c->tree, transport_name(c->links),
+                     c->key[0], c->key[1], address, c->root, c->version, c->started_ns,
+                     (long)c->watcher, c->guarantee);
+    return n < 0 ? cap : (size_t)n;
+}
+
+/* ---- the file ---- */
+
+static int write_all(int fd, const char *text, size_t len) {
+    while (len > 0) {
+        ssize_t n = write(fd, text, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        text += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+int cluster_save(const struct cluster *c, const char *folder) {
+    char path[CLUSTER_PATH_MAX], fresh[CLUSTER_PATH_MAX + 8], text[FILE_BYTES_MAX];
+    size_t len = cluster_format(c, text, sizeof text);
+    if (len >= sizeof text || join(path, sizeof path, folder, file_name) < 0)
+        return -ENAMETOOLONG;
+    snprintf(fresh, sizeof fresh, "%s.new", path);
+    unlink(fresh);
+    int fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    int r = write_all(fd, text, len);
+    if (r == 0 && fsync(fd) < 0)
+        r = -errno;
+    if (close(fd) < 0 && r == 0)
+        r = -errno;
+    if (r == 0 && rename(fresh, path) < 0)
+        r = -errno;
+    if (r < 0)
+        unlink(fresh);
+    return r;
+}
+
+int cluster_load(struct cluster *ret, const char *folder, struct cluster_trouble *t) {
+    char path[CLUSTER_PATH_MAX], text[FILE_BYTES_MAX];
+    t->words[0] = '\0';
+    if (join(path, sizeof path, folder, file_name) < 0)
+        return -ENAMETOOLONG;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    ssize_t len = read(fd, text, sizeof text);
+    int error = errno;
+    close(fd);
+    if (len < 0)
+        return -error;
+    if ((size_t)len == sizeof text)
+        return trouble_say(t, "the file is too long");
+    if (memchr(text, '\0', (size_t)len) != NULL)
+        return trouble_say(t, "the file is no text");
+    text[len] = '\0';
+    return cluster_parse(ret, text, t);
+}
+
+/* ---- names of nodes ---- */
+
+void cluster_node_name(const struct cluster *c, uint32_t node, char *out, size_t cap) {
+    snprintf(out, cap, "%s%" PRIu32, c->prefix, node);
+}
+
+static bool node_number(const struct cluster *c, const char *name, uint32_t *ret) {
+    size_t len = strlen(c->prefix);
+    if (strncmp(name, c->prefix, len) != 0 || (name[len] == '0' && name[len + 1] != '\0'))
+        return false;
+    return read_u32(name + len, 0, c->nodes - 1, ret);
+}
+
+int cluster_nodes(const struct cluster *c, const char *list, struct nodeset *set,
+                  struct cluster_trouble *t) {
+    char name[HOSTLIST_NAME_MAX + 1];
+    struct hostlist it;
+    size_t where = 0;
+    const char *reason = "";
+    int r = hostlist_check(list, NULL, &where, &reason);
+    if (r == 0)
+        r = hostlist_init(&it, list);
+    if (r < 0) {
+        trouble_say(t, "%s at \"%.40s\"", reason, list + where);
+        return r;
+    }
+    nodeset_clear(set);
+    while (hostlist_next(&it, name, sizeof name) > 0) {
+        uint32_t node;
+        if (!node_number(c, name, &node)) {
+            snprintf(t->words, sizeof t->words, "%.150s", name);
+            return -ENOENT;
+        }
+        nodeset_add(set, node);
+    }
+    return 0;
+}

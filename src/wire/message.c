@@ -212,7 +212,6 @@ static void walk_mail(struct codec *c, union message *m) {
 static void walk_launch(struct codec *c, union message *m) {
     codec_u64(c, &m->launch.run);
     codec_u32(c, &m->launch.procs);
-    codec_u32(c, &m->launch.ppn);
     codec_u32(c, &m->launch.window);
     codec_u32(c, &m->launch.index);
     codec_set(c, m->launch.set);
@@ -231,6 +230,7 @@ static void walk_forget(struct codec *c, union message *m) {
 }
 
 static void walk_have(struct codec *c, union message *m) {
+    codec_bool(c, &m->have.all);
     codec_bytes(c, &m->have.runs, 8);
 }
 

@@ -285,12 +285,10 @@ static inline uint32_t run_job(uint64_t run) {
     return (uint32_t)(run >> 16);
 }
 
-/* The k'th node of the set, ascending, has the ranks of size_share (sched/size.h); ppn is the most
- * that any has. */
+/* The first `procs` nodes of the set have processes, as sched/size.h shares them out. */
 struct message_launch {
     uint64_t run;
     uint32_t procs;
-    uint32_t ppn;
     uint32_t window; /* bytes of each stream that may be on their way to the client */
     uint32_t index;  /* of an array's job */
     struct nodeset *set;
@@ -332,6 +330,7 @@ struct message_forget {
 };
 
 struct message_have {
+    bool all;          /* there are no others */
     struct bytes runs; /* 8 bytes each */
 };
 

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* What clients want done with jobs and nodes. */
+#include "base/text.h"
+#include "base/units.h"
+#include "mm/inside.h"
+#include "rm/say.h"
+
+enum { SIGNAL_KILL = 9 };
+
+static void answer(struct mm *m, uint32_t link, const struct message_act *a, enum answer code,
+                   uint32_t job, const char *text) {
+    client_answer(m, link, a->request, code, job, 1, text);
+}
+
+static void command(struct mm *m, const struct running *r, enum verb verb, uint32_t value,
+                    uint32_t more) {
+    union message c = {
+        .command = {.run = r->run, .verb = (uint8_t)verb, .value = value, .more = more}};
+    say_down(m->out, &r->waiting, MESSAGE_COMMAND, &c, (struct bytes){0});
+}
+
+static void signal_job(struct mm *m, struct job *j, uint32_t signal) {
+    struct running *r = job_running(m, j);
+    if (j->state == STATE_QUEUED || j->kind == JOB_ALLOC) {
+        end_job(m, j, REASON_USER, signal, true);
+        return;
+    }
+    if (r == NULL)
+        return;
+    r->signal = signal;
+    if (r->phase != PHASE_GOING) { /* not there yet: it will find its end waiting */
+        end_job(m, j, REASON_USER, signal, true);
+        return;
+    }
+    command(m, r, VERB_SIGNAL, signal, 0);
+}
+
+static const char *suspend(struct mm *m, struct job *j, bool stop) {
+    struct running *r = job_running(m, j);
+    if (r == NULL || r->phase != PHASE_GOING || j->state == STATE_ENDING)
+        return "it does not run";
+    if (j->kind == JOB_ALLOC)
+        return "an allocation has no processes of its own";
+    r->suspended = stop;
+    j->state = stop ? STATE_SUSPENDED : STATE_RUNNING;
+    command(m, r, stop ? VERB_SUSPEND : VERB_RESUME, 0, 0);
+    client_news(m, j);
+    return NULL;
+}
+
+static const char *follow(struct mm *m, uint32_t link, struct job *j, uint32_t value) {
+    if (!client_follow(m, link, j->id, (value & 1) != 0, (value & 2) != 0))
+        return "too many clients follow jobs";
+    client_tell(m, link, j);
+    for (uint32_t i = 1; (value & 2) != 0 && i < j->left; i++) {
+        const struct job *other = job_find(m, j->id + i);
+        if (other != NULL && other->settled)
+            client_tell(m, link, other);
+    }
+    struct running *r = job_running(m, j);
+    if (r != NULL && (value & 1) != 0 && r->phase == PHASE_GOING) {
+        union message c = {.command = {.run = r->run, .verb = VERB_RESEND}};
+        say_down(m->out, &r->set, MESSAGE_COMMAND, &c, (struct bytes){0});
+    }
+    return NULL;
+}
+
+/* NULL, or why not. */
+static const char *act_on(struct mm *m, uint32_t link, const struct message_act *a, struct job *j) {
+    if (a->verb == VERB_FOLLOW)
+        return follow(m, link, j, a->value);
+    if (state_over((enum job_state)j->state))
+        return a->verb == VERB_SIGNAL || a->verb == VERB_END || a->verb == VERB_KILL ? NULL
+                                                                                     : "it is over";
+    switch ((enum verb)a->verb) {
+    case VERB_SIGNAL:
+        signal_job(m, j, a->value);
+        return NULL;
+    case VERB_END:
+        end_job(m, j, REASON_USER, a->value, false);
+        return NULL;
+    case VERB_KILL:
+        end_job(m, j, REASON_USER, SIGNAL_KILL, true);
+        return NULL;
+    case VERB_SUSPEND:
+    case VERB_RESUME:
+        return suspend(m, j, a->verb == VERB_SUSPEND);
+    case VERB_SIZE:
+        if (job_running(m, j) != NULL)
+            command(m, job_running(m, j), VERB_SIZE, a->value, a->more);
+        return NULL;
+    default:
+        return "that cannot be done with a job";
+    }
+}
+
+static void act_on_jobs(struct mm *m, uint32_t link, const struct message_act *a) {
+    for (size_t at = 0; at < a->jobs.len; at += 4) {
+        uint32_t id = load_le32(a->jobs.at + at);
+        struct job *j = job_find(m, id);
+        if (j == NULL && a->verb == VERB_FOLLOW && id == 0) {
+            client_follow(m, link, 0, true, false);
+            continue;
+        }
+        const char *why = j == NULL ? "there is no such job" : act_on(m, link, a, j);
+        if (why != NULL) {
+            answer(m, link, a, j == NULL ? ANSWER_UNKNOWN : ANSWER_REFUSED, id, why);
+            return;
+        }
+    }
+    uint32_t first = a->jobs.len >= 4 ? load_le32(a->jobs.at) : 0;
+    answer(m, link, a, ANSWER_DONE, first, "");
+}
+
+static void drain(struct mm *m, uint32_t link, const struct message_act *a) {
+    bool drained = a->verb == VERB_DRAIN;
+    node_drain(m, a->nodes, drained, a->text, wall(m));
+    struct after *w = after_add(m, record_drain(m, a->nodes, drained, a->text), AFTER_NODE);
+    w->link = link;
+    w->request[0] = a->request[0];
+    w->request[1] = a->request[1];
+}
+
+/* The cluster goes down: nothing starts any more, what runs is ended. */
+static void stop(struct mm *m, uint32_t link, const struct message_act *a) {
+    m->stopped = true;
+    for (uint32_t i = 0; i < m->running_cap; i++) {
+        struct job *j = m->runnings[i].job == 0 ? NULL : job_find(m, m->runnings[i].job);
+        if (j != NULL)
+            end_job(m, j, REASON_USER, 0, a->value != 0);
+    }
+    answer(m, link, a, ANSWER_DONE, m->running_count, "");
+}
+
+void act_heard(struct mm *m, uint32_t link, const struct message_act *a) {
+    if (a->verb == VERB_DRAIN || a->verb == VERB_UNDRAIN)
+        drain(m, link, a);
+    else if (a->verb == VERB_STOP)
+        stop(m, link, a);
+    else
+        act_on_jobs(m, link, a);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* What there is: jobs, nodes, the cluster. A list is answered in one message of bounded size, from a number
+ * on; who wants more asks again from the next. */
+#include <string.h>
+
+#include "mm/inside.h"
+#include "rm/say.h"
+#include "wire/row.h"
+
+enum { ROWS_BYTES = 96 << 10, WHY_MAX = 256, LIST_MAX = 2048, ROWS_MOST = 1000 };
+
+struct rows {
+    struct mm *m;
+    const struct message_ask *ask;
+    uint8_t *at;
+    size_t len;
+    uint32_t count;
+};
+
+static bool full(const struct rows *r) {
+    uint32_t most = r->ask->most == 0 || r->ask->most > ROWS_MOST ? ROWS_MOST : r->ask->most;
+    return r->count >= most || r->len + LIST_MAX + 1024 > ROWS_BYTES;
+}
+
+static struct room room_in(const struct rows *r) {
+    return room_of(r->at + r->len, ROWS_BYTES - r->len);
+}
+
+static void took(struct rows *r, long len) {
+    if (len < 0)
+        return;
+    r->len += (size_t)len;
+    r->count++;
+}
+
+static void add_job(struct rows *out, const struct job *j) {
+    struct mm *m = out->m;
+    const struct running *r = job_running(m, j);
+    char words[WHY_MAX], list[LIST_MAX];
+    struct text why;
+    text_init(&why, words, sizeof words);
+    queue_why(m, j, &why);
+    size_t len = r == NULL ? 0 : nodeset_format(&r->set, m->config.prefix, list, sizeof list);
+    if (len >= sizeof list)
+        len = sizeof list - 1;
+    struct job_row row = {.job = j->id,
+                          .run = run_of(j->id, j->attempt),
+                          .state = j->state,
+                          .kind = j->kind,
+                          .flags = j->flags & (JOB_FLAGS_END - 1),
+                          .procs = j->procs,
+                          .nodes = j->nodes,
+                          .ppn = j->ppn,
+                          .status = j->status,
+                          .priority = j->priority,
+                          .array = j->index,
+                          .submitted_ns = j->submitted_ns,
+                          .started_ns = j->started_ns,
+                          .ended_ns = j->ended_ns,
+                          .limit_ns = j->limit_ns,
+                          .name = bytes_of(j->name, j->name_len),
+                          .node_list = bytes_of(list, len),
+                          .why = bytes_of(words, why.len)};
+    took(out, job_row_encode(&row, room_in(out)));
+}
+
+static void add_node(struct rows *out, uint32_t i) {
+    struct mm *m = out->m;
+    const struct node *n = &m->nodes[i];
+    char name[MM_PREFIX_MAX + 12];
+    uint8_t jobs[4 * 64];
+    size_t jobs_len = 0;
+    nodeset_clear(&m->work);
+    nodeset_add(&m->work, i);
+    size_t len = nodeset_format(&m->work, m->config.prefix, name, sizeof name);
+    for (uint32_t k = 0; k < m->running_cap && jobs_len < sizeof jobs; k++) {
+        const struct running *r = &m->runnings[k];
+        if (r->job == 0 || r->phase == PHASE_OVER || !nodeset_has(&r->set, i))
+            continue;
+        store_le32(jobs + jobs_len, r->job);
+        jobs_len += 4;
+    }
+    bool up = n->member && n->announced;
+    struct node_row row = {.node = i,
+                           .state = (uint8_t)(!up          ? NODE_DOWN
+                                              : n->drained ? NODE_DRAINED
+                                                           : NODE_UP),
+                           .pes = places_node_pes(&m->places, i),
+                           .used = places_node_used(&m->places, i),
+                           .since_ns = n->since,
+                           .name = bytes_of(name, len),
+                           .reason = bytes_of(n->reason, n->reason_len),
+                           .jobs = bytes_of(jobs, jobs_len)};
+    took(out, node_row_encode(&row, room_in(out)));
+}
+
+static void add_cluster(struct rows *out) {
+    struct mm *m = out->m;
+    struct mm_counts c;
+    mm_counts(m, &c);
+    struct cluster_row row = {.epoch = m->epoch,
+                              .nodes = m->config.limits.nodes,
+                              .up = c.nodes_up,
+                              .pes = (uint32_t)places_pes(&m->places),
+                              .used = (uint32_t)places_used(&m->places),
+                              .queued = c.queued,
+                              .running = c.running,
+                              .started_ns = m->booted};
+    took(out, cluster_row_encode(&row, room_in(out)));
+}
+
+/* Jobs that are not over, by number; true if that were all. */
+static bool add_jobs(struct rows *out) {
+    struct mm *m = out->m;
+    uint32_t from = out->ask->job;
+    uint32_t oldest = m->next_id > m->config.jobs_max ? m->next_id - m->config.jobs_max : 1;
+    for (uint32_t id = from > oldest ? from : oldest; id < m->next_id; id++) {
+        const struct job *j = job_find(m, id);
+        if (j == NULL || state_over((enum job_state)j->state))
+            continue;
+        if (full(out))
+            return false;
+        add_job(out, j);
+    }
+    return true;
+}
+
+static bool add_nodes(struct rows *out) {
+    for (uint32_t i = out->ask->job; i < out->m->config.limits.nodes; i++) {
+        if (full(out))
+            return false;
+        add_node(out, i);
+    }
+    return true;
+}
+
+void ask_heard(struct mm *m, uint32_t link, const struct message_ask *a) {
+    struct rows out = {.m = m, .ask = a, .at = effects_room(m->out, ROWS_BYTES)};
+    union message r = {.rows = {.request = {a->request[0], a->request[1]},
+                                .subject = a->subject,
+                                .last = true,
+                                .total = m->queued + m->running_count}};
+    const struct job *j = job_find(m, a->job);
+    switch ((enum subject)a->subject) {
+    case SUBJECT_JOBS:
+        r.rows.last = add_jobs(&out);
+        break;
+    case SUBJECT_JOB:
+    case SUBJECT_WHY:
+        r.rows.total = j != NULL;
+        if (j != NULL)
+            add_job(&out, j);
+        break;
+    case SUBJECT_NODES:
+        r.rows.total = m->config.limits.nodes;
+        r.rows.last = add_nodes(&out);
+        break;
+    case SUBJECT_CLUSTER:
+        r.rows.total = 1;
+        add_cluster(&out);
+        break;
+    case SUBJECTS:
+        break;
+    }
+    r.rows.rows = bytes_of(out.at, out.len);
+    say_link(m->out, link, MESSAGE_ROWS, &r, (struct bytes){0});
+}

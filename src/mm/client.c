@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* Clients: who follows which job, and what they are told.
+ *
+ * A client that follows a job hears of every change; one of them may take its output. A job that
+ * somebody runs is ended when nobody has taken its output for a while, unless it was to go on alone. */
+#include "base/assert.h"
+#include "mm/inside.h"
+#include "rm/say.h"
+#include "wire/gate.h"
+
+static uint32_t *bucket_of(struct mm *m, uint32_t job) {
+    return &m->follow_buckets[job % FOLLOW_BUCKETS];
+}
+
+static uint32_t first_in(const struct mm *m, uint32_t job) {
+    return m->follow_buckets[job % FOLLOW_BUCKETS];
+}
+
+static struct follow *find(struct mm *m, uint32_t link, uint32_t job) {
+    for (uint32_t at = first_in(m, job); at != NO_SLOT; at = m->follows[at].next)
+        if (m->follows[at].link == link && m->follows[at].job == job)
+            return &m->follows[at];
+    return NULL;
+}
+
+static struct follow *add(struct mm *m, uint32_t link, uint32_t job) {
+    for (uint32_t i = 0; i < m->follow_cap; i++) {
+        struct follow *f = &m->follows[i];
+        if (f->link != 0)
+            continue;
+        uint32_t *bucket = bucket_of(m, job);
+        *f = (struct follow){.link = link, .job = job, .next = *bucket};
+        *bucket = i;
+        return f;
+    }
+    return NULL;
+}
+
+static void drop(struct mm *m, struct follow *f) {
+    uint32_t place = (uint32_t)(f - m->follows);
+    uint32_t *at = bucket_of(m, f->job);
+    while (*at != place)
+        at = &m->follows[*at].next;
+    *at = f->next;
+    f->link = 0;
+}
+
+bool client_follow(struct mm *m, uint32_t link, uint32_t job, bool output, bool array) {
+    struct follow *f = find(m, link, job);
+    if (f == NULL)
+        f = add(m, link, job);
+    if (f == NULL)
+        return false;
+    f->output = f->output || output;
+    f->array = f->array || array;
+    struct job *j = job_find(m, job);
+    struct running *r = j == NULL || !output ? NULL : job_running(m, j);
+    if (r != NULL) {
+        r->orphan_at = 0;
+        due_set(m, r);
+    }
+    return true;
+}
+
+uint32_t client_of_output(const struct mm *m, const struct job *j) {
+    uint32_t batch = 0;
+    for (uint32_t at = first_in(m, j->id); at != NO_SLOT; at = m->follows[at].next)
+        if (m->follows[at].job == j->id && m->follows[at].output)
+            return m->follows[at].link;
+    for (uint32_t at = first_in(m, 0); j->kind == JOB_BATCH && at != NO_SLOT;
+         at = m->follows[at].next)
+        if (m->follows[at].job == 0 && m->follows[at].output)
+            batch = m->follows[at].link;
+    return batch;
+}
+
+bool client_followed(const struct mm *m, const struct job *j) {
+    return client_of_output(m, j) != 0;
+}
+
+/* Nobody takes its output any more. */
+static void orphaned(struct mm *m, uint32_t job) {
+    struct job *j = job_find(m, job);
+    if (j == NULL || j->kind == JOB_BATCH || (j->flags & JOB_DETACHED) || client_followed(m, j))
+        return;
+    struct running *r = job_running(m, j);
+    if (r == NULL) {
+        if (j->state == STATE_QUEUED) /* it would start with nobody there */
+            end_job(m, j, REASON_ORPHAN, 0, true);
+        return;
+    }
+    if (j->reason != REASON_NONE)
+        return;
+    r->orphan_at = m->now + m->config.orphan_ns;
+    due_set(m, r);
+}
+
+void client_down(struct mm *m, uint32_t link) {
+    for (uint32_t i = 0; i < m->follow_cap; i++) {
+        struct follow *f = &m->follows[i];
+        if (f->link != link)
+            continue;
+        uint32_t job = f->output ? f->job : 0;
+        drop(m, f);
+        if (job != 0)
+            orphaned(m, job);
+    }
+}
+
+void client_answer(struct mm *m, uint32_t link, const uint64_t request[2], enum answer code,
+                   uint32_t job, uint32_t count, const char *text) {
+    union message a = {.answer = {.request = {request[0], request[1]},
+                                  .code = (uint8_t)code,
+                                  .job = job,
+                                  .count = count,
+                                  .text = bytes_from_str(text)}};
+    say_link(m->out, link, MESSAGE_ANSWER, &a, (struct bytes){0});
+}
+
+static const char *words_of(const struct job *j) {
+    if (j->reason == REASON_ORPHAN)
+        return "nobody waits for it any more";
+    return "";
+}
+
+static struct message_news describe(struct mm *m, const struct job *j) {
+    const struct running *r = job_running(m, j);
+    bool over = state_over((enum job_state)j->state);
+    const struct ending *worst = over || r == NULL ? &j->worst : &r->worst;
+    struct message_news n = {.job = j->id,
+                             .run = run_of(j->id, j->attempt),
+                             .state = j->state,
+                             .settled = j->settled || (r != NULL && r->told),
+                             .status = over ? j->status : 125,
+                             .cause = worst->cause,
+                             .step = worst->step,
+                             .node = worst->node,
+                             .rank = worst->rank,
+                             .value = worst->value,
+                             .bad = over || r == NULL ? j->bad : r->bad,
+                             .procs = j->procs,
+                             .output = over || r == NULL ? j->output : r->output,
+                             .since_ns = m->now - j->born,
+                             .nodes = &m->empty,
+                             .text = bytes_from_str(words_of(j))};
+    if (r != NULL)
+        n.nodes = j->state == STATE_ENDING || over ? (struct nodeset *)&r->waiting
+                                                   : (struct nodeset *)&r->set;
+    return n;
+}
+
+static void tell(struct mm *m, uint32_t link, const struct message_news *n) {
+    say_link(m->out, link, MESSAGE_NEWS, &(union message){.news = *n}, (struct bytes){0});
+}
+
+/* An end is told when it is durable. */
+void client_news(struct mm *m, const struct job *j) {
+    if (state_over((enum job_state)j->state) && !j->settled)
+        return;
+    struct message_news n = describe(m, j);
+    for (uint32_t at = first_in(m, j->id); at != NO_SLOT; at = m->follows[at].next)
+        if (m->follows[at].job == j->id)
+            tell(m, m->follows[at].link, &n);
+    uint32_t first = (uint32_t)j->key;
+    for (uint32_t at = first_in(m, first); first != j->id && at != NO_SLOT;
+         at = m->follows[at].next)
+        if (m->follows[at].job == first && m->follows[at].array)
+            tell(m, m->follows[at].link, &n);
+    for (uint32_t at = first_in(m, 0); j->kind == JOB_BATCH && at != NO_SLOT;
+         at = m->follows[at].next)
+        if (m->follows[at].job == 0 && (n.output > 0 || n.status != 0 || !n.settled))
+            tell(m, m->follows[at].link, &n);
+}
+
+void client_tell(struct mm *m, uint32_t link, const struct job *j) {
+    if (state_over((enum job_state)j->state) && !j->settled)
+        return; /* it will hear in a moment */
+    struct message_news n = describe(m, j);
+    tell(m, link, &n);
+}
+
+void client_message(struct mm *m, const struct input_message *in) {
+    union message c;
+    if (in->type == MESSAGE_TAKEN || in->type == MESSAGE_TYPED) {
+        stream_down(m, in);
+        return;
+    }
+    if (message_decode(in->type, in->body, m->scratch, &c) < 0) {
+        struct effect *e = effects_add(m->out, EFFECT_CLOSE);
+        e->close.link = in->link;
+        e->close.refusal = REFUSAL_BODY;
+        client_down(m, in->link);
+        return;
+    }
+    if (in->type == MESSAGE_SUBMIT)
+        submit_heard(m, in->link, &c.submit, in->body);
+    else if (in->type == MESSAGE_ACT)
+        act_heard(m, in->link, &c.act);
+    else if (in->type == MESSAGE_ASK)
+        ask_heard(m, in->link, &c.ask);
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/* From the first end to the last word.
+ *
+ * A job is over when every node that had processes of it has told that none is left, or its lease is
+ * over. Its nodes are free then; what became of it is told, and the nodes may forget it, when the end is
+ * durable. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/units.h"
+#include "mm/inside.h"
+#include "rm/say.h"
+
+/* Nodes are told what to forget so much later, for many runs at once. */
+#define FORGET_NS NS_PER_S
+
+enum { STATUS_TIME = 124, STATUS_STORM = 125, STATUS_CANNOT = 126, STATUS_NO_PROGRAM = 127 };
+enum { SIGNAL_BASE = 128, SIGNAL_TERM = 15 };
+
+/* ---- how bad it is ---- */
+
+static uint32_t status_of_ending(const struct ending *e) {
+    switch ((enum cause)e->cause) {
+    case CAUSE_EXITED:
+        return e->value;
+    case CAUSE_KILLED:
+        return SIGNAL_BASE + e->value;
+    case CAUSE_FAILED:
+        if (e->step != SPAWN_PROGRAM)
+            return STATUS_STORM;
+        return e->value == ENOENT ? STATUS_NO_PROGRAM : STATUS_CANNOT;
+    default:
+        return STATUS_STORM;
+    }
+}
+
+/* What STORM could not do says more than what a program did. */
+static uint32_t severity(const struct ending *e) {
+    static const uint32_t of_cause[CAUSES] = {
+        [CAUSE_LOST] = 1000, [CAUSE_UNKNOWN] = 1000, [CAUSE_FAILED] = 2000};
+    return of_cause[e->cause] + status_of_ending(e);
+}
+
+static void merge(struct running *r, const struct ending *e) {
+    r->output += e->output;
+    r->bad += e->bad;
+    if (r->worst.node == NO_NODE || severity(e) > severity(&r->worst))
+        r->worst = *e;
+}
+
+static void judge(struct job *j, const struct running *r) {
+    uint32_t status = r == NULL || r->worst.node == NO_NODE ? 0 : status_of_ending(&r->worst);
+    bool failed = r != NULL && r->worst.cause == CAUSE_FAILED;
+    j->state = status == 0 ? STATE_DONE : STATE_FAILED;
+    j->status = status;
+    if (failed)
+        return;
+    if (j->reason == REASON_TIME) {
+        j->state = STATE_TIMEOUT;
+        j->status = STATUS_TIME;
+    } else if (j->reason == REASON_LOST) {
+        j->state = STATE_LOST;
+        j->status = STATUS_STORM;
+    } else if (j->reason == REASON_ORPHAN) {
+        j->state = STATE_KILLED;
+        j->status = STATUS_STORM;
+    } else if (j->reason == REASON_USER) {
+        uint32_t signal = r == NULL || r->signal == 0 ? SIGNAL_TERM : r->signal;
+        j->state = STATE_KILLED;
+        j->status = status == 0 ? SIGNAL_BASE + signal : status;
+    }
+    if (j->kind == JOB_ALLOC && j->reason == REASON_USER) { /* given back as it should be */
+        j->state = STATE_DONE;
+        j->status = 0;
+    }
+}
+
+/* ---- over ---- */
+
+static void give_back(struct mm *m, struct job *j, const struct running *r) {
+    m->dirty = true;
+    if (j->kind != JOB_STEP) {
+        bool whole = (j->flags & JOB_EXCLUSIVE) != 0;
+        places_give(&m->places, &r->set, whole ? PLACES_WHOLE : j->ppn);
+        return;
+    }
+    struct job *around = job_find(m, j->inside);
+    struct running *a = around == NULL ? NULL : job_running(m, around);
+    if (a == NULL)
+        return;
+    NODESET_EACH (n, &r->set)
+        a->used[n] = (uint16_t)(a->used[n] - j->ppn);
+    a->steps--;
+    if (around->reason != REASON_NONE)
+        end_check(m, a);
+}
+
+static void queue_again(struct mm *m, struct job *j, struct running *r) {
+    give_back(m, j, r);
+    end_forget(m, r->run, &r->set);
+    running_free(m, r);
+    j->slot = NO_SLOT;
+    j->reason = REASON_NONE;
+    j->again = false;
+    queue_add_front(m, j);
+    client_news(m, j);
+}
+
+static void over(struct mm *m, struct job *j, struct running *r) {
+    judge(j, r);
+    j->ended_ns = wall(m);
+    if (r != NULL) {
+        j->worst = r->worst;
+        j->bad = r->bad;
+        j->output = r->output;
+        r->phase = PHASE_OVER;
+        if (heap_item_queued(&r->due))
+            heap_remove(&m->dues, &r->due);
+        give_back(m, j, r);
+    }
+    after_add(m, record_end(m, j), AFTER_SETTLE)->job = j->id;
+}
+
+void end_check(struct mm *m, struct running *r) {
+    struct job *j = job_find(m, r->job);
+    if (r->phase == PHASE_OVER)
+        return;
+    if (!nodeset_empty(&r->waiting)) {
+        if (!r->told && j->reason != REASON_NONE && nodeset_covers(&r->lost, &r->waiting)) {
+            r->told = true;
+            client_news(m, j);
+        }
+        return;
+    }
+    if (j->kind == JOB_ALLOC && (j->reason == REASON_NONE || r->steps > 0))
+        return;
+    bool requeue = j->reason == REASON_LOST && (j->flags & JOB_REQUEUE) != 0;
+    if ((j->again || requeue) && !m->stopped)
+        queue_again(m, j, r);
+    else
+        over(m, j, r);
+}
+
+void end_settled(struct mm *m, struct job *j) {
+    struct running *r = job_running(m, j);
+    struct job *first = job_find(m, (uint32_t)j->key);
+    j->settled = true;
+    if (first != NULL && first->left > 0)
+        first->left--;
+    m->ended++;
+    client_news(m, j);
+    if (r == NULL)
+        return;
+    end_forget(m, r->run, &r->set);
+    running_free(m, r);
+    j->slot = NO_SLOT;
+}
+
+/* ---- ending ---- */
+
+static void end_steps(struct mm *m, const struct job *around) {
+    for (uint32_t i = 0; i < m->running_cap; i++) {
+        struct job *j = m->runnings[i].job == 0 ? NULL : job_find(m, m->runnings[i].job);
+        if (j != NULL && j->kind == JOB_STEP && j->inside == around->id &&
+            !state_over((enum job_state)j->state))
+            end_job(m, j, REASON_USER, 0, true);
+    }
+    m->dirty = true; /* those that wait */
+}
+
+void end_job(struct mm *m, struct job *j, enum reason reason, uint32_t signal, bool now) {
+    struct running *r = job_running(m, j);
+    if (state_over((enum job_state)j->state))
+        return;
+    if (j->reason == REASON_NONE)
+        j->reason = (uint8_t)reason;
+    if (r == NULL) {
+        queue_remove(m, j);
+        over(m, j, NULL);
+        return;
+    }
+    if (r->signal == 0)
+        r->signal = signal;
+    j->state = STATE_ENDING;
+    r->orphan_at = r->limit_at = 0;
+    if (j->kind == JOB_ALLOC) {
+        if (r->phase == PHASE_GOING) {
+            end_steps(m, j);
+            end_check(m, r);
+        }
+        return;
+    }
+    if (now || r->force == 0)
+        r->force = now ? VERB_KILL : VERB_END;
+    r->force_at = now ? 0 : m->now + m->config.grace_ns;
+    if (r->phase == PHASE_GOING)
+        r->repeat_at = m->now;
+    due_set(m, r);
+}
+
+/* ---- what nodes tell ---- */
+
+static void react(struct mm *m, struct job *j, struct running *r, const struct ending *e) {
+    if (j->reason != REASON_NONE)
+        return;
+    bool bad_exit = e->cause == CAUSE_EXITED && e->value != 0 && (j->flags & JOB_BAD_EXIT) != 0;
+    if (e->cause == CAUSE_FAILED) {
+        end_job(m, j, REASON_BAD, 0, true);
+    } else if (e->cause == CAUSE_LOST) {
+        end_job(m, j, REASON_LOST, 0, true);
+    } else if (e->cause == CAUSE_KILLED || bad_exit) {
+        j->reason = REASON_BAD;
+        r->force_at = m->now + m->config.grace_ns;
+        due_set(m, r);
+    }
+}
+
+/* This node has never had it. If none has, it was never started. */
+static void never_had(struct mm *m, struct job *j, struct running *r, const struct ending *e) {
+    r->unknown++;
+    if (r->unknown == (j->procs < nodeset_count(&r->set) ? j->procs : nodeset_count(&r->set))) {
+        j->again = j->reason == REASON_NONE;
+        return;
+    }
+    if (!nodeset_empty(&r->unsure) || j->reason != REASON_NONE)
+        return;
+    struct ending lost = *e;
+    lost.cause = CAUSE_LOST;
+    merge(r, &lost);
+    react(m, j, r, &lost);
+}
+
+static void ended_on(struct mm *m, struct job *j, struct running *r, const struct ending *e) {
+    if (!nodeset_has(&r->waiting, e->node))
+        return;
+    nodeset_remove(&r->waiting, e->node);
+    nodeset_remove(&r->unsure, e->node);
+    nodeset_remove(&r->lost, e->node);
+    if (e->cause == CAUSE_UNKNOWN) {
+        never_had(m, j, r, e);
+        return;
+    }
+    merge(r, e);
+    react(m, j, r, e);
+}
+
+static struct running *running_of(struct mm *m, uint64_t run) {
+    struct job *j = job_find(m, run_job(run));
+    struct running *r = j == NULL ? NULL : job_running(m, j);
+    return r != NULL && r->run == run ? r : NULL;
+}
+
+/* Ends of what we know nothing of any more: to be forgotten. */
+static void stale(struct mm *m, const struct message_ends *e) {
+    struct ending one;
+    nodeset_copy(&m->work, e->clean);
+    for (uint32_t i = 0; ending_load(&one, e->ends, i); i++)
+        if (one.node < m->config.limits.nodes && one.cause != CAUSE_UNKNOWN)
+            nodeset_add(&m->work, one.node);
+    if (!nodeset_empty(&m->work))
+        end_forget(m, e->run, &m->work);
+}
+
+void end_heard(struct mm *m, const struct message_ends *e) {
+    struct running *r = running_of(m, e->run);
+    if (r == NULL) {
+        stale(m, e);
+        return;
+    }
+    if (r->phase == PHASE_OVER)
+        return;
+    struct job *j = job_find(m, r->job);
+    nodeset_subtract(&r->waiting, e->clean);
+    nodeset_subtract(&r->unsure, e->clean);
+    nodeset_subtract(&r->lost, e->clean);
+    struct ending one;
+    for (uint32_t i = 0; r->phase != PHASE_OVER && ending_load(&one, e->ends, i); i++)
+        ended_on(m, j, r, &one);
+    end_check(m, r);
+}
+
+static bool listed(struct bytes runs, uint64_t run) {
+    for (size_t at = 0; at < runs.len; at += 8)
+        if (load_le64(runs.at + at) == run)
+            return true;
+    return false;
+}
+
+/* A run that should not be there: one that was given up. */
+static void kill_stray(struct mm *m, uint32_t node, uint64_t run) {
+    nodeset_clear(&m->work);
+    nodeset_add(&m->work, node);
+    union message c = {.command = {.run = run, .verb = VERB_KILL}};
+    say_down(m->out, &m->work, MESSAGE_COMMAND, &c, (struct bytes){0});
+}
+
+void end_have(struct mm *m, uint32_t node, const struct message_have *h) {
+    for (size_t at = 0; at < h->runs.len; at += 8) {
+        uint64_t run = load_le64(h->runs.at + at);
+        struct running *r = running_of(m, run);
+        if (r == NULL || (r->phase != PHASE_OVER && !nodeset_has(&r->waiting, node)))
+            kill_stray(m, node, run);
+        else
+            nodeset_remove(&r->unsure, node);
+    }
+    if (!h->all)
+        return;
+    struct ending none = {.node = node, .cause = CAUSE_UNKNOWN};
+    for (uint32_t i = 0; i < m->running_cap; i++) {
+        struct running *r = &m->runnings[i];
+        if (r->job == 0 || r->phase != PHASE_GOING || !nodeset_has(&r->waiting, node) ||
+            listed(h->runs, r->run))
+            continue;
+        ended_on(m, job_find(m, r->job), r, &none);
+        end_check(m, r);
+    }
+    node_announced(m, node);
+}
+
+void end_node_lost(struct mm *m, uint32_t node) {
+    for (uint32_t i = 0; i < m->running_cap; i++) {
+        struct running *r = &m->runnings[i];
+        struct job *j = r->job == 0 ? NULL : job_find(m, r->job);
+        if (j == NULL || r->phase != PHASE_GOING)
+            continue;
+        if (j->kind == JOB_ALLOC && nodeset_has(&r->set, node)) {
+            end_job(m, j, REASON_LOST, 0, true);
+            continue;
+        }
+        if (!nodeset_has(&r->waiting, node) || nodeset_has(&r->lost, node))
+            continue;
+        struct ending lost = {.node = node, .cause = CAUSE_LOST};
+        nodeset_add(&r->lost, node);
+        r->lost_at = m->now + m->config.lease_ns;
+        merge(r, &lost);
+        end_job(m, j, REASON_LOST, 0, true);
+        due_set(m, r);
+        end_check(m, r);
+    }
+}
+
+/* ---- forgetting ---- */
+
+void end_forget_flush(struct mm *m) {
+    uint8_t *room = effects_room(m->out, sizeof m->forget);
+    for (uint32_t i = 0; i < m->forget_count; i++)
+        store_le64(room + 8 * (size_t)i, m->forget[i]);
+    union message f = {.forget = {.runs = bytes_of(room, 8 * (size_t)m->forget_count)}};
+    if (m->forget_count > 0)
+        say_down(m->out, &m->forget_set, MESSAGE_FORGET, &f, (struct bytes){0});
+    m->forget_count = 0;
+    nodeset_clear(&m->forget_set);
+}
+
+void end_forget(struct mm *m, uint64_t run, const struct nodeset *nodes) {
+    if (m->forget_count == 0)
+        effects_timer(m->out, TIMER_FORGET, m->now + FORGET_NS);
+    m->forget[m->forget_count++] = run;
+    nodeset_unite(&m->forget_set, nodes);
+    if (m->forget_count == sizeof m->forget / sizeof *m->forget)
+        end_forget_flush(m);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the machine manager share.
+ *
+ * A job is a place in a table, found by its number; a job that has nodes has a `running` too. State is
+ * changed by events that are logged, and by the same functions when they are replayed. What is to be
+ * said or done when an event is durable waits in `after`, in the order of tickets. */
+#pragma once
+
+#include "base/heap.h"
+#include "base/text.h"
+#include "mm/mm.h"
+#include "sched/places.h"
+#include "wire/message.h"
+
+#define NO_SLOT UINT32_MAX
+
+enum { NAME_MAX_BYTES = 40, REASON_MAX_BYTES = 80, FOLLOW_BUCKETS = 1024, REQUEST_BUCKETS = 1024 };
+
+/* Why a job is being ended, beside that its processes have ended. */
+enum reason {
+    REASON_NONE,
+    REASON_BAD,    /* a process died, or could not be started */
+    REASON_USER,   /* somebody asked for it */
+    REASON_TIME,   /* its limit is reached */
+    REASON_LOST,   /* a node is gone */
+    REASON_ORPHAN, /* nobody waits for it any more */
+    REASONS
+};
+
+struct job {
+    uint32_t id; /* 0: the place is free */
+    uint8_t state;
+    uint8_t kind;
+    uint8_t reason;
+    bool settled;  /* over, and that is durable */
+    bool logged;   /* its submission is durable */
+    bool again;    /* to be queued once more */
+    uint32_t left; /* the first of an array: of how many the end is not durable yet */
+    uint16_t attempt;
+    uint32_t flags;
+    uint32_t nodes, ppn, procs;
+    uint32_t inside;
+    uint32_t index; /* of an array */
+    int32_t priority;
+    uint64_t limit_ns;
+    uint64_t key; /* of its events: its number, or its array's */
+    uint64_t request[2];
+    uint32_t request_next;                       /* in its bucket */
+    uint64_t submitted_ns, started_ns, ended_ns; /* of the calendar */
+    uint64_t born;                               /* when it was submitted, or this life began */
+    uint32_t status;
+    struct ending worst;
+    uint32_t bad;
+    uint64_t output;
+    uint32_t slot;       /* of its `running` */
+    uint32_t prev, next; /* in the queue */
+    uint32_t name_len;
+    char name[NAME_MAX_BYTES];
+};
+
+/* Nodes a job insists on or will not have. */
+struct wish {
+    struct nodeset on, exclude;
+};
+
+enum phase {
+    PHASE_LOGGING,   /* the start is not durable yet */
+    PHASE_FETCHING,  /* of what is to be run */
+    PHASE_LAUNCHING, /* asked of the primitives */
+    PHASE_GOING,     /* it is on all its nodes */
+    PHASE_OVER,      /* its end is not durable yet */
+};
+
+struct running {
+    uint32_t job; /* 0: the place is free */
+    uint8_t phase;
+    bool told;       /* followers know that it is over but for nodes that are lost */
+    bool suspended;  /* by its user */
+    uint8_t force;   /* 0, or the verb that is being repeated: END, KILL */
+    uint32_t signal; /* REASON_USER: which */
+    uint64_t run;
+    struct nodeset set;     /* its nodes */
+    struct nodeset waiting; /* have processes, and have not told of their end */
+    struct nodeset unsure;  /* of these: we do not know whether they have it (a new life) */
+    struct nodeset lost;    /* of these: given up; held until the lease is over */
+    uint32_t unknown;       /* nodes that have never had it */
+    uint32_t steps;         /* of an allocation */
+    struct ending worst;
+    uint32_t bad;
+    uint64_t output;
+    /* What is due when; 0: nothing. */
+    uint64_t limit_at, force_at, repeat_at, orphan_at, lost_at;
+    struct heap_item due;
+    uint16_t *used; /* an allocation: processors of each of its nodes that steps use */
+};
+
+struct node {
+    bool member;
+    bool announced; /* has told what it has, since it joined */
+    bool drained;
+    uint64_t since;     /* of the calendar: in this state */
+    uint64_t absent_at; /* not a member since; 0: it is one, or never was */
+    uint32_t reason_len;
+    char reason[REASON_MAX_BYTES];
+};
+
+/* A client that wants to hear of a job. */
+struct follow {
+    uint32_t link; /* 0: the place is free */
+    uint32_t job;  /* 0: every batch job */
+    bool output;
+    bool array; /* and of the whole array that begins with it */
+    uint32_t next;
+};
+
+enum after_kind { AFTER_ANSWER, AFTER_START, AFTER_SETTLE, AFTER_NODE };
+
+/* What happens when an event is durable. */
+struct after {
+    uint64_t ticket;
+    uint8_t kind;
+    uint32_t link; /* ANSWER, NODE */
+    uint64_t request[2];
+    uint32_t job;
+    uint32_t count;
+};
+
+struct mm {
+    struct mm_config config;
+    uint64_t now;
+    uint64_t wall_ns; /* what to add to `now` for the calendar's time */
+    struct effects *out;
+    bool replaying;
+    bool dirty;   /* something may start now */
+    bool stopped; /* nothing may, any more */
+    uint32_t epoch;
+    uint64_t booted;
+
+    struct job *jobs;
+    struct wish *wishes;
+    uint64_t *wish_sets;
+    uint32_t next_id;
+    uint32_t queue_first, queue_last;
+    uint32_t steps_first, steps_last; /* those that wait for room in their allocation */
+    uint32_t queued;
+    uint32_t requests[REQUEST_BUCKETS]; /* place of the first, NO_SLOT if none */
+
+    struct running *runnings;
+    uint32_t running_cap, running_count;
+    uint32_t *running_free; /* stack of free places */
+    uint32_t running_free_count;
+    struct heap dues;
+    uint64_t ties;
+
+    struct places places;
+    struct node *nodes;
+
+    struct follow *follows;
+    uint32_t follow_cap;
+    uint32_t follow_buckets[FOLLOW_BUCKETS];
+
+    struct after *after; /* ring */
+    uint32_t after_cap, after_head, after_count;
+    uint64_t tickets;
+
+    uint64_t forget[512]; /* runs to be forgotten, with the nodes that may have them */
+    uint32_t forget_count;
+    struct nodeset forget_set;
+
+    struct nodeset members; /* scratch: who can be reached */
+    struct nodeset scratch[2];
+    struct nodeset work;
+    struct nodeset empty;
+    uint64_t submitted, ended;
+};
+
+enum mm_timer { TIMER_DUE = 1, TIMER_FORGET, TIMER_NODES };
+enum { EVENT_LAUNCH = 0 };
+
+/* jobs.c: the table */
+struct job *job_find(const struct mm *m, uint32_t id);
+/* A place for the job of the next number; NULL if there is none. */
+struct job *job_new(struct mm *m, uint32_t id);
+void job_free(struct mm *m, struct job *j);
+uint32_t job_place(const struct mm *m, const struct job *j);
+struct job *job_of_request(const struct mm *m, const uint64_t request[2]);
+void job_keep_request(struct mm *m, struct job *j);
+struct wish *job_wish(struct mm *m, const struct job *j); /* NULL if it does not care */
+void job_keep_wish(struct mm *m, struct job *j, const struct message_submit *s);
+struct running *job_running(const struct mm *m, const struct job *j);
+uint64_t wall(const struct mm *m);
+
+/* queue.c: who waits, who starts */
+void queue_add(struct mm *m, struct job *j);
+void queue_add_front(struct mm *m, struct job *j);
+void queue_remove(struct mm *m, struct job *j);
+/* Starts what can start now. */
+void queue_run(struct mm *m);
+/* Can it ever run? 0, or -errno and the reason. */
+int queue_judge(struct mm *m, const struct message_submit *s, struct text *why);
+void queue_why(struct mm *m, const struct job *j, struct text *why);
+
+/* start.c: from nodes given to processes running */
+struct running *running_new(struct mm *m, struct job *j, const struct nodeset *set);
+void running_free(struct mm *m, struct running *r);
+void start_job(struct mm *m, struct job *j, const struct nodeset *set);
+void start_durable(struct mm *m, struct job *j);
+void start_fetched(struct mm *m, const struct input_fetched *in);
+void start_completed(struct mm *m, const struct completion *c);
+/* A new life: what was running may still be. */
+void start_resume(struct mm *m);
+
+/* end.c: from the first end to the last word */
+void end_heard(struct mm *m, const struct message_ends *e);
+void end_have(struct mm *m, uint32_t node, const struct message_have *h);
+/* Ends a job: END now, KILL after the grace; or KILL now. */
+void end_job(struct mm *m, struct job *j, enum reason reason, uint32_t signal, bool now);
+void end_node_lost(struct mm *m, uint32_t node);
+/* Nobody has processes of it any more? Then it is over. */
+void end_check(struct mm *m, struct running *r);
+void end_settled(struct mm *m, struct job *j);
+void end_forget(struct mm *m, uint64_t run, const struct nodeset *nodes);
+void end_forget_flush(struct mm *m);
+
+/* due.c: what happens because of time */
+void due_set(struct mm *m, struct running *r);
+void due_run(struct mm *m);
+
+/* client.c: who wants to hear what */
+void client_down(struct mm *m, uint32_t link);
+void client_message(struct mm *m, const struct input_message *in);
+void client_answer(struct mm *m, uint32_t link, const uint64_t request[2], enum answer code,
+                   uint32_t job, uint32_t count, const char *text);
+void client_news(struct mm *m, const struct job *j);
+void client_tell(struct mm *m, uint32_t link, const struct job *j);
+bool client_follow(struct mm *m, uint32_t link, uint32_t job, bool output, bool array);
+bool client_followed(const struct mm *m, const struct job *j);
+/* The link that takes this job's output, 0 if none does. */
+uint32_t client_of_output(const struct mm *m, const struct job *j);
+
+/* submit.c, act.c, ask.c: what clients want */
+void submit_heard(struct mm *m, uint32_t link, const struct message_submit *s, struct bytes body);
+/* Makes the jobs of a submission, also one of a former life; false if there is no place. */
+bool submit_take(struct mm *m, const struct message_submit *s, uint32_t first, uint32_t count,
+                 uint64_t at);
+void act_heard(struct mm *m, uint32_t link, const struct message_act *a);
+void ask_heard(struct mm *m, uint32_t link, const struct message_ask *a);
+
+/* stream.c: output and input on their way through */
+void stream_up(struct mm *m, const struct input_message *in);
+void stream_down(struct mm *m, const struct input_message *in);
+
+/* node.c */
+void node_changed(struct mm *m, const struct input_nodes *in);
+void node_announced(struct mm *m, uint32_t node);
+void node_drain(struct mm *m, const struct nodeset *set, bool drained, struct bytes reason,
+                uint64_t at);
+void node_tick(struct mm *m);
+/* A new life: whoever does not come back in time is lost. */
+void node_resume(struct mm *m);
+
+/* record.c: events */
+uint64_t record_submit(struct mm *m, const struct job *first, uint32_t count, struct bytes body);
+uint64_t record_start(struct mm *m, const struct job *j, const struct running *r);
+uint64_t record_end(struct mm *m, const struct job *j);
+uint64_t record_drain(struct mm *m, const struct nodeset *set, bool drained, struct bytes reason);
+void record_replay(struct mm *m, const struct input_replay *in);
+/* The SUBMIT in the event that opened a job's key. */
+int record_spec(struct mm *m, struct bytes event, struct message_submit *ret);
+
+/* after.c: when an event is durable */
+struct after *after_add(struct mm *m, uint64_t ticket, enum after_kind kind);
+void after_logged(struct mm *m, const struct input_logged *in);

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of jobs.
+ *
+ * The job of number i is at place i mod the size of the table; a number whose place is still taken by a
+ * job that is not over is passed over. So jobs are found at once, and those that are over stay until
+ * their places are needed. */
+#include <string.h>
+
+#include "base/assert.h"
+#include "mm/inside.h"
+
+uint64_t wall(const struct mm *m) {
+    return m->wall_ns + m->now;
+}
+
+uint32_t job_place(const struct mm *m, const struct job *j) {
+    return (uint32_t)(j - m->jobs);
+}
+
+struct job *job_find(const struct mm *m, uint32_t id) {
+    struct job *j = &m->jobs[id & (m->config.jobs_max - 1)];
+    return id != 0 && j->id == id ? j : NULL;
+}
+
+static uint32_t bucket_of(const uint64_t request[2]) {
+    return (uint32_t)(request[0] ^ request[1] >> 7) % REQUEST_BUCKETS;
+}
+
+struct job *job_of_request(const struct mm *m, const uint64_t request[2]) {
+    for (uint32_t at = m->requests[bucket_of(request)]; at != NO_SLOT;
+         at = m->jobs[at].request_next) {
+        struct job *j = &m->jobs[at];
+        if (j->request[0] == request[0] && j->request[1] == request[1])
+            return j;
+    }
+    return NULL;
+}
+
+void job_keep_request(struct mm *m, struct job *j) {
+    uint32_t *first = &m->requests[bucket_of(j->request)];
+    j->request_next = *first;
+    *first = job_place(m, j);
+}
+
+static void drop_request(struct mm *m, const struct job *j) {
+    uint32_t place = job_place(m, j);
+    for (uint32_t *at = &m->requests[bucket_of(j->request)]; *at != NO_SLOT;
+         at = &m->jobs[*at].request_next)
+        if (*at == place) {
+            *at = j->request_next;
+            return;
+        }
+}
+
+void job_free(struct mm *m, struct job *j) {
+    drop_request(m, j);
+    j->id = 0;
+}
+
+struct job *job_new(struct mm *m, uint32_t id) {
+    struct job *j = &m->jobs[id & (m->config.jobs_max - 1)];
+    if (j->id != 0 && (!j->settled || j->left > 0))
+        return NULL;
+    if (j->id != 0)
+        job_free(m, j);
+    memset(j, 0, sizeof *j);
+    j->id = id;
+    j->slot = j->prev = j->next = j->request_next = NO_SLOT;
+    j->born = m->now;
+    j->worst.node = NO_NODE;
+    return j;
+}
+
+enum { WISHES = 1U << 30 }; /* a flag of ours beside those of clients */
+
+struct wish *job_wish(struct mm *m, const struct job *j) {
+    return j->flags & WISHES ? &m->wishes[job_place(m, j)] : NULL;
+}
+
+static void keep_set(struct mm *m, struct nodeset *to, const struct nodeset *from, size_t which) {
+    uint32_t universe = limits_universe(&m->config.limits);
+    nodeset_init(to, universe, m->wish_sets + which * (nodeset_bytes(universe) / 8));
+    nodeset_copy(to, from);
+}
+
+void job_keep_wish(struct mm *m, struct job *j, const struct message_submit *s) {
+    if (nodeset_empty(s->on) && nodeset_empty(s->exclude))
+        return;
+    size_t place = job_place(m, j);
+    j->flags |= WISHES;
+    keep_set(m, &m->wishes[place].on, s->on, 2 * place);
+    keep_set(m, &m->wishes[place].exclude, s->exclude, 2 * place + 1);
+}
+
+struct running *job_running(const struct mm *m, const struct job *j) {
+    return j->slot == NO_SLOT ? NULL : &m->runnings[j->slot];
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* The machine manager's step: which input is whose affair. */
+#include "mm/mm.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/units.h"
+#include "mm/inside.h"
+
+void mm_config_times(struct mm_config *c) {
+    c->lease_ns = 20 * NS_PER_S;
+    c->absent_ns = 3 * NS_PER_S;
+    c->orphan_ns = 30 * NS_PER_S;
+    c->grace_ns = 5 * NS_PER_S;
+    c->launch_ns = 10 * NS_PER_S;
+}
+
+/* Ends that are not durable yet keep their places beside those of jobs that run. */
+enum { RUNNING_SPARE = 1024, FOLLOWS_EACH = 4, AFTER_SPARE = 4096 };
+
+static uint32_t running_cap(const struct mm_config *c) {
+    return c->limits.nodes * c->pes + RUNNING_SPARE;
+}
+
+static void carve_sets(struct mm *m, uint64_t *sets, size_t each, uint32_t universe) {
+    struct nodeset *const mine[] = {&m->forget_set, &m->members, &m->scratch[0],
+                                    &m->scratch[1], &m->work,    &m->empty};
+    size_t at = 0;
+    for (size_t i = 0; i < sizeof mine / sizeof *mine; i++, at += each)
+        nodeset_init(mine[i], universe, sets + at);
+    for (uint32_t i = 0; i < m->running_cap; i++) {
+        struct running *r = &m->runnings[i];
+        struct nodeset *const its[] = {&r->set, &r->waiting, &r->unsure, &r->lost};
+        memset(r, 0, sizeof *r);
+        for (size_t k = 0; k < sizeof its / sizeof *its; k++, at += each)
+            nodeset_init(its[k], universe, sets + at);
+        m->running_free[i] = m->running_cap - 1 - i;
+    }
+    m->running_free_count = m->running_cap;
+}
+
+static struct mm *carve(const struct mm_config *c, struct arena *a) {
+    uint32_t universe = limits_universe(&c->limits), cap = running_cap(c);
+    size_t each = nodeset_bytes(universe) / 8;
+    struct mm *m = ARENA_TAKE(a, struct mm, 1);
+    struct job *jobs = ARENA_TAKE(a, struct job, c->jobs_max);
+    struct wish *wishes = ARENA_TAKE(a, struct wish, c->jobs_max);
+    uint64_t *wish_sets = ARENA_TAKE(a, uint64_t, 2 * each * c->jobs_max);
+    struct running *runnings = ARENA_TAKE(a, struct running, cap);
+    uint32_t *running_free = ARENA_TAKE(a, uint32_t, cap);
+    struct heap_item **dues = ARENA_TAKE(a, struct heap_item *, cap);
+    uint64_t *sets = ARENA_TAKE(a, uint64_t, (6 + 4 * (size_t)cap) * each);
+    uint16_t *used = ARENA_TAKE(a, uint16_t, (size_t)cap * c->limits.nodes);
+    struct node *nodes = ARENA_TAKE(a, struct node, c->limits.nodes);
+    uint32_t follow_cap = c->clients_max * FOLLOWS_EACH;
+    struct follow *follows = ARENA_TAKE(a, struct follow, follow_cap);
+    uint32_t after_cap = 2 * cap + AFTER_SPARE;
+    struct after *after = ARENA_TAKE(a, struct after, after_cap);
+    struct places_config places = {
+        .nodes = c->limits.nodes, .universe = universe, .pes = c->pes, .pes_max = c->pes};
+    if (arena_measuring(a)) {
+        arena_take(a, places_bytes(&places), 8);
+        return NULL;
+    }
+    memset(m, 0, sizeof *m);
+    m->config = *c;
+    m->jobs = jobs;
+    m->wishes = wishes;
+    m->wish_sets = wish_sets;
+    m->runnings = runnings;
+    m->running_cap = cap;
+    m->running_free = running_free;
+    m->nodes = nodes;
+    m->follows = follows;
+    m->follow_cap = follow_cap;
+    m->after = after;
+    m->after_cap = after_cap;
+    heap_init(&m->dues, dues, cap);
+    places_init(&m->places, &places, a);
+    carve_sets(m, sets, each, universe);
+    for (uint32_t i = 0; i < cap; i++)
+        runnings[i].used = used + (size_t)i * c->limits.nodes;
+    memset(nodes, 0, c->limits.nodes * sizeof *nodes);
+    return m;
+}
+
+size_t mm_bytes(const struct mm_config *c) {
+    struct arena a;
+    arena_init(&a, NULL, 0);
+    carve(c, &a);
+    return arena_used(&a);
+}
+
+/* The memory must be zero: tables that are not used yet are not touched. */
+struct mm *mm_new(const struct mm_config *c, struct arena *a) {
+    ASSERT(is_power_of_two(c->jobs_max));
+    struct mm *m = carve(c, a);
+    m->next_id = 1;
+    m->queue_first = m->queue_last = m->steps_first = m->steps_last = NO_SLOT;
+    memset(m->requests, 0xFF, sizeof m->requests);
+    memset(m->follow_buckets, 0xFF, sizeof m->follow_buckets);
+    m->replaying = true;
+    return m;
+}
+
+static void on_boot(struct mm *m, const struct input *in) {
+    m->wall_ns = in->boot.wall_ns;
+    m->epoch = in->boot.epoch;
+    m->booted = wall(m);
+}
+
+static void on_replay(struct mm *m, const struct input_replay *in) {
+    if (in->body.len > 0) {
+        record_replay(m, in);
+        return;
+    }
+    m->replaying = false;
+    m->dirty = true;
+    node_resume(m);
+    start_resume(m);
+}
+
+static void on_mail(struct mm *m, const struct input_message *in) {
+    union message c;
+    if (in->type == MESSAGE_OUTPUT || in->type == MESSAGE_DRAINED) {
+        stream_up(m, in);
+        return;
+    }
+    if (in->peer >= m->config.limits.nodes ||
+        message_decode(in->type, in->body, m->scratch, &c) < 0)
+        return;
+    if (in->type == MESSAGE_ENDS)
+        end_heard(m, &c.ends);
+    else if (in->type == MESSAGE_HAVE)
+        end_have(m, in->peer, &c.have);
+}
+
+static void on_timer(struct mm *m, uint32_t id) {
+    if (id == TIMER_DUE)
+        due_run(m);
+    else if (id == TIMER_FORGET)
+        end_forget_flush(m);
+    else if (id == TIMER_NODES)
+        node_tick(m);
+}
+
+static void step(void *self, const struct input *in, struct effects *out) {
+    struct mm *m = self;
+    m->now = in->now;
+    m->out = out;
+    switch (in->kind) {
+    case INPUT_BOOT:
+        on_boot(m, in);
+        break;
+    case INPUT_REPLAY:
+        on_replay(m, &in->replay);
+        break;
+    case INPUT_LOGGED:
+        after_logged(m, &in->logged);
+        break;
+    case INPUT_FETCHED:
+        start_fetched(m, &in->fetched);
+        break;
+    case INPUT_COMPLETION:
+        start_completed(m, &in->completion);
+        break;
+    case INPUT_MESSAGE:
+        if (in->message.link == 0)
+            on_mail(m, &in->message);
+        else
+            client_message(m, &in->message);
+        break;
+    case INPUT_LINK_DOWN:
+        client_down(m, in->link.link);
+        break;
+    case INPUT_NODES:
+        node_changed(m, &in->nodes);
+        break;
+    case INPUT_TIMER:
+        on_timer(m, in->timer.id);
+        break;
+    default:
+        break;
+    }
+    queue_run(m);
+}
+
+struct machine mm_machine(struct mm *m) {
+    return (struct machine){.self = m, .step = step};
+}
+
+void mm_counts(const struct mm *m, struct mm_counts *ret) {
+    *ret = (struct mm_counts){.queued = m->queued,
+                              .running = m->running_count,
+                              .submitted = m->submitted,
+                              .ended = m->ended};
+    for (uint32_t i = 0; i < m->config.limits.nodes; i++)
+        ret->nodes_up += m->nodes[i].member && m->nodes[i].announced;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* The machine manager: the daemon's machine at the root.
+ *
+ * It admits jobs, gives them nodes, launches them, gathers their ends and answers clients. What must
+ * not be forgotten is logged, and an answer leaves only when its event is durable; after a crash the
+ * same code replays the log. docs/jobs.md tells the whole way of a job. */
+#pragma once
+
+#include "base/arena.h"
+#include "machine/limits.h"
+#include "machine/machine.h"
+
+enum { MM_PREFIX_MAX = 16 };
+
+struct mm_config {
+    struct limits limits;
+    uint32_t pes;      /* of each node */
+    uint32_t jobs_max; /* that are remembered, queued and running ones and some that are over; a
+                        * power of two */
+    uint32_t clients_max;
+    char prefix[MM_PREFIX_MAX]; /* of the nodes' names */
+    uint64_t lease_ns;          /* after which a node that was lost has ended its processes */
+    uint64_t absent_ns;         /* for a node to come back before its jobs are lost */
+    uint64_t orphan_ns;         /* for a client to come back before its job is ended */
+    uint64_t grace_ns;  /* from the first death to SIGTERM for the rest, and from that to SIGKILL */
+    uint64_t launch_ns; /* for a launch to be decided */
+};
+
+/* The usual times. */
+void mm_config_times(struct mm_config *c);
+
+struct mm;
+
+size_t mm_bytes(const struct mm_config *c);
+struct mm *mm_new(const struct mm_config *c, struct arena *a);
+struct machine mm_machine(struct mm *m);
+
+/* For tests and checkers. */
+struct mm_counts {
+    uint32_t queued, running;
+    uint32_t nodes_up;
+    uint64_t submitted, ended; /* in this life */
+};
+
+void mm_counts(const struct mm *m, struct mm_counts *ret);

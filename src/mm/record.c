@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* Events of the log: what must not be forgotten, and how it is taken up again.
+ *
+ * A submission holds the client's message as it came, so what is to be run can be fetched by the job's
+ * key. An array is one key: its submission, and the starts and ends of all its jobs. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "mm/inside.h"
+
+enum event { EVENT_SUBMIT, EVENT_START, EVENT_END, EVENT_DRAIN, EVENTS };
+
+/* Key of what is not about a job. */
+#define NODES_KEY ((uint64_t)1 << 48)
+
+struct record_head {
+    uint8_t event;
+    uint32_t job;
+    uint32_t count; /* SUBMIT: of jobs; START, END: the attempt */
+    uint64_t at;    /* of the calendar */
+};
+
+static void walk_head(struct codec *c, struct record_head *h) {
+    codec_enum(c, &h->event, EVENTS);
+    codec_u32(c, &h->job);
+    codec_u32(c, &h->count);
+    codec_u64(c, &h->at);
+}
+
+static struct codec begin(struct mm *m, struct record_head h) {
+    struct room room = effects_tail(m->out);
+    struct codec c = {.encoding = true, .out = room.at, .len = room.len};
+    walk_head(&c, &h);
+    return c;
+}
+
+static uint64_t finish(struct mm *m, struct codec *c, uint64_t key, bool closes) {
+    ASSERT(!c->failed);
+    struct effect *e = effects_add(m->out, EFFECT_LOG);
+    e->log = (struct effect_log){
+        .ticket = ++m->tickets, .key = key, .closes = closes, .body = effects_take(m->out, c->at)};
+    return e->log.ticket;
+}
+
+uint64_t record_submit(struct mm *m, const struct job *first, uint32_t count, struct bytes body) {
+    struct codec c = begin(
+        m, (struct record_head){
+               .event = EVENT_SUBMIT, .job = first->id, .count = count, .at = first->submitted_ns});
+    codec_rest(&c, &body);
+    return finish(m, &c, first->key, false);
+}
+
+uint64_t record_start(struct mm *m, const struct job *j, const struct running *r) {
+    struct codec c =
+        begin(m, (struct record_head){
+                     .event = EVENT_START, .job = j->id, .count = j->attempt, .at = j->started_ns});
+    codec_set(&c, (struct nodeset *)&r->set);
+    return finish(m, &c, j->key, false);
+}
+
+static void walk_end(struct codec *c, struct job *j) {
+    uint8_t worst[ENDING_BYTES];
+    struct bytes view = bytes_of(worst, sizeof worst);
+    if (c->encoding)
+        ending_store(worst, &j->worst);
+    codec_enum(c, &j->state, STATES);
+    codec_enum(c, &j->reason, REASONS);
+    codec_u32(c, &j->status);
+    codec_u32(c, &j->bad);
+    codec_u64(c, &j->output);
+    codec_bytes(c, &view, ENDING_BYTES);
+    if (!c->encoding && !ending_load(&j->worst, view, 0))
+        c->failed = true;
+}
+
+uint64_t record_end(struct mm *m, const struct job *j) {
+    const struct job *first = job_find(m, (uint32_t)j->key);
+    struct job copy = *j;
+    struct codec c =
+        begin(m, (struct record_head){
+                     .event = EVENT_END, .job = j->id, .count = j->attempt, .at = j->ended_ns});
+    walk_end(&c, &copy);
+    return finish(m, &c, j->key, first == NULL || first->left <= 1);
+}
+
+uint64_t record_drain(struct mm *m, const struct nodeset *set, bool drained, struct bytes reason) {
+    struct codec c =
+        begin(m, (struct record_head){.event = EVENT_DRAIN, .count = drained, .at = wall(m)});
+    codec_set(&c, (struct nodeset *)set);
+    codec_bytes(&c, &reason, 1);
+    return finish(m, &c, NODES_KEY, false);
+}
+
+/* ---- taking up again ---- */
+
+static void replay_submit(struct mm *m, const struct record_head *h, struct bytes body) {
+    union message s;
+    if (message_decode(MESSAGE_SUBMIT, body, m->scratch, &s) == 0)
+        submit_take(m, &s.submit, h->job, h->count, h->at);
+}
+
+static void replay_start(struct mm *m, const struct record_head *h, struct codec *c) {
+    struct job *j = job_find(m, h->job);
+    codec_set(c, &m->scratch[0]);
+    if (j == NULL || c->failed || j->state != STATE_QUEUED)
+        return;
+    if (j->slot == NO_SLOT)
+        queue_remove(m, j);
+    j->attempt = (uint16_t)h->count;
+    j->started_ns = h->at;
+    j->state = STATE_STARTING;
+    struct running *r = running_new(m, j, &m->scratch[0]);
+    if (j->kind != JOB_STEP) {
+        bool whole = (j->flags & JOB_EXCLUSIVE) != 0;
+        places_hold(&m->places, &r->set, whole ? m->config.pes : j->ppn);
+        return;
+    }
+    struct job *around = job_find(m, j->inside);
+    struct running *a = around == NULL ? NULL : job_running(m, around);
+    if (a == NULL)
+        return;
+    a->steps++;
+    NODESET_EACH (n, &r->set)
+        a->used[n] = (uint16_t)(a->used[n] + j->ppn);
+}
+
+/* An attempt that came to nothing is followed by the next without a word: take it back. */
+static void replay_undo(struct mm *m, struct job *j) {
+    struct running *r = job_running(m, j);
+    if (r == NULL)
+        return;
+    if (j->kind != JOB_STEP) {
+        bool whole = (j->flags & JOB_EXCLUSIVE) != 0;
+        places_give(&m->places, &r->set, whole ? PLACES_WHOLE : j->ppn);
+    }
+    running_free(m, r);
+    j->slot = NO_SLOT;
+    queue_add_front(m, j);
+}
+
+static void replay_end(struct mm *m, const struct record_head *h, struct codec *c) {
+    struct job *j = job_find(m, h->job);
+    struct job *first = j == NULL ? NULL : job_find(m, (uint32_t)j->key);
+    if (j == NULL || state_over((enum job_state)j->state))
+        return;
+    replay_undo(m, j);
+    queue_remove(m, j);
+    walk_end(c, j);
+    j->ended_ns = h->at;
+    j->settled = true;
+    if (first != NULL && first->left > 0)
+        first->left--;
+}
+
+static void replay_drain(struct mm *m, const struct record_head *h, struct codec *c) {
+    struct bytes reason = {0};
+    codec_set(c, &m->scratch[0]);
+    codec_bytes(c, &reason, 1);
+    if (!c->failed)
+        node_drain(m, &m->scratch[0], h->count != 0, reason, h->at);
+}
+
+void record_replay(struct mm *m, const struct input_replay *in) {
+    struct record_head h = {0};
+    struct codec c = {.in = in->body.at, .len = in->body.len};
+    walk_head(&c, &h);
+    if (c.failed)
+        return;
+    struct job *j = job_find(m, h.job);
+    switch ((enum event)h.event) {
+    case EVENT_SUBMIT:
+        replay_submit(m, &h, bytes_of(in->body.at + c.at, in->body.len - c.at));
+        break;
+    case EVENT_START:
+        if (j != NULL)
+            replay_undo(m, j);
+        replay_start(m, &h, &c);
+        break;
+    case EVENT_END:
+        replay_end(m, &h, &c);
+        break;
+    case EVENT_DRAIN:
+        replay_drain(m, &h, &c);
+        break;
+    case EVENTS:
+        break;
+    }
+}
+
+int record_spec(struct mm *m, struct bytes event, struct message_submit *ret) {
+    struct record_head h = {0};
+    union message s;
+    struct codec c = {.in = event.at, .len = event.len};
+    walk_head(&c, &h);
+    if (c.failed || h.event != EVENT_SUBMIT)
+        return -EBADMSG;
+    struct bytes body = bytes_of(event.at + c.at, event.len - c.at);
+    int r = message_decode(MESSAGE_SUBMIT, body, m->scratch, &s);
+    *ret = s.submit;
+    return r;
+}

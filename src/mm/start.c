@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* From nodes given to processes running.
+ *
+ *   logging: the start, with its nodes, becomes durable, so a new life knows where to look
+ *   fetching: what is to be run comes back from the log
+ *   launching: XFER-AND-SIGNAL to all nodes, or to none
+ *   going: it is there */
+#include <errno.h>
+
+#include "base/assert.h"
+#include "base/units.h"
+#include "mm/inside.h"
+#include "rm/say.h"
+
+/* Bytes of all streams of a run that may be on their way; each stream has its share. */
+enum { WINDOW_ALL = 8 << 20, WINDOW_MIN = 4 << 10, WINDOW_MAX = 256 << 10 };
+
+enum { ATTEMPTS_MAX = 8 };
+
+struct running *running_new(struct mm *m, struct job *j, const struct nodeset *set) {
+    ASSERT(m->running_free_count > 0);
+    uint32_t slot = m->running_free[--m->running_free_count];
+    struct running *r = &m->runnings[slot];
+    struct running fresh = {.job = j->id,
+                            .run = run_of(j->id, j->attempt),
+                            .set = r->set,
+                            .waiting = r->waiting,
+                            .unsure = r->unsure,
+                            .lost = r->lost,
+                            .used = r->used,
+                            .worst = {.node = NO_NODE}};
+    *r = fresh;
+    nodeset_copy(&r->set, set);
+    nodeset_clear(&r->waiting);
+    nodeset_clear(&r->unsure);
+    nodeset_clear(&r->lost);
+    if (j->kind == JOB_ALLOC)
+        NODESET_EACH (n, set)
+            r->used[n] = 0;
+    j->slot = slot;
+    m->running_count++;
+    return r;
+}
+
+void running_free(struct mm *m, struct running *r) {
+    if (heap_item_queued(&r->due))
+        heap_remove(&m->dues, &r->due);
+    r->job = 0;
+    m->running_free[m->running_free_count++] = (uint32_t)(r - m->runnings);
+    m->running_count--;
+}
+
+/* Nodes that get processes: all, or the first of a script's, or none of an allocation's. */
+static void expect(const struct job *j, struct running *r) {
+    if (j->kind == JOB_ALLOC)
+        return;
+    nodeset_copy(&r->waiting, &r->set);
+    if (j->procs < nodeset_count(&r->set)) {
+        uint32_t node = nodeset_first(&r->set);
+        for (uint32_t k = 1; k < j->procs; k++)
+            node = nodeset_next(&r->set, node);
+        nodeset_remove_range(&r->waiting, node + 1, r->waiting.universe - 1);
+    }
+}
+
+void start_job(struct mm *m, struct job *j, const struct nodeset *set) {
+    j->attempt++;
+    struct running *r = running_new(m, j, set);
+    j->state = STATE_STARTING;
+    j->started_ns = wall(m);
+    expect(j, r);
+    if (j->kind == JOB_STEP)
+        job_running(m, job_find(m, j->inside))->steps++;
+    struct after *a = after_add(m, record_start(m, j, r), AFTER_START);
+    a->job = j->id;
+}
+
+static void going(struct mm *m, struct job *j, struct running *r) {
+    r->phase = PHASE_GOING;
+    if (j->limit_ns > 0)
+        r->limit_at = m->now + j->limit_ns;
+    due_set(m, r);
+    if (j->state == STATE_STARTING)
+        j->state = STATE_RUNNING;
+    client_news(m, j);
+    m->dirty = m->dirty || j->kind == JOB_ALLOC;
+}
+
+void start_durable(struct mm *m, struct job *j) {
+    struct running *r = job_running(m, j);
+    if (r == NULL || r->phase != PHASE_LOGGING)
+        return;
+    if (j->reason != REASON_NONE) { /* ended meanwhile: nothing was started */
+        nodeset_clear(&r->waiting);
+        end_check(m, r);
+        return;
+    }
+    if (j->kind == JOB_ALLOC) {
+        going(m, j, r);
+        return;
+    }
+    r->phase = PHASE_FETCHING;
+    struct effect *e = effects_add(m->out, EFFECT_FETCH);
+    e->fetch.ticket = r->run;
+    e->fetch.key = j->key;
+}
+
+static uint32_t window_of(const struct job *j) {
+    uint32_t share = WINDOW_ALL / (j->procs < WINDOW_ALL ? j->procs : WINDOW_ALL);
+    return share < WINDOW_MIN ? WINDOW_MIN : share > WINDOW_MAX ? WINDOW_MAX : share;
+}
+
+/* It could not be started; nobody has it. */
+static void undo(struct mm *m, struct job *j, struct running *r, const struct ending *why) {
+    end_forget(m, r->run, &r->set);
+    nodeset_clear(&r->waiting);
+    if (why != NULL) {
+        r->worst = *why;
+        r->bad = 1;
+        j->reason = j->reason == REASON_NONE ? REASON_BAD : j->reason;
+    } else if (j->reason == REASON_NONE && j->attempt < ATTEMPTS_MAX) {
+        j->again = true;
+    } else if (j->reason == REASON_NONE) {
+        j->reason = REASON_LOST;
+    }
+    end_check(m, r);
+}
+
+void start_fetched(struct mm *m, const struct input_fetched *in) {
+    struct job *j = job_find(m, run_job(in->ticket));
+    struct running *r = j == NULL ? NULL : job_running(m, j);
+    if (r == NULL || r->run != in->ticket || r->phase != PHASE_FETCHING)
+        return;
+    struct message_submit s;
+    struct ending why = {.node = NO_NODE, .cause = CAUSE_FAILED, .step = SPAWN_FORK, .bad = 1};
+    if (j->reason != REASON_NONE || record_spec(m, in->body, &s) < 0) {
+        why.value = ENODATA;
+        undo(m, j, r, &why);
+        return;
+    }
+    union message launch = {.launch = {.run = r->run,
+                                       .procs = j->procs,
+                                       .window = window_of(j),
+                                       .index = j->index,
+                                       .set = &r->set}};
+    struct say_all how = {.set = &r->waiting,
+                          .tag = r->run,
+                          .timeout_ns = m->config.launch_ns,
+                          .event = EVENT_LAUNCH,
+                          .hint = true};
+    r->phase = PHASE_LAUNCHING;
+    uint32_t room = m->config.limits.body_bytes;
+    if (!say_all(m->out, &how, room, MESSAGE_LAUNCH, &launch, s.spec)) {
+        why.value = E2BIG;
+        undo(m, j, r, &why);
+    }
+}
+
+void start_completed(struct mm *m, const struct completion *c) {
+    struct job *j = job_find(m, run_job(c->tag));
+    struct running *r = j == NULL ? NULL : job_running(m, j);
+    if (r == NULL || r->run != c->tag || r->phase != PHASE_LAUNCHING ||
+        c->outcome == OUTCOME_UNKNOWN)
+        return;
+    if (c->outcome != OUTCOME_DONE) {
+        undo(m, j, r, NULL);
+        return;
+    }
+    going(m, j, r);
+    if (r->force != 0) /* ended while it was on its way */
+        r->repeat_at = m->now;
+    due_set(m, r);
+}
+
+void start_resume(struct mm *m) {
+    for (uint32_t i = 0; i < m->running_cap; i++) {
+        struct running *r = &m->runnings[i];
+        struct job *j = r->job == 0 ? NULL : job_find(m, r->job);
+        if (j == NULL)
+            continue;
+        r->phase = PHASE_GOING;
+        expect(j, r);
+        nodeset_copy(&r->unsure, &r->waiting);
+        r->repeat_at = m->now + NS_PER_S;
+        if (j->kind != JOB_BATCH && !(j->flags & JOB_DETACHED))
+            r->orphan_at = m->now + m->config.orphan_ns;
+        if (j->limit_ns > 0) { /* it ran on while we were away */
+            uint64_t ran = wall(m) > j->started_ns ? wall(m) - j->started_ns : 0;
+            r->limit_at = m->now + (ran < j->limit_ns ? j->limit_ns - ran : 1);
+        }
+        j->state = STATE_RUNNING;
+        due_set(m, r);
+    }
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* Output and input on their way through: from nodes to the client that takes it, and back.
+ *
+ * Nothing is kept here. Output that no client takes is dropped: the launcher has it, and sends it again
+ * when somebody follows the job. */
+#include "mm/inside.h"
+#include "rm/say.h"
+#include "sched/size.h"
+
+void stream_up(struct mm *m, const struct input_message *in) {
+    if (in->body.len < 8)
+        return;
+    uint64_t run = load_le64(in->body.at);
+    const struct job *j = job_find(m, run_job(run));
+    uint32_t link = j == NULL ? 0 : client_of_output(m, j);
+    if (link != 0)
+        effects_send(m->out, link, 0, in->type, in->body, (struct bytes){0});
+}
+
+/* The node on which this rank is; NO_NODE if there is none. */
+static uint32_t node_of(const struct job *j, const struct running *r, uint32_t rank) {
+    uint32_t parts = nodeset_count(&r->set);
+    if (parts > j->procs)
+        parts = j->procs;
+    if (rank >= j->procs)
+        return NO_NODE;
+    uint32_t place = size_node_of(parts, j->procs, rank);
+    struct noderange range;
+    for (uint32_t from = 0; nodeset_next_range(&r->set, from, &range); from = range.last + 1) {
+        uint32_t len = range.last - range.first + 1;
+        if (place < len)
+            return range.first + place;
+        place -= len;
+    }
+    return NO_NODE;
+}
+
+void stream_down(struct mm *m, const struct input_message *in) {
+    union message c;
+    if (message_decode(in->type, in->body, m->scratch, &c) < 0)
+        return;
+    bool taken = in->type == MESSAGE_TAKEN;
+    uint64_t run = taken ? c.taken.run : c.typed.run;
+    uint32_t rank = taken ? c.taken.rank : c.typed.rank;
+    const struct job *j = job_find(m, run_job(run));
+    const struct running *r = j == NULL ? NULL : job_running(m, j);
+    if (r == NULL || r->run != run || client_of_output(m, j) != in->link)
+        return;
+    nodeset_clear(&m->work);
+    if (rank == RANK_ALL) {
+        nodeset_copy(&m->work, &r->set);
+    } else {
+        uint32_t node = node_of(j, r, rank);
+        if (node == NO_NODE)
+            return;
+        nodeset_add(&m->work, node);
+    }
+    struct effect *e = effects_add(m->out, EFFECT_REQUEST);
+    e->request = (struct primitive){.kind = PRIMITIVE_MAIL,
+                                    .way = MAIL_DOWN,
+                                    .set = effects_copy_set(m->out, &m->work),
+                                    .type = in->type,
+                                    .body = in->body};
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* New jobs: judged, written down, queued. The answer leaves when the submission is durable; one that comes
+ * again, because its answer was lost, is answered again. */
+#include <string.h>
+
+#include "mm/inside.h"
+
+enum { WHY_MAX = 256, SPARE_AFTER = 64 };
+
+static void fill(struct mm *m, struct job *j, const struct message_submit *s, uint64_t at) {
+    j->kind = s->kind;
+    j->flags = s->flags;
+    j->nodes = s->nodes;
+    j->ppn = s->ppn;
+    j->procs = s->procs;
+    j->inside = s->inside;
+    j->priority = s->priority;
+    j->limit_ns = s->limit_ns;
+    j->submitted_ns = at;
+    j->request[0] = s->request[0];
+    j->request[1] = s->request[1];
+    j->name_len = (uint32_t)(s->name.len < sizeof j->name ? s->name.len : sizeof j->name);
+    if (j->name_len > 0)
+        memcpy(j->name, s->name.at, j->name_len);
+    job_keep_wish(m, j, s);
+}
+
+bool submit_take(struct mm *m, const struct message_submit *s, uint32_t first, uint32_t count,
+                 uint64_t at) {
+    for (uint32_t i = 0; i < count; i++) {
+        struct job *j = job_new(m, first + i);
+        if (j == NULL) { /* the table is full: as if nothing had been */
+            while (i-- > 0) {
+                j = job_find(m, first + i);
+                queue_remove(m, j);
+                job_free(m, j);
+            }
+            return false;
+        }
+        fill(m, j, s, at);
+        j->key = first;
+        j->logged = m->replaying;
+        j->index = count > 1 || s->array_first > 0 ? s->array_first + i : 0;
+        if (i == 0) {
+            j->left = count;
+            job_keep_request(m, j);
+        } else {
+            j->request[0] = j->request[1] = 0;
+        }
+        queue_add(m, j);
+    }
+    if (first + count > m->next_id)
+        m->next_id = first + count;
+    return true;
+}
+
+/* The next numbers whose places are free. */
+static uint32_t choose_first(struct mm *m, uint32_t count) {
+    uint32_t cap = m->config.jobs_max;
+    uint32_t first = m->next_id;
+    for (uint32_t tried = 0, fit = 0; tried < cap; tried++) {
+        const struct job *j = &m->jobs[(first + fit) & (cap - 1)];
+        if (j->id == 0 || (j->settled && j->left == 0)) {
+            if (++fit == count)
+                return first;
+            continue;
+        }
+        first += fit + 1;
+        fit = 0;
+    }
+    return 0;
+}
+
+static void refuse(struct mm *m, uint32_t link, const struct message_submit *s, enum answer code,
+                   const char *why) {
+    client_answer(m, link, s->request, code, 0, 0, why);
+}
+
+/* The same again: its answer was lost, or is on its way. */
+static bool known(struct mm *m, uint32_t link, const struct message_submit *s) {
+    const struct job *j = job_of_request(m, s->request);
+    if (j == NULL)
+        return false;
+    uint32_t count = s->array_last > s->array_first ? s->array_last - s->array_first + 1 : 1;
+    if (s->kind != JOB_BATCH)
+        client_follow(m, link, j->id, true, false);
+    if (j->logged || j->settled) {
+        client_answer(m, link, s->request, ANSWER_DONE, j->id, count, "");
+        client_news(m, j);
+        return true;
+    }
+    struct after *a = after_add(m, m->tickets, AFTER_ANSWER);
+    *a = (struct after){.ticket = a->ticket,
+                        .kind = AFTER_ANSWER,
+                        .link = link,
+                        .request = {s->request[0], s->request[1]},
+                        .job = j->id,
+                        .count = count};
+    return true;
+}
+
+void submit_heard(struct mm *m, uint32_t link, const struct message_submit *s, struct bytes body) {
+    char words[WHY_MAX];
+    struct text why;
+    text_init(&why, words, sizeof words);
+    if (known(m, link, s))
+        return;
+    uint32_t count = s->array_last > s->array_first ? s->array_last - s->array_first + 1 : 1;
+    if (m->stopped) {
+        refuse(m, link, s, ANSWER_REFUSED, "the cluster is going down");
+        return;
+    }
+    if (m->after_count + SPARE_AFTER > m->after_cap || count > m->config.jobs_max / 2) {
+        refuse(m, link, s, ANSWER_FULL, "too many at once; try again in a moment");
+        return;
+    }
+    if (queue_judge(m, s, &why) < 0) {
+        refuse(m, link, s, ANSWER_REFUSED, words);
+        return;
+    }
+    uint32_t first = choose_first(m, count);
+    if (first == 0 || !submit_take(m, s, first, count, wall(m))) {
+        refuse(m, link, s, ANSWER_FULL, "too many jobs are queued; try again later");
+        return;
+    }
+    m->submitted += count;
+    if (s->kind != JOB_BATCH)
+        client_follow(m, link, first, true, false);
+    struct after *a = after_add(m, record_submit(m, job_find(m, first), count, body), AFTER_ANSWER);
+    a->link = link;
+    a->job = first;
+    a->count = count;
+    a->request[0] = s->request[0];
+    a->request[1] = s->request[1];
+}

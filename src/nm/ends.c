@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* Ends of runs on their way up: Algorithms 8 and 9 of the STORM paper, combined in the tree.
+ *
+ * A node waits until its own part of a run and the parts of all nodes of the run below it are over, and
+ * says so with one message; what is wrong is said at once. What has been passed on is not kept: each
+ * node says its own end again, until it is told to forget it. So any message may be lost. */
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/units.h"
+#include "nm/inside.h"
+#include "rm/say.h"
+
+/* What nobody has acknowledged is said again after so long. */
+#define REPEAT_NS (2 * NS_PER_S)
+
+static bool is_clean(const struct ending *e) {
+    return e->cause == CAUSE_EXITED && e->value == 0 && e->output == 0 && !e->ours;
+}
+
+static bool is_urgent(const struct ending *e) {
+    return e->cause != CAUSE_EXITED || e->value != 0;
+}
+
+static void send(struct nm *n, uint64_t run, const struct nodeset *clean,
+                 const struct ending *endings, uint32_t count) {
+    uint8_t *room = effects_room(n->out, (size_t)count * ENDING_BYTES);
+    for (uint32_t i = 0; i < count; i++)
+        ending_store(room + (size_t)i * ENDING_BYTES, &endings[i]);
+    union message m = {.ends = {.run = run,
+                                .clean = (struct nodeset *)clean,
+                                .ends = bytes_of(room, (size_t)count * ENDING_BYTES)}};
+    say_parent(n->out, MESSAGE_ENDS, &m);
+}
+
+static void flush(struct nm *n, struct run *r) {
+    if (nodeset_empty(&r->clean) && r->ending_count == 0)
+        return;
+    send(n, r->run, &r->clean, r->endings, r->ending_count);
+    nodeset_clear(&r->clean);
+    r->ending_count = 0;
+}
+
+/* Has everybody whose end comes through here told? */
+static bool complete(struct nm *n, const struct run *r) {
+    if (!r->whole)
+        return true;
+    if (!nodeset_has(&r->told, n->config.self) && nodeset_has(&r->set, n->config.self))
+        return false;
+    nodeset_and(&n->work, &r->set, &n->below);
+    return nodeset_covers(&r->told, &n->work);
+}
+
+static void send_if_complete(struct nm *n, struct run *r) {
+    if (r->sent || !complete(n, r))
+        return;
+    r->sent = true;
+    flush(n, r);
+}
+
+/* One node's end joins what waits to be sent. */
+static void collect(struct nm *n, struct run *r, const struct ending *e) {
+    nodeset_add(&r->told, e->node);
+    if (is_clean(e)) {
+        nodeset_add(&r->clean, e->node);
+        return;
+    }
+    if (r->ending_count == ENDINGS_MAX)
+        flush(n, r);
+    r->endings[r->ending_count++] = *e;
+}
+
+void ends_own(struct nm *n, struct run *r) {
+    effects_timer(n->out, TIMER_REPEAT, n->now + REPEAT_NS);
+    collect(n, r, &r->ending);
+    if (r->sent || is_urgent(&r->ending))
+        flush(n, r);
+    send_if_complete(n, r);
+}
+
+static bool fits(const struct nm *n, const struct message_ends *m) {
+    struct ending e;
+    for (uint32_t i = 0; ending_load(&e, m->ends, i); i++)
+        if (e.node >= n->config.limits.nodes)
+            return false;
+    return true;
+}
+
+void ends_heard(struct nm *n, const struct message_ends *m) {
+    struct run *r = run_find(n, m->run);
+    if (!fits(n, m))
+        return;
+    if (r == NULL) {
+        say_parent(n->out, MESSAGE_ENDS, &(union message){.ends = *m});
+        return;
+    }
+    bool urgent = r->sent;
+    nodeset_unite(&r->told, m->clean);
+    nodeset_unite(&r->clean, m->clean);
+    struct ending e;
+    for (uint32_t i = 0; ending_load(&e, m->ends, i); i++) {
+        collect(n, r, &e);
+        urgent = urgent || is_urgent(&e);
+    }
+    if (urgent)
+        flush(n, r);
+    send_if_complete(n, r);
+}
+
+void ends_check(struct nm *n) {
+    for (uint32_t i = 0; i < n->config.runs; i++)
+        if (n->runs[i].run != 0 && !nodeset_empty(&n->runs[i].told))
+            send_if_complete(n, &n->runs[i]);
+}
+
+void ends_repeat(struct nm *n) {
+    bool any = false;
+    for (uint32_t i = 0; i < n->config.runs; i++) {
+        struct run *r = &n->runs[i];
+        if (r->run == 0 || !r->over)
+            continue;
+        any = true;
+        collect(n, r, &r->ending);
+        flush(n, r);
+    }
+    effects_timer(n->out, TIMER_REPEAT, any ? n->now + REPEAT_NS : 0);
+}
+
+void ends_unknown(struct nm *n, uint64_t run) {
+    struct ending e = {.node = n->config.self, .cause = CAUSE_UNKNOWN, .bad = 1};
+    nodeset_clear(&n->work);
+    send(n, run, &n->work, &e, 1);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the node manager share.
+ *
+ * A run here:  told (PREPARED or SIGNAL) -> set up at the launcher -> started -> over -> forgotten.
+ * What the launcher says of a run comes from whichever launcher is linked now; after the link was
+ * broken we do not know whether it is still the same one, and CHECK each run. */
+#pragma once
+
+#include "nm/nm.h"
+#include "wire/message.h"
+
+/* Endings of nodes below that wait to be sent on together. */
+enum { ENDINGS_MAX = 128 };
+
+struct run {
+    uint64_t run;   /* 0: the place is free */
+    uint64_t order; /* of the launch */
+    bool decided;   /* it is to run */
+    bool handed;    /* the launcher has been told of it */
+    bool unsure;    /* by a launcher whose link broke since */
+    bool over;      /* here */
+    bool whole;     /* `set` is known: not so for a run that was adopted */
+    struct ending ending;
+    uint32_t setup_len;
+    uint8_t *setup; /* limits.body_bytes; needed until it is started */
+    /* Combining what comes from below, until it was sent once. */
+    bool sent;
+    struct nodeset set;     /* nodes that have processes of it */
+    struct nodeset told;    /* of these, who has ended */
+    struct nodeset clean;   /* told, not sent yet, nothing to say about */
+    struct ending *endings; /* told, not sent yet */
+    uint32_t ending_count;
+};
+
+struct nm {
+    struct nm_config config;
+    uint64_t now;
+    struct effects *out;
+    bool joined;
+    bool attached;
+    struct nodeset below;
+    struct nodeset scratch[2]; /* for decoding */
+    struct nodeset work;
+    uint32_t launcher; /* link; 0: none */
+    bool ready;        /* the launcher has told what it has */
+    bool announced;    /* the root knows what we have */
+    struct run *runs;
+};
+
+enum { COOKIE_LAUNCHER = 1 };
+
+enum nm_timer {
+    TIMER_LAUNCHER = 1, /* try to reach it again */
+    TIMER_RENEW,
+    TIMER_REPEAT, /* say again what was not heard */
+};
+
+enum { EVENT_LAUNCH = 0 };
+
+/* runs.c */
+struct run *run_find(struct nm *n, uint64_t run);
+/* NULL if there is no place. */
+struct run *run_add(struct nm *n, uint64_t run);
+void run_drop(struct nm *n, struct run *r);
+/* It is over here; tells those above when it is time to. */
+void run_over(struct nm *n, struct run *r, const struct ending *e);
+
+/* launch.c */
+void launch_prepared(struct nm *n, const struct input_prepared *in);
+void launch_decided(struct nm *n, const struct input_signal *in);
+void launch_command(struct nm *n, const struct message_command *m);
+void launch_forget(struct nm *n, const struct message_forget *m);
+
+/* ends.c */
+void ends_own(struct nm *n, struct run *r);
+void ends_heard(struct nm *n, const struct message_ends *m);
+/* Who is below has changed: what we waited for may not come this way any more. */
+void ends_check(struct nm *n);
+/* Says again what has not been forgotten. */
+void ends_repeat(struct nm *n);
+/* Nothing is known of this run here. */
+void ends_unknown(struct nm *n, uint64_t run);
+
+/* keeper.c: the launcher's keeper */
+void keeper_boot(struct nm *n);
+void keeper_link_up(struct nm *n, const struct input_link *in);
+void keeper_link_down(struct nm *n, const struct input_link *in);
+void keeper_message(struct nm *n, const struct input_message *in);
+void keeper_timer(struct nm *n, uint32_t id);
+void keeper_hand(struct nm *n, struct run *r);
+void keeper_command(struct nm *n, uint64_t run, enum verb verb, uint32_t value, uint32_t more);
+/* Tells the root what is here, once all is known and we are a member. */
+void keeper_announce(struct nm *n);

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* The node's launcher: reaching it, handing it runs, hearing of their ends.
+ *
+ * After a link to it has come up the launcher tells what it has (HOLD, ENDED). We then CHECK run 0, which
+ * nobody has; the answer to that says that we have heard all. Every run that we thought it had is
+ * checked too: a launcher that does not know it is another one, and the processes are gone. */
+#include "base/assert.h"
+#include "base/units.h"
+#include "nm/inside.h"
+#include "rm/say.h"
+#include "wire/gate.h"
+#include "wire/setup.h"
+
+#define RETRY_NS (20 * NS_PER_MS)
+
+static void open_link(struct nm *n) {
+    struct effect *e = effects_add(n->out, EFFECT_OPEN);
+    e->open = (struct effect_open){
+        .node = n->config.self, .purpose = PURPOSE_LAUNCHER, .cookie = COOKIE_LAUNCHER};
+}
+
+void keeper_boot(struct nm *n) {
+    open_link(n);
+}
+
+void keeper_command(struct nm *n, uint64_t run, enum verb verb, uint32_t value, uint32_t more) {
+    if (n->launcher == 0)
+        return;
+    union message m = {
+        .command = {.run = run, .verb = (uint8_t)verb, .value = value, .more = more}};
+    say_link(n->out, n->launcher, MESSAGE_COMMAND, &m, (struct bytes){0});
+}
+
+static void renew(struct nm *n) {
+    bool any = false;
+    for (uint32_t i = 0; i < n->config.runs; i++)
+        any = any || (n->runs[i].run != 0 && n->runs[i].handed && !n->runs[i].over);
+    if (any && n->attached)
+        keeper_command(n, 0, VERB_RENEW, (uint32_t)(n->config.lease_ns / NS_PER_MS), 0);
+    effects_timer(n->out, TIMER_RENEW, any ? n->now + n->config.lease_ns / 4 : 0);
+}
+
+/* Tells the launcher what it does not know yet of this run. */
+void keeper_hand(struct nm *n, struct run *r) {
+    if (n->launcher == 0 || r->unsure)
+        return; /* when it is there, or has told */
+    if (!r->handed) {
+        union message m = {.setup = {.run = r->run, .setup = bytes_of(r->setup, r->setup_len)}};
+        say_link(n->out, n->launcher, MESSAGE_SETUP, &m, (struct bytes){0});
+        r->handed = true;
+    }
+    if (!r->decided)
+        return;
+    keeper_command(n, r->run, VERB_START, 0, 0);
+    renew(n);
+}
+
+void keeper_link_up(struct nm *n, const struct input_link *in) {
+    if (in->role != ROLE_LAUNCHER)
+        return;
+    n->launcher = in->link;
+    for (uint32_t i = 0; i < n->config.runs; i++)
+        if (n->runs[i].run != 0 && n->runs[i].unsure)
+            keeper_command(n, n->runs[i].run, VERB_CHECK, 0, 0);
+    keeper_command(n, 0, VERB_CHECK, 0, 0);
+}
+
+void keeper_link_down(struct nm *n, const struct input_link *in) {
+    if (in->link != n->launcher && in->cookie != COOKIE_LAUNCHER)
+        return;
+    n->launcher = 0;
+    n->ready = false;
+    for (uint32_t i = 0; i < n->config.runs; i++) {
+        struct run *r = &n->runs[i];
+        r->unsure = r->run != 0 && r->handed && !r->over;
+    }
+    effects_timer(n->out, TIMER_LAUNCHER, n->now + RETRY_NS);
+}
+
+void keeper_timer(struct nm *n, uint32_t id) {
+    if (id == TIMER_LAUNCHER && n->launcher == 0)
+        open_link(n);
+    else if (id == TIMER_RENEW)
+        renew(n);
+}
+
+void keeper_announce(struct nm *n) {
+    if (!n->joined || !n->ready || n->announced)
+        return;
+    n->announced = true;
+    uint8_t *runs = effects_room(n->out, 8 * (size_t)n->config.runs);
+    size_t len = 0;
+    for (uint32_t i = 0; i < n->config.runs; i++) {
+        if (n->runs[i].run == 0)
+            continue;
+        store_le64(runs + len, n->runs[i].run);
+        len += 8;
+    }
+    union message m = {.have = {.all = true, .runs = bytes_of(runs, len)}};
+    say_root(n->out, MESSAGE_HAVE, &m, (struct bytes){0});
+}
+
+/* The launcher has told all it has. */
+static void on_ready(struct nm *n) {
+    n->ready = true;
+    for (uint32_t i = 0; i < n->config.runs; i++)
+        if (n->runs[i].run != 0 && !n->runs[i].over)
+            keeper_hand(n, &n->runs[i]);
+    keeper_announce(n);
+}
+
+/* It does not know the run: it is another launcher, or we have never told this one. */
+static void on_unknown(struct nm *n, struct run *r, const struct ending *e) {
+    if (!r->unsure)
+        return;
+    r->unsure = false;
+    if (!r->decided) {
+        r->handed = false;
+        return;
+    }
+    struct ending lost = *e;
+    lost.cause = CAUSE_LOST;
+    run_over(n, r, &lost);
+}
+
+static void on_ended(struct nm *n, const struct message_ended *m) {
+    struct ending e;
+    if (!ending_load(&e, m->ends, 0))
+        return;
+    if (m->run == 0) {
+        on_ready(n);
+        return;
+    }
+    struct run *r = run_find(n, m->run);
+    if (r == NULL && e.cause == CAUSE_UNKNOWN)
+        return;
+    if (r == NULL)
+        r = run_add(n, m->run);
+    if (r == NULL)
+        return; /* no place: the launcher keeps it, and tells again */
+    if (e.cause == CAUSE_UNKNOWN) {
+        on_unknown(n, r, &e);
+        return;
+    }
+    r->handed = true;
+    r->unsure = false;
+    run_over(n, r, &e);
+}
+
+/* A run that the launcher has, and we perhaps do not: one that a former life of ours has handed out. */
+static void on_hold(struct nm *n, const struct message_hold *m) {
+    struct run *r = run_find(n, m->run);
+    if (r == NULL)
+        r = run_add(n, m->run);
+    if (r == NULL)
+        return;
+    r->handed = true;
+    r->unsure = false;
+    r->decided = r->decided || m->started;
+    renew(n);
+}
+
+void keeper_message(struct nm *n, const struct input_message *in) {
+    union message m;
+    if (in->link != n->launcher)
+        return;
+    if (in->type == MESSAGE_OUTPUT || in->type == MESSAGE_DRAINED) {
+        struct effect *e = effects_add(n->out, EFFECT_REQUEST);
+        e->request = (struct primitive){
+            .kind = PRIMITIVE_MAIL, .way = MAIL_ROOT, .type = in->type, .body = in->body};
+        return;
+    }
+    if (message_decode(in->type, in->body, n->scratch, &m) < 0) {
+        struct effect *e = effects_add(n->out, EFFECT_CLOSE);
+        e->close.link = in->link;
+        e->close.refusal = REFUSAL_BODY;
+        return;
+    }
+    if (in->type == MESSAGE_ENDED)
+        on_ended(n, &m.ended);
+    else if (in->type == MESSAGE_HOLD)
+        on_hold(n, &m.hold);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* Launches, and what is to be done with runs.
+ *
+ * A launch is heard of twice: when it is prepared, so that the launcher can make everything ready, and
+ * when it is decided. One that was prepared and dropped is forgotten when the machine manager says so. */
+#include <errno.h>
+
+#include "base/assert.h"
+#include "nm/inside.h"
+#include "rm/say.h"
+#include "sched/size.h"
+#include "wire/setup.h"
+
+enum { NAME_BYTES_MAX = NODE_PREFIX_MAX + 12, LIST_BYTES_MAX = 32 * 1024 };
+
+static uint32_t place_of(const struct nodeset *set, uint32_t node) {
+    uint32_t place = 0;
+    struct noderange r;
+    for (uint32_t from = 0; nodeset_next_range(set, from, &r); from = r.last + 1) {
+        if (node <= r.last)
+            return place + (node - r.first);
+        place += r.last - r.first + 1;
+    }
+    return place;
+}
+
+/* Keeps the first `count` members. */
+static void keep_first(struct nodeset *set, uint32_t count) {
+    struct noderange r;
+    for (uint32_t from = 0; nodeset_next_range(set, from, &r); from = r.last + 1) {
+        uint32_t len = r.last - r.first + 1;
+        if (len <= count) {
+            count -= len;
+            continue;
+        }
+        nodeset_remove_range(set, r.first + count, set->universe - 1);
+        return;
+    }
+}
+
+static void failed(struct nm *n, struct run *r, int error) {
+    struct ending e = {
+        .cause = CAUSE_FAILED, .step = SPAWN_FORK, .value = (uint32_t)error, .bad = 1};
+    run_over(n, r, &e);
+}
+
+/* Makes what the launcher gets; 0 or -errno. */
+static int describe(struct nm *n, struct run *r, const struct message_launch *m) {
+    char name[NAME_BYTES_MAX];
+    struct nodeset *alone = &n->work;
+    nodeset_clear(alone);
+    nodeset_add(alone, n->config.self);
+    size_t name_len = nodeset_format(alone, n->config.prefix, name, sizeof name);
+    char *list = (char *)effects_room(n->out, LIST_BYTES_MAX);
+    size_t list_len = nodeset_format(m->set, n->config.prefix, list, LIST_BYTES_MAX);
+    if (list_len >= LIST_BYTES_MAX)
+        return -E2BIG;
+    uint32_t parts = nodeset_count(&r->set);
+    uint32_t place = place_of(m->set, n->config.self);
+    if (place >= parts)
+        return -EINVAL;
+    struct size_share share = size_share(parts, m->procs, place);
+    struct setup s = {.run = m->run,
+                      .first = share.first,
+                      .count = share.count,
+                      .size = m->procs,
+                      .window = m->window,
+                      .node = place,
+                      .array = m->index,
+                      .node_name = bytes_of(name, name_len),
+                      .node_list = bytes_of(list, list_len),
+                      .spec = m->spec};
+    long len = setup_encode(&s, room_of(r->setup, n->config.limits.body_bytes));
+    if (len < 0)
+        return (int)len;
+    r->setup_len = (uint32_t)len;
+    return 0;
+}
+
+/* The run that a launch is about, made if it is new; NULL if it is not ours or there is no place. */
+static struct run *take(struct nm *n, struct bytes body, uint64_t order) {
+    union message m;
+    uint16_t type;
+    if (say_heard(body, n->scratch, &type, &m) < 0 || type != MESSAGE_LAUNCH ||
+        m.launch.procs == 0 || !nodeset_has(m.launch.set, n->config.self))
+        return NULL;
+    struct run *r = run_find(n, m.launch.run);
+    if (r != NULL) {
+        r->order = order;
+        return r;
+    }
+    r = run_add(n, m.launch.run);
+    if (r == NULL) {
+        ends_unknown(n, m.launch.run);
+        return NULL;
+    }
+    r->order = order;
+    r->whole = true;
+    nodeset_copy(&r->set, m.launch.set);
+    keep_first(&r->set, m.launch.procs);
+    int error = describe(n, r, &m.launch);
+    if (error < 0)
+        failed(n, r, -error);
+    return r;
+}
+
+void launch_prepared(struct nm *n, const struct input_prepared *in) {
+    struct run *r = take(n, in->body, in->order);
+    if (r != NULL && !r->over && !r->handed)
+        keeper_hand(n, r);
+}
+
+void launch_decided(struct nm *n, const struct input_signal *in) {
+    struct run *r = take(n, in->body, in->order);
+    if (r == NULL || r->decided || r->over)
+        return;
+    r->decided = true;
+    keeper_hand(n, r);
+}
+
+/* To the launcher as it is, if the run is here. */
+void launch_command(struct nm *n, const struct message_command *m) {
+    struct run *r = run_find(n, m->run);
+    if (r == NULL) {
+        ends_unknown(n, m->run);
+        return;
+    }
+    if (r->over) {
+        ends_own(n, r);
+        return;
+    }
+    if (m->verb == VERB_CHECK) {
+        uint8_t run[8];
+        store_le64(run, r->run);
+        say_root(n->out, MESSAGE_HAVE, &(union message){.have = {.runs = bytes_of(run, 8)}},
+                 (struct bytes){0});
+        return;
+    }
+    if (m->verb == VERB_KILL && !r->handed) { /* no launcher yet: it will never start */
+        struct ending e = {.cause = CAUSE_EXITED, .ours = true};
+        run_over(n, r, &e);
+        return;
+    }
+    keeper_command(n, m->run, (enum verb)m->verb, m->value, m->more);
+}
+
+void launch_forget(struct nm *n, const struct message_forget *m) {
+    for (size_t at = 0; at < m->runs.len; at += 8) {
+        struct run *r = run_find(n, load_le64(m->runs.at + at));
+        if (r != NULL)
+            run_drop(n, r);
+    }
+}

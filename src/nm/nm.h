@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* The node manager: the daemon's machine on a compute node.
+ *
+ * It hands launches to the node's launcher while they are still undecided and starts them when they
+ * are decided, combines the ends of runs on their way to the machine manager, and carries streams between
+ * launcher and tree. It keeps nothing that cannot be learnt again from the launcher: docs/jobs.md. */
+#pragma once
+
+#include "base/arena.h"
+#include "machine/limits.h"
+#include "machine/machine.h"
+
+enum { NODE_PREFIX_MAX = 16 };
+
+struct nm_config {
+    struct limits limits;
+    uint32_t self;
+    uint32_t runs; /* on this node at once, those that are over and not forgotten included */
+    char prefix[NODE_PREFIX_MAX]; /* of the nodes' names */
+    uint64_t lease_ns; /* a launcher that has heard nothing of us for so long ends everything */
+};
+
+struct nm;
+
+size_t nm_bytes(const struct nm_config *c);
+struct nm *nm_new(const struct nm_config *c, struct arena *a);
+struct machine nm_machine(struct nm *n);
+
+/* For tests and status displays. */
+uint32_t nm_runs(const struct nm *n);

@@ -83,10 +83,13 @@ int address_parse(struct address *ret, const char *text) {
     int r = -EINVAL;
     if (strncmp(text, "unix:", 5) == 0)
         r = parse_local(&a, text + 5);
+    else if (strncmp(text, "seqpacket:", 10) == 0)
+        r = parse_local(&a, text + 10);
     else if (strncmp(text, "tcp:[", 5) == 0)
         r = parse_in6(&a, text + 5);
     else if (strncmp(text, "tcp:", 4) == 0)
         r = parse_in(&a, text + 4);
+    a.packets = *text == 's';
     if (r == 0)
         *ret = a;
     return r;
@@ -104,7 +107,7 @@ void address_format(const struct address *a, char *out, size_t size) {
         snprintf(out, size, "tcp:[%s]:%u", host, ntohs(a->in6.sin6_port));
         break;
     case AF_UNIX:
-        snprintf(out, size, "unix:%s", a->local.sun_path);
+        snprintf(out, size, "%s:%s", a->packets ? "seqpacket" : "unix", a->local.sun_path);
         break;
     default:
         snprintf(out, size, "none");
@@ -113,7 +116,8 @@ void address_format(const struct address *a, char *out, size_t size) {
 }
 
 static int make_socket(const struct address *a) {
-    int fd = socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int type = a->packets ? SOCK_SEQPACKET : SOCK_STREAM;
+    int fd = socket(a->any.sa_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     return fd < 0 ? -errno : fd;
 }
 

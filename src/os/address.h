@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a node listens: `unix:/path`, `tcp:10.0.0.7:7000` or `tcp:[fe80::1]:7000`.
+/* Where a node listens: `unix:/path`, `seqpacket:/path`, `tcp:10.0.0.7:7000` or
+ * `tcp:[fe80::1]:7000`.
  *
  * Addresses are numbers and paths; names are looked up before a daemon starts, as asking a name
  * service can block. */
@@ -21,6 +22,7 @@ bool transport_parse(const char *name, enum transport *ret);
 
 struct address {
     socklen_t len; /* 0: none */
+    bool packets;  /* a Unix socket that keeps packets apart */
     union {
         struct sockaddr any;
         struct sockaddr_in in;

@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "os/address.h"
 
-enum { SCRATCH_BYTES = 256 * 1024, KEEP_BYTES = 8192 };
+enum { SCRATCH_BYTES = 256 * 1024, KEEP_BYTES = 8192, PACKET_BYTES = 64 * 1024 };
 
 /* A peer that does not read is cut off when so much waits for it: the machines bound what they send
  * by windows and credits, so this is far beyond what a healthy peer can owe. */
@@ -158,14 +158,42 @@ static void take_bytes(struct conn *c, size_t got) {
         keep(c, c->all->scratch + used, got - used);
 }
 
+/* A packet is read whole, or its rest is lost; so never straight into a frame that wants less. */
+static void take_packet(struct conn *c, size_t len) {
+    const uint8_t *at = c->all->scratch;
+    if (len > SCRATCH_BYTES) {
+        end(c, REFUSAL_SIZE);
+        return;
+    }
+    c->all->bytes_in += len;
+    while (c->open && len > 0) {
+        size_t part = len;
+        if (c->in == NULL) {
+            part = take_frames(c, at, len);
+            if (c->open && part < len)
+                keep(c, at + part, len - part);
+            return;
+        }
+        if (part > c->in_cap - c->in_len)
+            part = c->in_cap - c->in_len;
+        memcpy(c->in + c->in_len, at, part);
+        complete(c, part);
+        at += part;
+        len -= part;
+    }
+}
+
 static void read_some(struct conn *c) {
-    uint8_t *at = c->in != NULL ? c->in + c->in_len : c->all->scratch;
-    size_t room = c->in != NULL ? c->in_cap - c->in_len : SCRATCH_BYTES;
-    ssize_t got = recv(c->source.fd, at, room, 0);
-    if (got > 0) {
+    bool direct = c->in != NULL && !c->packets;
+    uint8_t *at = direct ? c->in + c->in_len : c->all->scratch;
+    size_t room = direct ? c->in_cap - c->in_len : SCRATCH_BYTES;
+    ssize_t got = recv(c->source.fd, at, room, c->packets ? MSG_TRUNC : 0);
+    if (got > 0 && c->packets) {
+        take_packet(c, (size_t)got);
+    } else if (got > 0) {
         take_bytes(c, (size_t)got);
     } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-        c->broken = got < 0;
+        c->broken |= got < 0;
         end(c, c->in != NULL ? REFUSAL_TRUNCATED : REFUSAL_NONE);
     }
 }
@@ -197,7 +225,10 @@ static void give_up_out(struct conn *c) {
 
 static void write_some(struct conn *c) {
     while (c->out_at < c->out_len) {
-        ssize_t sent = send(c->source.fd, c->out + c->out_at, c->out_len - c->out_at, MSG_NOSIGNAL);
+        size_t len = c->out_len - c->out_at;
+        if (c->packets && len > PACKET_BYTES)
+            len = PACKET_BYTES;
+        ssize_t sent = send(c->source.fd, c->out + c->out_at, len, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0 && errno == EAGAIN) {
@@ -219,7 +250,7 @@ static void write_some(struct conn *c) {
  * little at a time does not make us move much each time. */
 static uint8_t *out_room(struct conn *c, size_t len) {
     size_t waiting = c->out_len - c->out_at;
-    if (waiting + len > c->all->backlog_bytes_max)
+    if (waiting + len > c->backlog_bytes_max)
         return NULL;
     if (c->out_at > 0 && c->out_at >= waiting && c->out_len + len > c->out_cap) {
         memmove(c->out, c->out + c->out_at, waiting);
@@ -248,6 +279,7 @@ void conn_send(struct conn *c, const struct header *h, struct bytes head, struct
         return;
     uint8_t *at = out_room(c, HEADER_BYTES + head.len + tail.len);
     if (at == NULL) { /* the owner hears of it when the socket says so */
+        c->broken = true;
         give_up_out(c);
         return;
     }
@@ -289,6 +321,13 @@ static void ready(struct source *s, uint32_t events) {
         read_some(c);
 }
 
+static bool keeps_packets(int fd) {
+    int type = 0;
+    socklen_t len = sizeof type;
+    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len);
+    return type == SOCK_SEQPACKET;
+}
+
 struct conn *conn_new(struct conns *all, int fd, bool connecting) {
     struct conn *c = calloc(1, sizeof *c);
     if (c == NULL)
@@ -297,6 +336,8 @@ struct conn *conn_new(struct conns *all, int fd, bool connecting) {
     c->source = (struct source){.fd = fd, .ready = ready};
     c->connecting = connecting;
     c->open = true;
+    c->packets = keeps_packets(fd);
+    c->backlog_bytes_max = all->backlog_bytes_max;
     c->since = all->loop->now;
     list_init(&c->at);
     list_init(&c->flush);

@@ -5,7 +5,8 @@
  * share; only the beginning of a frame whose rest is still on its way gets memory of its own. What
  * goes out gathers until the end of the turn and leaves with one system call. A connection that we
  * close lingers until the peer has closed it too: closing at once would throw away what it has not
- * read yet. */
+ * read yet. On a socket that keeps packets apart their boundaries mean nothing: it carries the same
+ * bytes, cut somewhere. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,7 +28,7 @@ struct conns {
     uint64_t bytes_in, bytes_out;
     uint64_t backlog_max; /* most bytes that waited on one connection */
     /* Set to the usual at the beginning. */
-    uint64_t backlog_bytes_max; /* a connection that more bytes wait for is given up */
+    uint64_t backlog_bytes_max; /* of a new connection: if more bytes wait for it, it is given up */
     uint64_t linger_ns; /* how long one that we have closed waits for a peer that does nothing */
     /* A header: may its body come? A refusal ends the connection, a duplicate is passed over. */
     enum refusal (*judge)(struct conn *c, const struct header *h);
@@ -50,11 +51,13 @@ struct conn {
     bool judged;  /* `header` is the frame's whose body comes next */
     bool skipped; /* and its body is to be passed over */
     bool waiting; /* for the socket to take more */
+    bool packets; /* the socket keeps them apart */
     struct header header;
     uint8_t *in; /* the beginning of a frame, NULL if there is none */
     size_t in_len, in_cap;
     uint8_t *out;
     size_t out_at, out_len, out_cap;
+    uint64_t backlog_bytes_max;
     uint64_t since; /* lingering, or opened */
     /* For the owner. */
     void *owner;

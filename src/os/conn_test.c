@@ -385,7 +385,7 @@ static void test_lingering_has_an_end(void) {
 static void test_backlog_has_a_limit(void) {
     struct rig r;
     rig_begin(&r);
-    r.conns.backlog_bytes_max = 3 * MIB;
+    r.conn->backlog_bytes_max = 3 * MIB;
     for (int i = 0; i < 2; i++)
         send_big(r.conn, 0);
     turn(&r);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -26,6 +27,9 @@ enum { EFFECTS_MAX = 65536 };
 #define EFFECT_BYTES_MAX (64 * MIB)
 
 #define FRAME_BYTES_MAX (8 * MIB)
+
+/* Longer notes are cut. */
+enum { NOTE_BYTES_MAX = 2048 };
 
 /* Persisted values that are on their way to the disk. */
 enum { TICKETS_MAX = 64 };
@@ -98,6 +102,28 @@ static void change_buffer(struct life *l, const struct effect *e) {
     }
 }
 
+static void print_note(const struct life *l, struct bytes note) {
+    char line[NOTE_BYTES_MAX];
+    struct timespec t;
+    struct tm day;
+    clock_gettime(CLOCK_REALTIME, &t);
+    gmtime_r(&t.tv_sec, &day);
+    size_t len = strftime(line, sizeof line, "%Y-%m-%dT%H:%M:%S", &day);
+    len += (size_t)snprintf(line + len, sizeof line - len,
+                            ".%03ldZ node %u: ", t.tv_nsec / (long)NS_PER_MS, l->config.self);
+    for (size_t i = 0; i < note.len && len < sizeof line - 1; i++) /* one line, whatever is in it */
+        line[len++] = note.at[i] < ' ' || note.at[i] == 127 ? ' ' : (char)note.at[i];
+    line[len++] = '\n';
+    ssize_t wrote = write(STDERR_FILENO, line, len);
+    (void)wrote; /* where should we complain? */
+}
+
+/* A daemon that logs must have been given a log. */
+static const struct life_log *log_of(const struct life *l) {
+    ASSERT(l->config.log != NULL);
+    return l->config.log;
+}
+
 static void carry_out(struct life *l, const struct effect *e) {
     switch (e->kind) {
     case EFFECT_SEND:
@@ -133,6 +159,15 @@ static void carry_out(struct life *l, const struct effect *e) {
     case EFFECT_PUT:
         put(l, &e->put);
         break;
+    case EFFECT_LOG:
+        log_of(l)->append(log_of(l)->self, &e->log);
+        break;
+    case EFFECT_FETCH:
+        log_of(l)->fetch(log_of(l)->self, e->fetch.ticket, e->fetch.key);
+        break;
+    case EFFECT_NOTE:
+        print_note(l, e->note);
+        break;
     case EFFECT_NONE:
         break;
     default:
@@ -153,9 +188,31 @@ void life_feed(struct life *l, enum layer layer, const struct input *in) {
         carry_out(l, &l->effects.list[i]);
 }
 
-/* Tree and slot links belong to the primitives. */
-static void on_link(void *context, const struct input *in) {
-    life_feed(context, LAYER_PRIM, in);
+/* Tree and slot links belong to the primitives, others to the daemon. */
+static void on_link(void *context, enum purpose purpose, const struct input *in) {
+    bool prim = purpose == PURPOSE_TREE || purpose == PURPOSE_SLOT;
+    life_feed(context, prim ? LAYER_PRIM : LAYER_DAEMON, in);
+}
+
+static void on_logged(void *context, uint64_t ticket, int error) {
+    struct life *l = context;
+    struct input in = {.kind = INPUT_LOGGED, .now = l->loop.now};
+    in.logged = (struct input_logged){.ticket = ticket, .error = error};
+    life_feed(l, LAYER_DAEMON, &in);
+}
+
+static void on_fetched(void *context, uint64_t ticket, struct bytes body) {
+    struct life *l = context;
+    struct input in = {.kind = INPUT_FETCHED, .now = l->loop.now};
+    in.fetched = (struct input_fetched){.ticket = ticket, .body = body};
+    life_feed(l, LAYER_DAEMON, &in);
+}
+
+static void on_replay(void *context, uint64_t key, struct bytes body) {
+    struct life *l = context;
+    struct input in = {.kind = INPUT_REPLAY, .now = l->loop.now};
+    in.replay = (struct input_replay){.key = key, .body = body};
+    life_feed(l, LAYER_DAEMON, &in);
 }
 
 static enum refusal on_put(void *context, uint32_t link, const struct message_put *m) {
@@ -281,6 +338,8 @@ static int open_links(struct life *l) {
                                  .key = {c->key[0], c->key[1]},
                                  .book = c->book,
                                  .nodes = limits_universe(&c->prim.limits),
+                                 .launcher = c->launcher,
+                                 .accepts = c->accepts,
                                  .listener = listener,
                                  .frame_bytes_max = FRAME_BYTES_MAX,
                                  .counts = &c->counts->links,
@@ -289,6 +348,13 @@ static int open_links(struct life *l) {
                                  .context = l};
     l->links = links_new(&links);
     return l->links == NULL ? complain(c, "links", -ENOMEM) : 0;
+}
+
+/* The calendar's time when the monotonic clock was 0. */
+static uint64_t wall_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec - clock_ns();
 }
 
 static void boot(struct life *l) {
@@ -301,8 +367,23 @@ static void boot(struct life *l) {
                                   .kept = l->store.kept.value,
                                   .root = l->config.root,
                                   .epoch = l->config.root ? l->store.kept.epoch : 0,
-                                  .random_seed = seed};
+                                  .random_seed = seed,
+                                  .wall_ns = wall_ns()};
     life_feed(l, LAYER_PRIM, &in);
+}
+
+/* The daemon hears what it has logged in former lives before anything else of the world. */
+static int replay(struct life *l) {
+    const struct life_log *log = l->config.log;
+    if (log == NULL)
+        return 0;
+    int r = log->attach(log->self, &l->loop, on_logged, on_fetched, l);
+    if (r == 0)
+        r = log->replay(log->self, on_replay, l);
+    if (r < 0)
+        return complain(&l->config, "log", r);
+    on_replay(l, 0, (struct bytes){0});
+    return 0;
 }
 
 struct life *life_new(const struct life_config *config, int *ret_error) {
@@ -314,6 +395,8 @@ struct life *life_new(const struct life_config *config, int *ret_error) {
     l->config = *config;
     if (l->config.counts == NULL)
         l->config.counts = &l->own_counts;
+    if (l->config.accepts == 0)
+        l->config.accepts = 1U << PURPOSE_TREE | 1U << PURPOSE_SLOT;
     l->store.fd = l->store.done.fd = -1;
     int r = loop_init(&l->loop);
     if (r < 0)
@@ -324,12 +407,15 @@ struct life *life_new(const struct life_config *config, int *ret_error) {
         r = open_links(l);
     if (r == 0 && (r = reserve_memory(l)) < 0)
         complain(config, "memory", r);
+    if (r == 0) {
+        boot(l);
+        r = replay(l);
+    }
     if (r < 0) {
         life_free(l);
         *ret_error = r;
         return NULL;
     }
-    boot(l);
     return l;
 }
 
@@ -361,15 +447,20 @@ static void look_around(struct life *l) {
     l->steps_seen = c->steps;
 }
 
-void life_run(struct life *l) {
+static void settle(struct life *l) {
     links_settle(l->links);
+    if (l->config.log != NULL)
+        l->config.log->commit(l->config.log->self);
     look_around(l);
+}
+
+void life_run(struct life *l) {
+    settle(l);
     while (!l->ended) {
         set_timer(l);
         loop_turn(&l->loop, -1);
         ring_alarms(l);
-        links_settle(l->links);
-        look_around(l);
+        settle(l);
     }
 }
 

@@ -23,16 +23,37 @@ struct life_counts {
     uint64_t bytes_in, bytes_out;
 };
 
+/* What keeps the daemon's events: see EFFECT_LOG. It works with the loop that it is attached to and tells
+ * from there, never from within a call. */
+struct life_log {
+    void *self;
+    /* From now on; `logged` and `fetched` as the inputs of that name. */
+    int (*attach)(void *self, struct loop *loop,
+                  void (*logged)(void *context, uint64_t ticket, int error),
+                  void (*fetched)(void *context, uint64_t ticket, struct bytes body),
+                  void *context);
+    /* Tells what former lives have logged, in order, but for keys that are over. */
+    int (*replay)(void *self, void (*event)(void *context, uint64_t key, struct bytes body),
+                  void *context);
+    void (*append)(void *self, const struct effect_log *event);
+    void (*fetch)(void *self, uint64_t ticket, uint64_t key);
+    /* The turn is over: what was appended in it belongs together. */
+    void (*commit)(void *self);
+};
+
 struct life_config {
     struct prim_config prim;
     uint32_t self;
-    bool root;                  /* to act as root */
-    const struct address *book; /* where each node listens, all of the universe */
-    int listener;               /* a socket that listens at our address, or -1 to make one */
-    uint64_t key[2];            /* of the cluster */
-    const char *folder;         /* for what must be remembered */
-    uint8_t *heap;              /* limits.heap_bytes, zeroed; may be shared. NULL: our own */
-    struct life_counts *counts; /* zeroed. NULL: our own */
+    bool root;                      /* to act as root */
+    const struct address *book;     /* where each node listens, all of the universe */
+    int listener;                   /* a socket that listens at our address, or -1 to make one */
+    const struct address *launcher; /* of this node. NULL: it has none */
+    uint32_t accepts;               /* purposes, see links.h. 0: what the primitives need */
+    const struct life_log *log;     /* NULL: the daemon logs nothing */
+    uint64_t key[2];                /* of the cluster */
+    const char *folder;             /* for what must be remembered */
+    uint8_t *heap;                  /* limits.heap_bytes, zeroed; may be shared. NULL: our own */
+    struct life_counts *counts;     /* zeroed. NULL: our own */
     /* Makes the daemon's machine. It may read the globals while it lives. */
     struct machine (*daemon)(void *context, uint32_t node, struct globals globals);
     /* Called after every turn in which a machine has made a step. May be NULL. */

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -22,6 +23,10 @@ enum { LINKS_MAX = 65536, STRANGERS_MAX = 512, HALVES_MAX = 512, ACCEPTS_AT_ONCE
 
 /* For a peer to say HELLO, or to answer it, unless the configuration says otherwise. */
 #define HELLO_NS (5 * NS_PER_S)
+
+/* A client that does not read is left with less than a node: there are more of them, and whoever
+ * asks for much can come again. */
+#define CLIENT_BYTES_MAX (64 * MIB)
 
 /* How long to leave the listener alone when there are no descriptors left. */
 #define ACCEPT_PAUSE_NS (100 * NS_PER_MS)
@@ -124,10 +129,11 @@ static void count_refusal(struct links *l, enum refusal why) {
 /* The link is gone, and not by our machine's doing. */
 static void link_lost(struct links *l, struct link *k) {
     struct input in = describe(l, k, INPUT_LINK_DOWN);
+    enum purpose purpose = k->purpose;
     bool tell = k->number != 0 || k->ours;
     link_free(l, k, false);
     if (tell)
-        l->config.feed(l->config.context, &in);
+        l->config.feed(l->config.context, purpose, &in);
 }
 
 static bool all_greeted(const struct link *k) {
@@ -147,7 +153,7 @@ static void link_up(struct links *l, struct link *k) {
     k->number = number;
     l->table[index] = k;
     struct input in = describe(l, k, INPUT_LINK_UP);
-    l->config.feed(l->config.context, &in);
+    l->config.feed(l->config.context, k->purpose, &in);
 }
 
 /* ---- frames out ---- */
@@ -212,12 +218,47 @@ void links_put(struct links *l, const struct effect_put *p, struct bytes bytes) 
 
 /* ---- HELLO ---- */
 
-static bool hello_fits(const struct links *l, const struct message_hello *m,
-                       const struct header *h) {
+static bool hello_fits(const struct links *l, const struct message_hello *m) {
     const struct links_config *c = &l->config;
     uint64_t wrong = (m->key[0] ^ c->key[0]) | (m->key[1] ^ c->key[1]);
-    return wrong == 0 && m->to == c->self && h->node < c->nodes && h->node != c->self &&
+    return wrong == 0 && m->to == c->self &&
            message_lane_used((enum purpose)m->purpose, (enum lane)m->lane);
+}
+
+static bool in_book(const struct links *l, uint32_t node) {
+    return node >= l->config.first && node - l->config.first < l->config.nodes;
+}
+
+/* On a Unix socket the system knows who is there; elsewhere only the key tells. */
+static bool trusted_user(int fd) {
+    int domain = AF_UNSPEC;
+    struct ucred who;
+    socklen_t domain_len = sizeof domain, who_len = sizeof who;
+    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_len) < 0)
+        return false;
+    if (domain != AF_UNIX)
+        return true;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &who_len) == 0 &&
+           (who.uid == 0 || who.uid == geteuid());
+}
+
+/* Whether this sender may open a link of this purpose to us. */
+static bool hello_welcome(const struct links *l, const struct conn *c,
+                          const struct message_hello *m, const struct header *h) {
+    if (!(l->config.accepts & 1U << m->purpose))
+        return false;
+    switch ((enum purpose)m->purpose) {
+    case PURPOSE_TREE:
+    case PURPOSE_SLOT:
+        return in_book(l, h->node) && h->node != l->config.self;
+    case PURPOSE_LAUNCHER:
+        return h->node == l->config.self;
+    case PURPOSE_CLIENT:
+        return h->node == NO_NODE && trusted_user(c->source.fd);
+    case PURPOSES:
+        break;
+    }
+    return false;
 }
 
 /* The answer to ours: from whom we have asked for, in the life that has answered on another lane,
@@ -276,6 +317,8 @@ static void welcome(struct links *l, struct conn *c, const struct message_hello 
     }
     c->owner = k;
     c->lane = (enum lane)m->lane;
+    if (k->purpose == PURPOSE_CLIENT)
+        c->backlog_bytes_max = l->config.client_bytes_max;
     k->lanes[c->lane] = c;
     k->greeted[c->lane] = true;
     if (!all_greeted(k))
@@ -304,7 +347,8 @@ static void on_hello(struct links *l, struct conn *c, const struct header *h, st
     struct link *k = c->owner;
     if (message_decode(MESSAGE_HELLO, body, NULL, &m) < 0)
         refuse(l, c, REFUSAL_BODY);
-    else if (!hello_fits(l, &m.hello, h) || (k != NULL && !hello_answers(k, c, &m.hello, h)))
+    else if (!hello_fits(l, &m.hello) ||
+             !(k != NULL ? hello_answers(k, c, &m.hello, h) : hello_welcome(l, c, &m.hello, h)))
         refuse(l, c, REFUSAL_SENDER);
     else if (k == NULL)
         welcome(l, c, &m.hello, h);
@@ -375,7 +419,7 @@ static void on_frame(struct conn *c, const struct header *h, struct bytes body) 
     struct input in = {.kind = INPUT_MESSAGE, .now = l->config.loop->now};
     in.message = (struct input_message){
         .link = k->number, .peer = k->peer, .epoch = h->epoch, .type = h->type, .body = body};
-    l->config.feed(l->config.context, &in);
+    l->config.feed(l->config.context, k->purpose, &in);
 }
 
 static void on_connected(struct conn *c) {
@@ -422,12 +466,21 @@ static bool drop_oldest_stranger(struct links *l) {
     return true;
 }
 
+/* Where a link leads to, NULL if nowhere. */
+static const struct address *destination(const struct links *l, const struct link *k) {
+    const struct links_config *c = &l->config;
+    if (k->purpose == PURPOSE_LAUNCHER)
+        return k->peer == c->self ? c->launcher : NULL;
+    return in_book(l, k->peer) ? &c->book[k->peer - c->first] : NULL;
+}
+
 static int open_lane(struct links *l, struct link *k, enum lane lane) {
     int done, fd;
-    if (k->peer >= l->config.nodes)
+    const struct address *to = destination(l, k);
+    if (to == NULL)
         return -EADDRNOTAVAIL;
     do
-        fd = address_connect(&l->config.book[k->peer], &done);
+        fd = address_connect(to, &done);
     while (fd == -EMFILE && drop_oldest_stranger(l));
     if (fd < 0)
         return fd;
@@ -498,6 +551,17 @@ static void accept_some(struct source *s, uint32_t events) {
 
 /* ---- beginning, every turn, end ---- */
 
+/* A node's links are told apart by the node. Clients all have the same number, so nobody may guess
+ * what another calls his. */
+static uint64_t first_token(const struct links_config *config) {
+    uint64_t token = 0;
+    if (config->self == NO_NODE) {
+        ssize_t got = getrandom(&token, sizeof token, 0);
+        ASSERT(got == sizeof token);
+    }
+    return token;
+}
+
 struct links *links_new(const struct links_config *config) {
     struct links *l = calloc(1, sizeof *l);
     if (l == NULL)
@@ -505,6 +569,9 @@ struct links *links_new(const struct links_config *config) {
     l->config = *config;
     if (l->config.hello_ns == 0)
         l->config.hello_ns = HELLO_NS;
+    if (l->config.client_bytes_max == 0)
+        l->config.client_bytes_max = CLIENT_BYTES_MAX;
+    l->tokens = first_token(config);
     list_init(&l->strangers);
     list_init(&l->pending);
     list_init(&l->ending);

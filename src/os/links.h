@@ -4,8 +4,12 @@
  * A link has a connection for each lane that its messages use, so bulk data in a socket never
  * stands before control. The opener says on each of them who it is and which link it belongs to
  * (HELLO); the other side answers alike. The link is up when all its lanes are, and goes down as
- * one, after all that came on either before the peer closed it. Until it has said HELLO a connection may say nothing else, not for long, and not many may be
- * in that state. */
+ * one, after all that came on either before the peer closed it. Until it has said HELLO a
+ * connection may say nothing else, not for long, and not many may be in that state.
+ *
+ * Who may open a link to whom follows from its purpose: TREE and SLOT links are between nodes of the
+ * book, a LAUNCHER link is between two processes of the same node, a CLIENT link comes from a
+ * process that is no node and whom the system says to be the cluster's user or root. */
 #pragma once
 
 #include "machine/machine.h"
@@ -27,17 +31,22 @@ struct link_counts {
 
 struct links_config {
     struct loop *loop;
-    uint32_t self;
-    uint32_t life; /* how often this node has started */
+    uint32_t self; /* NO_NODE: a client */
+    uint32_t life; /* how often this node has started; a client draws it */
     uint64_t key[2];
-    const struct address *book; /* by node */
-    uint32_t nodes;             /* in the book */
-    int listener;               /* taken over */
+    const struct address *book; /* by node, from `first` on */
+    uint32_t first;
+    uint32_t nodes;                 /* in the book */
+    const struct address *launcher; /* where LAUNCHER links lead to. NULL: nowhere */
+    uint32_t accepts;               /* bit mask of purposes that others may open links for */
+    int listener;                   /* taken over. -1: nobody comes */
     uint32_t frame_bytes_max;
-    uint64_t hello_ns; /* for a peer to say HELLO, or to answer it; 0: the usual 5 s */
+    uint64_t hello_ns;         /* for a peer to say HELLO, or to answer it; 0: the usual 5 s */
+    uint64_t client_bytes_max; /* that may wait for a client on a lane; 0: the usual 64 MiB */
     struct link_counts *counts;
-    /* Feeds an input to the node's machines; effects are carried out before it returns. */
-    void (*feed)(void *context, const struct input *in);
+    /* Feeds an input of a link of that purpose to the node's machines; effects are carried out
+     * before it returns. */
+    void (*feed)(void *context, enum purpose purpose, const struct input *in);
     /* A put has come in; judged by whoever keeps the buffers. */
     enum refusal (*put)(void *context, uint32_t link, const struct message_put *put);
     void *context;

@@ -20,6 +20,7 @@ static const uint64_t key[2] = {0x1122334455667788, 0x99aabbccddeeff00};
 
 struct heard {
     enum input_kind kind;
+    enum purpose purpose;
     uint32_t link, peer;
     uint64_t cookie;
     enum role role;
@@ -43,13 +44,14 @@ struct world {
     struct address book[NODES];
     struct side sides[SIDES];
     int raw_listener; /* of node RAW */
+    int raw_bulk;     /* second lane of its last link */
 };
 
 /* ---- the two nodes ---- */
 
-static void on_feed(void *context, const struct input *in) {
+static void on_feed(void *context, enum purpose purpose, const struct input *in) {
     struct side *s = context;
-    struct heard h = {.kind = in->kind};
+    struct heard h = {.kind = in->kind, .purpose = purpose};
     if (in->kind == INPUT_MESSAGE) {
         h.link = in->message.link;
         h.peer = in->message.peer;
@@ -92,6 +94,7 @@ static void side_begin(struct world *w, uint32_t node, int listener, uint64_t he
                              .key = {key[0], key[1]},
                              .book = w->book,
                              .nodes = NODES,
+                             .accepts = 1U << PURPOSE_TREE | 1U << PURPOSE_SLOT,
                              .listener = listener,
                              .frame_bytes_max = 8 * MIB,
                              .hello_ns = hello_ns,
@@ -116,6 +119,7 @@ static struct world *world_begin(bool tcp, uint64_t hello_ns) {
     if (listeners[3] >= 0)
         close(listeners[3]); /* nobody is at 3 */
     w->raw_listener = listeners[RAW];
+    w->raw_bulk = -1;
     for (uint32_t i = 0; i < SIDES; i++)
         side_begin(w, i, listeners[i], hello_ns);
     return w;
@@ -125,6 +129,8 @@ static void world_end(struct world *w) {
     for (uint32_t i = 0; i < SIDES; i++)
         links_free(w->sides[i].links);
     close(w->raw_listener);
+    if (w->raw_bulk >= 0)
+        close(w->raw_bulk);
     loop_fini(&w->loop);
     folder_remove(w->folder);
     free(w);
@@ -421,11 +427,15 @@ static void greet(int fd, struct greeting g) {
     raw_say(fd, bytes, HEADER_BYTES + (size_t)len);
 }
 
-/* A proper tree link of node RAW to node 1. */
+/* A proper tree link of node RAW to node 1: its control lane. */
 static int raw_link(struct world *w) {
     int ups = heard(&w->sides[1], INPUT_LINK_UP);
     int fd = raw_connect(w, 1);
+    if (w->raw_bulk >= 0)
+        close(w->raw_bulk);
+    w->raw_bulk = raw_connect(w, 1);
     greet(fd, greeting(PURPOSE_TREE, LANE_CONTROL, 5));
+    greet(w->raw_bulk, greeting(PURPOSE_TREE, LANE_BULK, 5));
     CHECK(UNTIL(w, heard(&w->sides[1], INPUT_LINK_UP) > ups));
     CHECK_EQ(last(&w->sides[1], INPUT_LINK_UP)->peer, RAW);
     return fd;
@@ -484,7 +494,11 @@ static void test_bad_hellos(void) {
         g.h.node = wrong_from[i];
         check_bad_hello(w, g, REFUSAL_SENDER);
     }
-    check_bad_hello(w, greeting(PURPOSE_TREE, LANE_BULK, 1), REFUSAL_SENDER);
+    for (int purpose = PURPOSE_LAUNCHER; purpose <= PURPOSE_CLIENT; purpose++) {
+        g = greeting((enum purpose)purpose, LANE_CONTROL, 1); /* not accepted here */
+        g.h.node = purpose == PURPOSE_LAUNCHER ? 1 : NO_NODE;
+        check_bad_hello(w, g, REFUSAL_SENDER);
+    }
     check_bad_hello(w, greeting(PURPOSES, LANE_CONTROL, 1), REFUSAL_BODY);
     check_bad_hello(w, greeting(PURPOSE_TREE, LANES, 1), REFUSAL_BODY);
     g = good;
@@ -609,6 +623,7 @@ static void test_duplicates_are_dropped(void) {
     CHECK_EQ(heard(b, INPUT_LINK_DOWN), 0);
     CHECK(!raw_closed(fd));
     close(fd);
+    shutdown(w->raw_bulk, SHUT_RDWR);
     CHECK(UNTIL(w, heard(b, INPUT_LINK_DOWN) == 1));
     world_end(w);
 }
@@ -699,7 +714,7 @@ static void test_half_links(void) {
 /* Node 0 opens a link to RAW; the lanes in the order in which the HELLOs say. */
 static void raw_accept(struct world *w, enum purpose purpose, int fds[LANES]) {
     open_link(&w->sides[0], RAW, purpose, 42);
-    for (int i = 0; i < (purpose == PURPOSE_SLOT ? LANES : 1); i++) {
+    for (int i = 0; i < LANES; i++) {
         int fd = -1;
         uint8_t bytes[HEADER_BYTES + HELLO_BYTES];
         CHECK(UNTIL(w, (fd = address_accept(w->raw_listener)) >= 0));
@@ -746,6 +761,7 @@ static void test_wrong_answers(void) {
         }
         if (i != 7)
             close(fds[0]);
+        close(fds[1]);
         world_end(w);
     }
 }
@@ -882,7 +898,7 @@ static void test_no_descriptors(void) {
     int taken = dup(w->raw_listener);
     CHECK(taken >= 0);
     open_link(b, 0, PURPOSE_TREE, 5);
-    CHECK_EQ(b->counts.strangers_dropped, FLOOD - LEFT + 2);
+    CHECK_EQ(b->counts.strangers_dropped, FLOOD - LEFT + 3); /* a lane each */
     for (int i = 0; i < 5; i++)
         turn(w);
     CHECK_EQ(heard(b, INPUT_LINK_DOWN) + heard(a, INPUT_LINK_UP), 0); /* nobody can accept it yet */

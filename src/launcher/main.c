@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* storm-pl: the program launcher of one node.
+ *
+ *     storm-pl --socket PATH --node N --key HEX32 [--cgroup DIR]
+ *
+ * Started with its node and left alone: its manager comes to the socket, dies and comes again. It
+ * is a small static program of its own because starting processes from a small one is cheap. SIGTERM
+ * ends its processes, then itself. */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/list.h"
+#include "base/units.h"
+#include "os/shift.h"
+
+enum { EXIT_USAGE = 2 };
+
+/* Only what is used takes memory. */
+static const struct pl_config limits = {.groups = 256,
+                                        .processes = 4096,
+                                        .setup_bytes = 8 * MIB,
+                                        .resend_ns = NS_PER_S,
+                                        .resend_max_ns = 10 * NS_PER_S,
+                                        .lease_ns = 30 * NS_PER_S};
+
+struct program {
+    struct shift_config config;
+    struct shift *shift;
+    struct source signals;
+    bool socket, node, key;
+};
+
+static bool parse_number(const char *text, uint32_t *ret) {
+    char *end;
+    errno = 0;
+    unsigned long value = strtoul(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || text[0] == '-' || value >= UINT32_MAX)
+        return false;
+    *ret = (uint32_t)value;
+    return true;
+}
+
+static int digit(char c) {
+    static const char digits[] = "0123456789abcdef";
+    const char *at = c == '\0' ? NULL : strchr(digits, c);
+    return at == NULL ? -1 : (int)(at - digits);
+}
+
+static bool parse_key(const char *text, uint64_t ret[2]) {
+    if (strlen(text) != 32)
+        return false;
+    for (int i = 0; i < 32; i++) {
+        int d = digit(text[i]);
+        if (d < 0)
+            return false;
+        ret[i / 16] = ret[i / 16] << 4 | (uint64_t)d;
+    }
+    return true;
+}
+
+static bool parse_socket(const char *path, struct address *ret) {
+    char text[ADDRESS_TEXT_MAX];
+    int len = snprintf(text, sizeof text, "seqpacket:%s", path);
+    return len > 0 && (size_t)len < sizeof text && address_parse(text, ret) == 0;
+}
+
+static bool parse(struct program *p, int argc, char **argv) {
+    static const struct option options[] = {{"socket", required_argument, NULL, 's'},
+                                            {"node", required_argument, NULL, 'n'},
+                                            {"key", required_argument, NULL, 'k'},
+                                            {"cgroup", required_argument, NULL, 'c'},
+                                            {0}};
+    int option;
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        bool good = true;
+        switch (option) {
+        case 's':
+            p->socket = good = parse_socket(optarg, &p->config.address);
+            break;
+        case 'n':
+            p->node = good = parse_number(optarg, &p->config.node);
+            break;
+        case 'k':
+            p->key = good = parse_key(optarg, p->config.key);
+            break;
+        case 'c':
+            p->config.cgroup = optarg;
+            break;
+        default:
+            good = false;
+        }
+        if (!good)
+            return false;
+    }
+    return optind == argc && p->socket && p->node && p->key;
+}
+
+static void on_signal(struct source *s, uint32_t events) {
+    struct program *p = CONTAINER_OF(s, struct program, signals);
+    struct signalfd_siginfo info;
+    (void)events;
+    if (read(s->fd, &info, sizeof info) == sizeof info)
+        shift_end(p->shift);
+}
+
+/* Whoever started us may go, and the terminal with it. */
+static int prepare(struct program *p) {
+    char name[16];
+    snprintf(name, sizeof name, "storm-pl n%u", p->config.node);
+    prctl(PR_SET_NAME, name);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    p->signals = (struct source){.ready = on_signal,
+                                 .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)};
+    return p->signals.fd < 0 ? -errno : 0;
+}
+
+int main(int argc, char **argv) {
+    struct program p = {.config = {.pl = limits}};
+    if (!parse(&p, argc, argv)) {
+        fprintf(stderr, "usage: storm-pl --socket PATH --node N --key HEX32 [--cgroup DIR]\n");
+        return EXIT_USAGE;
+    }
+    int r = prepare(&p);
+    if (r == 0)
+        p.shift = shift_new(&p.config, &r);
+    if (p.shift == NULL)
+        return EXIT_FAILURE;
+    r = loop_add(shift_loop(p.shift), &p.signals, EPOLLIN);
+    if (r == 0)
+        shift_run(p.shift);
+    shift_free(p.shift);
+    return r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

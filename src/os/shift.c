@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* The life of a launcher: see shift.h. */
+#include "os/shift.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/assert.h"
+#include "base/units.h"
+#include "os/alarms.h"
+#include "os/kernel.h"
+
+#define FRAME_BYTES_MAX (1 * MIB)
+
+/* For processes to be gone after the kill that comes before our own end. */
+#define GRACE_NS (5 * NS_PER_S)
+
+struct shift {
+    struct shift_config config;
+    struct loop loop;
+    struct links *links;
+    struct link_counts counts;
+    struct kernel *kernel;
+    struct alarms alarms;
+    struct machine machine;
+    struct effects effects;
+    void *memory;
+    size_t memory_bytes;
+    bool *busy; /* by group: it was started and is not empty yet */
+    uint32_t busy_count;
+    uint64_t ending; /* since when, 0 if it is not */
+};
+
+static void carry_out(struct shift *s, const struct effect *e) {
+    switch (e->kind) {
+    case EFFECT_SEND:
+        links_send(s->links, &e->send);
+        break;
+    case EFFECT_CLOSE:
+        links_close(s->links, e->close.link, (enum refusal)e->close.refusal);
+        break;
+    case EFFECT_TIMER:
+        alarms_set(&s->alarms, e->layer, e->timer.id, e->timer.at);
+        break;
+    case EFFECT_GROUP_START:
+        s->busy[e->group.group] = true;
+        s->busy_count++;
+        kernel_carry(s->kernel, e);
+        break;
+    default:
+        kernel_carry(s->kernel, e);
+        break;
+    }
+}
+
+/* Who is about to end hears nothing but that its processes are gone. */
+static void feed(struct shift *s, const struct input *in) {
+    if (in->kind == INPUT_EMPTY && s->busy[in->empty.group]) {
+        s->busy[in->empty.group] = false;
+        s->busy_count--;
+    }
+    if (s->ending != 0)
+        return;
+    effects_clear(&s->effects);
+    s->machine.step(s->machine.self, in, &s->effects);
+    for (uint32_t i = 0; i < s->effects.count; i++)
+        carry_out(s, &s->effects.list[i]);
+}
+
+static void on_link(void *context, enum purpose purpose, const struct input *in) {
+    (void)purpose;
+    feed(context, in);
+}
+
+static void on_kernel(void *context, const struct input *in) {
+    feed(context, in);
+}
+
+/* Nobody puts anything here. */
+static enum refusal on_put(void *context, uint32_t link, const struct message_put *put) {
+    (void)context, (void)link, (void)put;
+    return REFUSAL_ROLE;
+}
+
+static void ring_alarms(struct shift *s) {
+    struct alarm due;
+    for (int i = 0; i < ALARMS_MAX && alarms_due(&s->alarms, s->loop.now, &due); i++) {
+        struct input in = {.kind = INPUT_TIMER, .now = s->loop.now};
+        in.timer.id = due.id;
+        feed(s, &in);
+    }
+}
+
+/* ---- a life ---- */
+
+static int complain(const struct shift_config *c, const char *what, int error) {
+    fprintf(stderr, "storm-pl: n%u: %s: %s\n", c->node, what, strerror(-error));
+    return error;
+}
+
+/* Pages that are not touched cost nothing. */
+static int reserve_memory(struct shift *s) {
+    const struct pl_config *c = &s->config.pl;
+    size_t machine = align_up(pl_bytes(c), 4096);
+    size_t list = align_up(pl_effects_max(c) * sizeof(struct effect), 4096);
+    s->memory_bytes = machine + list + pl_effect_bytes_max(c);
+    uint8_t *at = mmap(NULL, s->memory_bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    s->busy = calloc(c->groups, sizeof *s->busy);
+    if (at == MAP_FAILED || s->busy == NULL)
+        return complain(&s->config, "memory", -ENOMEM);
+    struct arena arena;
+    s->memory = at;
+    arena_init(&arena, at, machine);
+    s->machine = pl_machine(pl_new(c, &arena));
+    effects_init(&s->effects, (struct effect *)(void *)(at + machine), pl_effects_max(c),
+                 at + machine + list, pl_effect_bytes_max(c));
+    return 0;
+}
+
+static int open_links(struct shift *s) {
+    const struct shift_config *c = &s->config;
+    int listener = address_listen(&s->config.address);
+    if (listener < 0) {
+        char text[ADDRESS_TEXT_MAX];
+        address_format(&c->address, text, sizeof text);
+        return complain(c, text, listener);
+    }
+    struct links_config links = {.loop = &s->loop,
+                                 .self = c->node,
+                                 .life = 1,
+                                 .key = {c->key[0], c->key[1]},
+                                 .accepts = 1U << PURPOSE_LAUNCHER,
+                                 .listener = listener,
+                                 .frame_bytes_max = FRAME_BYTES_MAX,
+                                 .counts = &s->counts,
+                                 .feed = on_link,
+                                 .put = on_put,
+                                 .context = s};
+    s->links = links_new(&links);
+    return s->links == NULL ? complain(c, "links", -ENOMEM) : 0;
+}
+
+static int open_kernel(struct shift *s) {
+    struct kernel_config kernel = {.loop = &s->loop,
+                                   .feed = on_kernel,
+                                   .context = s,
+                                   .cgroup = s->config.cgroup,
+                                   .groups = s->config.pl.groups};
+    int error = 0;
+    s->kernel = kernel_new(&kernel, &error);
+    return s->kernel == NULL ? complain(&s->config, "processes", error) : 0;
+}
+
+struct shift *shift_new(const struct shift_config *config, int *ret_error) {
+    struct shift *s = calloc(1, sizeof *s);
+    if (s == NULL) {
+        *ret_error = -ENOMEM;
+        return NULL;
+    }
+    s->config = *config;
+    s->loop.epoll = -1;
+    int r = loop_init(&s->loop);
+    if (r < 0)
+        complain(config, "event loop", r);
+    if (r == 0)
+        r = reserve_memory(s);
+    if (r == 0)
+        r = open_kernel(s);
+    if (r == 0)
+        r = open_links(s);
+    if (r < 0) {
+        shift_free(s);
+        *ret_error = r;
+        return NULL;
+    }
+    struct input in = {.kind = INPUT_BOOT, .now = s->loop.now, .boot = {.node = config->node}};
+    feed(s, &in);
+    return s;
+}
+
+void shift_free(struct shift *s) {
+    if (s == NULL)
+        return;
+    kernel_free(s->kernel);
+    links_free(s->links);
+    loop_fini(&s->loop);
+    free(s->busy);
+    if (s->memory != NULL)
+        munmap(s->memory, s->memory_bytes);
+    free(s);
+}
+
+static bool over(const struct shift *s) {
+    return s->ending != 0 && (s->busy_count == 0 || s->loop.now - s->ending >= GRACE_NS);
+}
+
+void shift_run(struct shift *s) {
+    kernel_settle(s->kernel);
+    links_settle(s->links);
+    while (!over(s)) {
+        uint64_t next = s->ending != 0 ? s->ending + GRACE_NS : alarms_next(&s->alarms);
+        if (next != 0)
+            loop_wake_at(&s->loop, next);
+        loop_turn(&s->loop, -1);
+        kernel_settle(s->kernel);
+        ring_alarms(s);
+        kernel_settle(s->kernel);
+        links_settle(s->links);
+    }
+}
+
+void shift_end(struct shift *s) {
+    if (s->ending != 0)
+        return;
+    s->ending = s->loop.now;
+    for (uint32_t group = 0; group < s->config.pl.groups; group++) {
+        struct effect e = {.kind = EFFECT_GROUP_KILL, .group = {.group = group}};
+        if (s->busy[group])
+            kernel_carry(s->kernel, &e);
+    }
+}
+
+struct loop *shift_loop(struct shift *s) {
+    return &s->loop;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* The life of a launcher in the real world: a process that runs the launcher's machine.
+ *
+ * Like a node's life (os/life.h) but smaller: one machine, links that only this node's manager may
+ * open, no disk, no heap; and processes, which it has for the machine. It outlives its manager. Told to
+ * end, it first ends its processes. */
+#pragma once
+
+#include "os/links.h"
+#include "pl/launcher.h"
+
+struct shift;
+
+struct shift_config {
+    uint32_t node;
+    uint64_t key[2];
+    struct address address; /* where the manager comes */
+    const char *cgroup;     /* a folder of ours in which groups can be made. NULL: do without */
+    struct pl_config pl;
+};
+
+/* NULL and -errno on failure, with the reason on stderr. */
+struct shift *shift_new(const struct shift_config *config, int *ret_error);
+void shift_free(struct shift *s);
+
+/* Runs until shift_end, and until no process is left. */
+void shift_run(struct shift *s);
+void shift_end(struct shift *s);
+
+struct loop *shift_loop(struct shift *s); /* to add sources to */

@@ -60,6 +60,9 @@ static void fill_job(uint16_t type, union message *m) {
     case MESSAGE_SETUP:
         m->setup.setup = bytes_of(body, 6);
         break;
+    case MESSAGE_HOLD:
+        m->hold.setup = bytes_of(body, 6);
+        break;
     case MESSAGE_ENDED:
         m->ended.ends = bytes_of(body, ENDING_BYTES);
         break;
@@ -161,7 +164,7 @@ static size_t rest_of(uint16_t type) {
     static const uint8_t rests[MESSAGE_TYPES] = {
         [MESSAGE_PREPARE] = 5, [MESSAGE_STROBE] = 9,  [MESSAGE_REQUEST] = 1, [MESSAGE_PUT] = 100,
         [MESSAGE_MAIL] = 12,   [MESSAGE_PARCEL] = 12, [MESSAGE_LAUNCH] = 7,  [MESSAGE_OUTPUT] = 8,
-        [MESSAGE_TYPED] = 8,   [MESSAGE_SETUP] = 6,   [MESSAGE_SUBMIT] = 7,
+        [MESSAGE_TYPED] = 8,   [MESSAGE_SETUP] = 6,   [MESSAGE_HOLD] = 6,    [MESSAGE_SUBMIT] = 7,
     };
     return rests[type];
 }

@@ -52,7 +52,7 @@ static const char *follow(struct mm *m, uint32_t link, struct job *j, uint32_t v
     if (!client_follow(m, link, j->id, (value & 1) != 0, (value & 2) != 0))
         return "too many clients follow jobs";
     client_tell(m, link, j);
-    for (uint32_t i = 1; (value & 2) != 0 && i < j->left; i++) {
+    for (uint32_t i = 1; (value & 2) != 0 && i < j->count; i++) {
         const struct job *other = job_find(m, j->id + i);
         if (other != NULL && other->settled)
             client_tell(m, link, other);

@@ -75,6 +75,7 @@ static void refused(struct mm *m, const struct after *a) {
 }
 
 void after_logged(struct mm *m, const struct input_logged *in) {
+    m->dirty = m->dirty || m->queued > 0;
     /* What is added meanwhile has higher tickets. */
     while (m->after_count > 0 && m->after[m->after_head].ticket <= in->ticket) {
         struct after a = m->after[m->after_head];

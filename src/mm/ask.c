@@ -134,7 +134,47 @@ static bool add_nodes(struct rows *out) {
     return true;
 }
 
+static void answer_spec(struct mm *m, const struct inquiry *q, struct bytes spec) {
+    union message r = {.rows = {.request = {q->request[0], q->request[1]},
+                                .subject = SUBJECT_SPEC,
+                                .last = true,
+                                .total = spec.len > 0,
+                                .rows = spec}};
+    say_link(m->out, q->link, MESSAGE_ROWS, &r, (struct bytes){0});
+}
+
+static void inquire(struct mm *m, uint32_t link, const struct message_ask *a) {
+    const struct job *j = job_find(m, a->job);
+    struct inquiry now = {.link = link, .request = {a->request[0], a->request[1]}};
+    for (uint32_t i = 0; j != NULL && i < INQUIRIES; i++) {
+        if (m->inquiries[i].link != 0)
+            continue;
+        m->inquiries[i] = now;
+        struct effect *e = effects_add(m->out, EFFECT_FETCH);
+        e->fetch.ticket = INQUIRY_TICKET | i;
+        e->fetch.key = j->key;
+        return;
+    }
+    answer_spec(m, &now, (struct bytes){0});
+}
+
+void ask_fetched(struct mm *m, const struct input_fetched *in) {
+    struct inquiry *q = &m->inquiries[in->ticket % INQUIRIES];
+    struct message_submit s;
+    struct bytes spec = {0};
+    if (q->link == 0)
+        return;
+    if (record_spec(m, in->body, &s) == 0)
+        spec = s.spec;
+    answer_spec(m, q, spec);
+    q->link = 0;
+}
+
 void ask_heard(struct mm *m, uint32_t link, const struct message_ask *a) {
+    if (a->subject == SUBJECT_SPEC) {
+        inquire(m, link, a);
+        return;
+    }
     struct rows out = {.m = m, .ask = a, .at = effects_room(m->out, ROWS_BYTES)};
     union message r = {.rows = {.request = {a->request[0], a->request[1]},
                                 .subject = a->subject,
@@ -159,6 +199,7 @@ void ask_heard(struct mm *m, uint32_t link, const struct message_ask *a) {
         r.rows.total = 1;
         add_cluster(&out);
         break;
+    case SUBJECT_SPEC:
     case SUBJECTS:
         break;
     }

@@ -74,24 +74,13 @@ uint32_t client_of_output(const struct mm *m, const struct job *j) {
     return batch;
 }
 
-bool client_followed(const struct mm *m, const struct job *j) {
-    return client_of_output(m, j) != 0;
-}
-
 /* Nobody takes its output any more. */
 static void orphaned(struct mm *m, uint32_t job) {
     struct job *j = job_find(m, job);
-    if (j == NULL || j->kind == JOB_BATCH || (j->flags & JOB_DETACHED) || client_followed(m, j))
-        return;
-    struct running *r = job_running(m, j);
-    if (r == NULL) {
-        if (j->state == STATE_QUEUED) /* it would start with nobody there */
-            end_job(m, j, REASON_ORPHAN, 0, true);
-        return;
-    }
-    if (j->reason != REASON_NONE)
-        return;
-    r->orphan_at = m->now + m->config.orphan_ns;
+    struct running *r = j == NULL ? NULL : job_running(m, j);
+    if (r == NULL || r->phase != PHASE_GOING)
+        return; /* when it starts */
+    start_orphan(m, j, r);
     due_set(m, r);
 }
 

@@ -114,12 +114,17 @@ static void over(struct mm *m, struct job *j, struct running *r) {
         j->worst = r->worst;
         j->bad = r->bad;
         j->output = r->output;
+        r->limit_at = r->force_at = r->repeat_at = r->orphan_at = r->lost_at = 0;
+        if (r->phase == PHASE_LAUNCHING) /* it has ended before its launch was told to be done */
+            m->starting--;
         r->phase = PHASE_OVER;
-        if (heap_item_queued(&r->due))
-            heap_remove(&m->dues, &r->due);
+        due_set(m, r);
         give_back(m, j, r);
     }
     after_add(m, record_end(m, j), AFTER_SETTLE)->job = j->id;
+    struct job *first = job_find(m, (uint32_t)j->key);
+    if (first != NULL && first->left > 0)
+        first->left--;
 }
 
 void end_check(struct mm *m, struct running *r) {
@@ -144,10 +149,7 @@ void end_check(struct mm *m, struct running *r) {
 
 void end_settled(struct mm *m, struct job *j) {
     struct running *r = job_running(m, j);
-    struct job *first = job_find(m, (uint32_t)j->key);
     j->settled = true;
-    if (first != NULL && first->left > 0)
-        first->left--;
     m->ended++;
     client_news(m, j);
     if (r == NULL)
@@ -216,17 +218,16 @@ static void react(struct mm *m, struct job *j, struct running *r, const struct e
     }
 }
 
-/* This node has never had it. If none has, it was never started. */
-static void never_had(struct mm *m, struct job *j, struct running *r, const struct ending *e) {
-    r->unknown++;
-    if (r->unknown == (j->procs < nodeset_count(&r->set) ? j->procs : nodeset_count(&r->set))) {
-        j->again = j->reason == REASON_NONE;
+/* Some nodes do not have it. If none does, it was never started; otherwise it is lost there. To be told
+ * apart when all have told. */
+static void judge_unknown(struct mm *m, struct job *j, struct running *r) {
+    if (r->unknown == 0 || !nodeset_empty(&r->unsure) || j->reason != REASON_NONE)
+        return;
+    if (!r->started && nodeset_empty(&r->waiting)) {
+        j->again = true;
         return;
     }
-    if (!nodeset_empty(&r->unsure) || j->reason != REASON_NONE)
-        return;
-    struct ending lost = *e;
-    lost.cause = CAUSE_LOST;
+    struct ending lost = {.node = r->unknown_node, .cause = CAUSE_LOST};
     merge(r, &lost);
     react(m, j, r, &lost);
 }
@@ -238,11 +239,14 @@ static void ended_on(struct mm *m, struct job *j, struct running *r, const struc
     nodeset_remove(&r->unsure, e->node);
     nodeset_remove(&r->lost, e->node);
     if (e->cause == CAUSE_UNKNOWN) {
-        never_had(m, j, r, e);
-        return;
+        r->unknown++;
+        r->unknown_node = e->node;
+    } else {
+        r->started = true;
+        merge(r, e);
+        react(m, j, r, e);
     }
-    merge(r, e);
-    react(m, j, r, e);
+    judge_unknown(m, j, r);
 }
 
 static struct running *running_of(struct mm *m, uint64_t run) {
@@ -271,12 +275,16 @@ void end_heard(struct mm *m, const struct message_ends *e) {
     if (r->phase == PHASE_OVER)
         return;
     struct job *j = job_find(m, r->job);
+    r->started = r->started || !nodeset_empty(e->clean);
     nodeset_subtract(&r->waiting, e->clean);
     nodeset_subtract(&r->unsure, e->clean);
     nodeset_subtract(&r->lost, e->clean);
     struct ending one;
     for (uint32_t i = 0; r->phase != PHASE_OVER && ending_load(&one, e->ends, i); i++)
         ended_on(m, j, r, &one);
+    if (r->phase == PHASE_OVER)
+        return;
+    judge_unknown(m, j, r);
     end_check(m, r);
 }
 
@@ -295,14 +303,21 @@ static void kill_stray(struct mm *m, uint32_t node, uint64_t run) {
     say_down(m->out, &m->work, MESSAGE_COMMAND, &c, (struct bytes){0});
 }
 
+static void is_there(struct mm *m, struct running *r, uint32_t node) {
+    r->started = true;
+    nodeset_remove(&r->unsure, node);
+    judge_unknown(m, job_find(m, r->job), r);
+    end_check(m, r);
+}
+
 void end_have(struct mm *m, uint32_t node, const struct message_have *h) {
     for (size_t at = 0; at < h->runs.len; at += 8) {
         uint64_t run = load_le64(h->runs.at + at);
         struct running *r = running_of(m, run);
         if (r == NULL || (r->phase != PHASE_OVER && !nodeset_has(&r->waiting, node)))
             kill_stray(m, node, run);
-        else
-            nodeset_remove(&r->unsure, node);
+        else if (r->phase != PHASE_OVER)
+            is_there(m, r, node);
     }
     if (!h->all)
         return;

@@ -32,10 +32,11 @@ struct job {
     uint8_t state;
     uint8_t kind;
     uint8_t reason;
-    bool settled;  /* over, and that is durable */
-    bool logged;   /* its submission is durable */
-    bool again;    /* to be queued once more */
-    uint32_t left; /* the first of an array: of how many the end is not durable yet */
+    bool settled;   /* over, and that is durable */
+    bool logged;    /* its submission is durable */
+    bool again;     /* to be queued once more */
+    uint32_t left;  /* the first of an array: how many are not over */
+    uint32_t count; /* the first of an array: how many there are */
     uint16_t attempt;
     uint32_t flags;
     uint32_t nodes, ppn, procs;
@@ -83,7 +84,9 @@ struct running {
     struct nodeset waiting; /* have processes, and have not told of their end */
     struct nodeset unsure;  /* of these: we do not know whether they have it (a new life) */
     struct nodeset lost;    /* of these: given up; held until the lease is over */
-    uint32_t unknown;       /* nodes that have never had it */
+    bool started;           /* it is known to have been on its nodes */
+    uint32_t unknown;       /* nodes that do not have it */
+    uint32_t unknown_node;  /* one of them */
     uint32_t steps;         /* of an allocation */
     struct ending worst;
     uint32_t bad;
@@ -125,6 +128,14 @@ struct after {
     uint32_t count;
 };
 
+/* A client that wants to know what a job is to run, until that has come from the log. */
+struct inquiry {
+    uint32_t link; /* 0: the place is free */
+    uint64_t request[2];
+};
+
+enum { INQUIRIES = 64 };
+
 struct mm {
     struct mm_config config;
     uint64_t now;
@@ -149,6 +160,7 @@ struct mm {
     uint32_t running_cap, running_count;
     uint32_t *running_free; /* stack of free places */
     uint32_t running_free_count;
+    uint32_t starting; /* that are not on their nodes yet */
     struct heap dues;
     uint64_t ties;
 
@@ -171,6 +183,7 @@ struct mm {
     struct nodeset scratch[2];
     struct nodeset work;
     struct nodeset empty;
+    struct inquiry inquiries[INQUIRIES];
     uint64_t submitted, ended;
 };
 
@@ -203,6 +216,8 @@ void queue_why(struct mm *m, const struct job *j, struct text *why);
 /* start.c: from nodes given to processes running */
 struct running *running_new(struct mm *m, struct job *j, const struct nodeset *set);
 void running_free(struct mm *m, struct running *r);
+/* Times of a job that nobody follows: it is ended if that stays so. */
+void start_orphan(struct mm *m, const struct job *j, struct running *r);
 void start_job(struct mm *m, struct job *j, const struct nodeset *set);
 void start_durable(struct mm *m, struct job *j);
 void start_fetched(struct mm *m, const struct input_fetched *in);
@@ -234,7 +249,6 @@ void client_answer(struct mm *m, uint32_t link, const uint64_t request[2], enum 
 void client_news(struct mm *m, const struct job *j);
 void client_tell(struct mm *m, uint32_t link, const struct job *j);
 bool client_follow(struct mm *m, uint32_t link, uint32_t job, bool output, bool array);
-bool client_followed(const struct mm *m, const struct job *j);
 /* The link that takes this job's output, 0 if none does. */
 uint32_t client_of_output(const struct mm *m, const struct job *j);
 
@@ -245,6 +259,9 @@ bool submit_take(struct mm *m, const struct message_submit *s, uint32_t first, u
                  uint64_t at);
 void act_heard(struct mm *m, uint32_t link, const struct message_act *a);
 void ask_heard(struct mm *m, uint32_t link, const struct message_ask *a);
+void ask_fetched(struct mm *m, const struct input_fetched *in);
+/* A fetch on behalf of an inquiry has this and its place as ticket; others have a run. */
+#define INQUIRY_TICKET ((uint64_t)1 << 63)
 
 /* stream.c: output and input on their way through */
 void stream_up(struct mm *m, const struct input_message *in);
@@ -253,6 +270,8 @@ void stream_down(struct mm *m, const struct input_message *in);
 /* node.c */
 void node_changed(struct mm *m, const struct input_nodes *in);
 void node_announced(struct mm *m, uint32_t node);
+/* It was in the way of a launch: not to be used until it has told again what it has. */
+void node_suspect(struct mm *m, uint32_t node);
 void node_drain(struct mm *m, const struct nodeset *set, bool drained, struct bytes reason,
                 uint64_t at);
 void node_tick(struct mm *m);

@@ -160,7 +160,10 @@ static void step(void *self, const struct input *in, struct effects *out) {
         after_logged(m, &in->logged);
         break;
     case INPUT_FETCHED:
-        start_fetched(m, &in->fetched);
+        if (in->fetched.ticket & INQUIRY_TICKET)
+            ask_fetched(m, &in->fetched);
+        else
+            start_fetched(m, &in->fetched);
         break;
     case INPUT_COMPLETION:
         start_completed(m, &in->completion);

@@ -6,7 +6,11 @@
  * again and find its processes running; then its jobs are lost. */
 #include <string.h>
 
+#include "base/units.h"
 #include "mm/inside.h"
+#include "rm/say.h"
+
+#define ASK_NS NS_PER_S
 
 static void set_usable(struct mm *m, uint32_t node) {
     const struct node *n = &m->nodes[node];
@@ -17,13 +21,26 @@ static void set_usable(struct mm *m, uint32_t node) {
 }
 
 static void watch(struct mm *m) {
-    uint64_t next = 0;
+    uint64_t next = UINT64_MAX;
     for (uint32_t i = 0; i < m->config.limits.nodes; i++) {
-        uint64_t at = m->nodes[i].absent_at;
-        if (at != 0 && (next == 0 || at < next))
-            next = at;
+        const struct node *n = &m->nodes[i];
+        if (n->absent_at != 0 && n->absent_at + m->config.absent_ns < next)
+            next = n->absent_at + m->config.absent_ns;
+        if (n->member && !n->announced && m->now + ASK_NS < next)
+            next = m->now + ASK_NS;
     }
-    effects_timer(m->out, TIMER_NODES, next == 0 ? 0 : next + m->config.absent_ns);
+    effects_timer(m->out, TIMER_NODES, next == UINT64_MAX ? 0 : next);
+}
+
+/* Those who should have told what they have and have not: the message may be lost. */
+static void ask(struct mm *m) {
+    nodeset_clear(&m->work);
+    for (uint32_t i = 0; i < m->config.limits.nodes; i++)
+        if (m->nodes[i].member && !m->nodes[i].announced)
+            nodeset_add(&m->work, i);
+    union message c = {.command = {.verb = VERB_CHECK}};
+    if (!nodeset_empty(&m->work))
+        say_down(m->out, &m->work, MESSAGE_COMMAND, &c, (struct bytes){0});
 }
 
 void node_changed(struct mm *m, const struct input_nodes *in) {
@@ -32,10 +49,11 @@ void node_changed(struct mm *m, const struct input_nodes *in) {
             continue;
         struct node *n = &m->nodes[i];
         n->member = in->up;
-        n->announced = false;
         n->since = wall(m);
-        if (!in->up)
+        if (!in->up) {
+            n->announced = false;
             n->absent_at = m->now;
+        }
         set_usable(m, i);
     }
     watch(m);
@@ -50,6 +68,12 @@ void node_announced(struct mm *m, uint32_t node) {
     watch(m);
 }
 
+void node_suspect(struct mm *m, uint32_t node) {
+    m->nodes[node].announced = false;
+    set_usable(m, node);
+    watch(m);
+}
+
 void node_tick(struct mm *m) {
     for (uint32_t i = 0; i < m->config.limits.nodes; i++) {
         struct node *n = &m->nodes[i];
@@ -58,6 +82,7 @@ void node_tick(struct mm *m) {
         n->absent_at = 0;
         end_node_lost(m, i);
     }
+    ask(m);
     watch(m);
 }
 

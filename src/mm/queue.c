@@ -80,6 +80,12 @@ static bool take_inside(struct mm *m, const struct job *j, struct nodeset *ret) 
     return true;
 }
 
+/* A launch is a request to the primitives, and these take only so many at once. */
+static uint32_t starting_max(const struct mm *m) {
+    uint32_t most = m->config.limits.outstanding;
+    return most > 8 ? most - 4 : most;
+}
+
 static void run_steps(struct mm *m) {
     for (uint32_t at = m->steps_first, next; at != NO_SLOT; at = next) {
         struct job *j = &m->jobs[at];
@@ -89,7 +95,8 @@ static void run_steps(struct mm *m) {
             end_job(m, j, REASON_ORPHAN, 0, true);
             continue;
         }
-        if (m->running_free_count == 0 || !take_inside(m, j, &m->work))
+        if (m->running_free_count == 0 || m->starting >= starting_max(m) ||
+            !take_inside(m, j, &m->work))
             continue;
         queue_remove(m, j);
         start_job(m, j, &m->work);
@@ -102,7 +109,7 @@ void queue_run(struct mm *m) {
     m->dirty = false;
     run_steps(m);
     while (m->queue_first != NO_SLOT && m->running_free_count > 0 &&
-           m->after_count + 4 < m->after_cap) {
+           m->after_count + 4 < m->after_cap && m->starting < starting_max(m)) {
         struct job *j = &m->jobs[m->queue_first];
         struct places_want want = want_of(m, j);
         if (places_take(&m->places, &want, &m->work) < 0)

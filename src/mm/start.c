@@ -69,21 +69,54 @@ void start_job(struct mm *m, struct job *j, const struct nodeset *set) {
     j->state = STATE_STARTING;
     j->started_ns = wall(m);
     expect(j, r);
+    m->starting++;
     if (j->kind == JOB_STEP)
         job_running(m, job_find(m, j->inside))->steps++;
     struct after *a = after_add(m, record_start(m, j, r), AFTER_START);
     a->job = j->id;
 }
 
+void start_orphan(struct mm *m, const struct job *j, struct running *r) {
+    if (j->kind == JOB_BATCH || (j->flags & JOB_DETACHED) || j->reason != REASON_NONE ||
+        client_of_output(m, j) != 0)
+        return;
+    r->orphan_at = m->now + m->config.orphan_ns;
+}
+
+/* Another may start. */
+static void leave_start(struct mm *m) {
+    m->starting--;
+    m->dirty = true;
+}
+
 static void going(struct mm *m, struct job *j, struct running *r) {
+    leave_start(m);
     r->phase = PHASE_GOING;
+    r->started = true;
+    start_orphan(m, j, r);
     if (j->limit_ns > 0)
         r->limit_at = m->now + j->limit_ns;
     due_set(m, r);
     if (j->state == STATE_STARTING)
         j->state = STATE_RUNNING;
     client_news(m, j);
-    m->dirty = m->dirty || j->kind == JOB_ALLOC;
+}
+
+/* It could not be started; nobody has it. */
+static void undo(struct mm *m, struct job *j, struct running *r, const struct ending *why) {
+    leave_start(m);
+    end_forget(m, r->run, &r->set);
+    nodeset_clear(&r->waiting);
+    if (why != NULL) {
+        r->worst = *why;
+        r->bad = 1;
+        j->reason = j->reason == REASON_NONE ? REASON_BAD : j->reason;
+    } else if (j->reason == REASON_NONE && j->attempt < ATTEMPTS_MAX) {
+        j->again = true;
+    } else if (j->reason == REASON_NONE) {
+        j->reason = REASON_LOST;
+    }
+    end_check(m, r);
 }
 
 void start_durable(struct mm *m, struct job *j) {
@@ -91,8 +124,7 @@ void start_durable(struct mm *m, struct job *j) {
     if (r == NULL || r->phase != PHASE_LOGGING)
         return;
     if (j->reason != REASON_NONE) { /* ended meanwhile: nothing was started */
-        nodeset_clear(&r->waiting);
-        end_check(m, r);
+        undo(m, j, r, NULL);
         return;
     }
     if (j->kind == JOB_ALLOC) {
@@ -110,22 +142,6 @@ static uint32_t window_of(const struct job *j) {
     return share < WINDOW_MIN ? WINDOW_MIN : share > WINDOW_MAX ? WINDOW_MAX : share;
 }
 
-/* It could not be started; nobody has it. */
-static void undo(struct mm *m, struct job *j, struct running *r, const struct ending *why) {
-    end_forget(m, r->run, &r->set);
-    nodeset_clear(&r->waiting);
-    if (why != NULL) {
-        r->worst = *why;
-        r->bad = 1;
-        j->reason = j->reason == REASON_NONE ? REASON_BAD : j->reason;
-    } else if (j->reason == REASON_NONE && j->attempt < ATTEMPTS_MAX) {
-        j->again = true;
-    } else if (j->reason == REASON_NONE) {
-        j->reason = REASON_LOST;
-    }
-    end_check(m, r);
-}
-
 void start_fetched(struct mm *m, const struct input_fetched *in) {
     struct job *j = job_find(m, run_job(in->ticket));
     struct running *r = j == NULL ? NULL : job_running(m, j);
@@ -135,7 +151,7 @@ void start_fetched(struct mm *m, const struct input_fetched *in) {
     struct ending why = {.node = NO_NODE, .cause = CAUSE_FAILED, .step = SPAWN_FORK, .bad = 1};
     if (j->reason != REASON_NONE || record_spec(m, in->body, &s) < 0) {
         why.value = ENODATA;
-        undo(m, j, r, &why);
+        undo(m, j, r, j->reason != REASON_NONE ? NULL : &why);
         return;
     }
     union message launch = {.launch = {.run = r->run,
@@ -163,6 +179,8 @@ void start_completed(struct mm *m, const struct completion *c) {
         c->outcome == OUTCOME_UNKNOWN)
         return;
     if (c->outcome != OUTCOME_DONE) {
+        if (c->culprit < m->config.limits.nodes)
+            node_suspect(m, c->culprit);
         undo(m, j, r, NULL);
         return;
     }
@@ -182,8 +200,7 @@ void start_resume(struct mm *m) {
         expect(j, r);
         nodeset_copy(&r->unsure, &r->waiting);
         r->repeat_at = m->now + NS_PER_S;
-        if (j->kind != JOB_BATCH && !(j->flags & JOB_DETACHED))
-            r->orphan_at = m->now + m->config.orphan_ns;
+        start_orphan(m, j, r);
         if (j->limit_ns > 0) { /* it ran on while we were away */
             uint64_t ran = wall(m) > j->started_ns ? wall(m) - j->started_ns : 0;
             r->limit_at = m->now + (ran < j->limit_ns ? j->limit_ns - ran : 1);

@@ -42,7 +42,7 @@ bool submit_take(struct mm *m, const struct message_submit *s, uint32_t first, u
         j->logged = m->replaying;
         j->index = count > 1 || s->array_first > 0 ? s->array_first + i : 0;
         if (i == 0) {
-            j->left = count;
+            j->left = j->count = count;
             job_keep_request(m, j);
         } else {
             j->request[0] = j->request[1] = 0;

@@ -121,6 +121,11 @@ void launch_decided(struct nm *n, const struct input_signal *in) {
 /* To the launcher as it is, if the run is here. */
 void launch_command(struct nm *n, const struct message_command *m) {
     struct run *r = run_find(n, m->run);
+    if (m->run == 0 && m->verb == VERB_CHECK) { /* what is here at all? */
+        n->announced = false;
+        keeper_announce(n);
+        return;
+    }
     if (r == NULL) {
         ends_unknown(n, m->run);
         return;

@@ -70,8 +70,11 @@ static void on_tree(struct nm *n, const struct input_tree *in) {
     n->attached = in->attached;
     nodeset_copy(&n->below, in->below);
     ends_check(n);
-    if (regained)
-        ends_repeat(n);
+    if (!regained)
+        return;
+    n->announced = false;
+    keeper_announce(n);
+    ends_repeat(n);
 }
 
 static void on_joined(struct nm *n) {

@@ -456,7 +456,7 @@ static const struct message_rule rules[MESSAGE_TYPES] = {
     ROW(ASK, CLIENT, CONTROL, SMALL, walk_ask),
     ROW(ANSWER, MANAGER, CONTROL, STATE, walk_answer),
     ROW(NEWS, MANAGER, CONTROL, STATE, walk_news),
-    ROW(ROWS, MANAGER, CONTROL, PART, walk_rows),
+    ROW(ROWS, MANAGER, CONTROL, BODY, walk_rows),
 };
 
 const struct message_rule *message_rule(uint16_t type) {

@@ -459,7 +459,15 @@ struct message_act {
     struct bytes text; /* a reason */
 };
 
-enum subject { SUBJECT_JOBS, SUBJECT_JOB, SUBJECT_NODES, SUBJECT_WHY, SUBJECT_CLUSTER, SUBJECTS };
+enum subject {
+    SUBJECT_JOBS,
+    SUBJECT_JOB,
+    SUBJECT_NODES,
+    SUBJECT_WHY,
+    SUBJECT_CLUSTER,
+    SUBJECT_SPEC, /* what a job is to run: the rows are its spec */
+    SUBJECTS
+};
 
 struct message_ask {
     uint64_t request[2];

@@ -91,8 +91,8 @@ static uint32_t shared_count(const uint64_t *a, uint32_t a_count, const uint64_t
     return count;
 }
 
-/* Looks at all of them. True if each has its listener and the links that it says it has: detours and
- * closed connections are over. */
+/* Looks at all of them. True if each has its listener and, of the links that it says it has, both lanes:
+ * detours and closed connections are over. */
 static bool look_at_all(const struct ensemble *t, struct held all[PROCESSES]) {
     bool settled = true;
     for (uint32_t n = 0; n < PROCESSES; n++) {
@@ -100,7 +100,7 @@ static bool look_at_all(const struct ensemble *t, struct held all[PROCESSES]) {
         snprintf(store, sizeof store, "%s/n%u/state", crew_folder(t->crew), n);
         all[n] = look_at(crew_pid(t->crew, n), store);
         uint32_t links = t->stage->stands[n].children + (n != t->root);
-        settled = settled && all[n].sockets == 1 + links;
+        settled = settled && all[n].sockets == 1 + LANES * links;
     }
     return settled;
 }

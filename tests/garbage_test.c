@@ -26,6 +26,7 @@ struct thrower {
     struct random random;
     int kept[KEPT]; /* connections left open */
     uint32_t next_kept;
+    uint64_t token; /* of the link that is being thrown */
     uint64_t thrown, connected, bytes;
 };
 
@@ -61,7 +62,7 @@ static void add_hello(struct stream *s, struct thrower *g, uint32_t to, enum pur
                                  .to = to,
                                  .purpose = (uint8_t)purpose,
                                  .lane = (uint8_t)lane,
-                                 .token = random_u64(&g->random)}};
+                                 .token = g->token}};
     add_frame(s, MESSAGE_HELLO, 1, &m);
 }
 
@@ -218,8 +219,18 @@ static void keep_open(struct thrower *g, int fd) {
     *place = fd;
 }
 
+/* A link is up when all its lanes are: without this one nobody would listen to the other. */
+static void throw_bulk_lane(struct thrower *g, uint32_t node) {
+    int fd = reach(g, node);
+    if (fd < 0)
+        return;
+    struct stream s = {.len = 0};
+    add_hello(&s, g, node, PURPOSE_TREE, LANE_BULK);
+    say(g, fd, s.bytes, s.len);
+    keep_open(g, fd);
+}
+
 static void throw_slot(struct thrower *g, uint32_t node) {
-    uint64_t token = random_u64(&g->random);
     struct stream s;
     for (int lane = 0; lane < LANES; lane++) {
         int fd = reach(g, node);
@@ -227,7 +238,6 @@ static void throw_slot(struct thrower *g, uint32_t node) {
             return;
         s.len = 0;
         add_hello(&s, g, node, PURPOSE_SLOT, (enum lane)lane);
-        store_le64(s.bytes + HEADER_BYTES + 22, token);
         if (lane == LANE_CONTROL)
             add_nonsense(&s, &g->random, true);
         say(g, fd, s.bytes, s.len);
@@ -242,6 +252,7 @@ static void throw_one(struct thrower *g) {
     if (node == HOSTILE)
         node = g->t.root;
     g->thrown++;
+    g->token = random_u64(r);
     if (attack == ATTACK_SLOT) {
         throw_slot(g, node);
         return;
@@ -251,6 +262,8 @@ static void throw_one(struct thrower *g) {
             leave(g, fd);
         return;
     }
+    if (attack >= ATTACK_FLIPPED && attack <= ATTACK_RECORDING)
+        throw_bulk_lane(g, node);
     int fd = reach(g, node);
     if (fd < 0)
         return;

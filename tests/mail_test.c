@@ -200,6 +200,113 @@ static void test_without_a_way_up_it_is_dropped(void) {
     cluster_free(c);
 }
 
+/* ---- mail while everything breaks ---- */
+
+enum { WAYS = 5, SERIES = WAYS * EVERYONE };
+
+/* Letters of one series (a sender, a way, a lane) are numbered; what each reader has got last. */
+static struct series {
+    uint64_t sent[SERIES];
+    uint64_t last[EVERYONE][SERIES];
+    uint64_t got;
+    uint32_t misplaced;
+} series;
+
+static const struct {
+    enum mail_way way;
+    uint16_t type;
+} ways[WAYS] = {{MAIL_DOWN, DOWN},
+                {MAIL_DOWN, DOWN_BULK},
+                {MAIL_ROOT, UP},
+                {MAIL_ROOT, UP_BULK},
+                {MAIL_PARENT, MESSAGE_ENDS}};
+
+static void write_letters(struct cluster *c, uint32_t node, struct effects *out) {
+    for (uint32_t w = 0; w < WAYS; w++) {
+        if ((ways[w].way == MAIL_DOWN) != (node == ROOT))
+            continue;
+        struct nodeset all;
+        set_of(c, &all, NULL);
+        uint8_t *body = effects_room(out, 8);
+        store_le64(body, ++series.sent[w * EVERYONE + node]);
+        struct effect *e = effects_add(out, EFFECT_REQUEST);
+        e->request = mail(ways[w].way, ways[w].type, "");
+        e->request.set = effects_copy_set(out, &all);
+        e->request.body = bytes_of(body, 8);
+        free(all.storage);
+    }
+}
+
+static void read_letter(uint32_t node, const struct input_message *m) {
+    uint32_t w = 0;
+    while (w < WAYS && ways[w].type != m->type)
+        w++;
+    if (w == WAYS || m->peer >= EVERYONE || m->body.len != 8 ||
+        (ways[w].way == MAIL_DOWN) != (m->peer == ROOT)) {
+        series.misplaced++;
+        return;
+    }
+    uint32_t at = w * EVERYONE + m->peer;
+    uint64_t number = load_le64(m->body.at);
+    series.misplaced += number > series.sent[at] || number <= series.last[node][at];
+    series.last[node][at] = number;
+    series.got++;
+}
+
+static bool correspond(struct cluster *c, uint32_t node, const struct input *in,
+                       struct effects *out) {
+    if (in->kind == INPUT_TIMER)
+        write_letters(c, node, out);
+    if (in->kind == INPUT_MESSAGE)
+        read_letter(node, &in->message);
+    return in->kind == INPUT_MESSAGE;
+}
+
+static void hurt(struct cluster *c, struct random *r) {
+    uint32_t node = (uint32_t)random_below(r, EVERYONE);
+    if (!world_up(c->w, node))
+        world_boot(c->w, node, node == ROOT);
+    else if (random_chance(r, 1, 3))
+        world_pause(c->w, node, world_now(c->w) + random_below(r, 8 * P));
+    else
+        world_crash(c->w, node);
+}
+
+/* A letter may be lost. None comes twice, none before an earlier one of its lane, and none to whom it
+ * was not for, whatever becomes of the way; and when all is well again all of them arrive. */
+static void test_faults_lose_mail_and_do_nothing_else(void) {
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        struct random r;
+        random_init(&r, seed);
+        memset(&series, 0, sizeof series);
+        struct cluster *c = cluster_new(NODES, SHAPE_KARY, 2);
+        c->config.seed = seed;
+        c->poll_ns = P / 10;
+        c->above = correspond;
+        CHECK(cluster_power(c, NODES));
+        for (int i = 0; i < 40; i++) {
+            hurt(c, &r);
+            cluster_run(c, random_below(&r, 2 * P));
+        }
+        for (uint32_t n = 0; n < EVERYONE; n++)
+            if (!world_up(c->w, n))
+                world_boot(c->w, n, n == ROOT);
+        CHECK(WITHIN(c, 200 * P, all_attached(c)));
+        cluster_run(c, 100 * P); /* until everyone is back in its place */
+        uint64_t before = series.got;
+        uint64_t sent = 0;
+        for (uint32_t i = 0; i < SERIES; i++)
+            sent -= series.sent[i] * (i < 2 * EVERYONE ? EVERYONE : 1);
+        cluster_run(c, 10 * P);
+        for (uint32_t i = 0; i < SERIES; i++)
+            sent += series.sent[i] * (i < 2 * EVERYONE ? EVERYONE : 1);
+        CHECK(series.got - before + 300 > sent &&
+              series.got - before < sent + 300); /* on its way */
+        CHECK_EQ(series.misplaced, 0);
+        cluster_free(c);
+    }
+}
+
 /* ---- mail that must not be ---- */
 
 static void test_a_daemon_cannot_send_what_it_may_not(void) {
@@ -466,6 +573,7 @@ int main(void) {
     TEST(test_dead_nodes_get_nothing_and_hold_nothing_up);
     TEST(test_the_way_heals);
     TEST(test_without_a_way_up_it_is_dropped);
+    TEST(test_faults_lose_mail_and_do_nothing_else);
     TEST(test_a_daemon_cannot_send_what_it_may_not);
     TEST(test_forged_mail_is_refused);
     TEST(test_mail_of_who_does_not_belong_is_dropped);

@@ -162,6 +162,9 @@ static void happen(struct model *m, struct due *d) {
         if (alive(m, d))
             model_feed(m, d->node, &in);
         break;
+    case DUE_MAIL:
+        post_due(m, d);
+        break;
     case DUE_DOWN: /* of a node that is not alive */
         census_due(m, d);
         break;
@@ -313,6 +316,8 @@ static void carry_out(struct model *m, uint32_t node, const struct effect *e) {
     case EFFECT_REQUEST:
         if (e->request.kind == PRIMITIVE_RECORD || e->request.kind == PRIMITIVE_GATHER)
             survey_request(m, node, &e->request);
+        else if (e->request.kind == PRIMITIVE_MAIL)
+            post_request(m, node, &e->request);
         else
             ledger_request(m, node, &e->request);
         break;

@@ -4,7 +4,8 @@
  *   model.c   time, nodes and their daemons
  *   census.c  who is a member, and the heartbeat
  *   ledger.c  the operations and their order
- *   survey.c  gathers and the records they bring */
+ *   survey.c  gathers and the records they bring
+ *   post.c    mail */
 #pragma once
 
 #include "base/heap.h"
@@ -23,7 +24,8 @@ enum due_kind {
     DUE_OPEN,    /* a new root has gathered the survivors */
     DUE_TICK,    /* a heartbeat starts */
     DUE_WAVE,    /* and is back */
-    DUE_SURVEY   /* the next thing that happens to a gather */
+    DUE_SURVEY,  /* the next thing that happens to a gather */
+    DUE_MAIL     /* a letter arrives */
 };
 
 /* Waits in the agenda for its time. It concerns one life of a node. */
@@ -152,3 +154,7 @@ void survey_request(struct model *m, uint32_t node, const struct primitive *r);
 void survey_due(struct model *m, struct due *d);
 void survey_closed(struct model *m); /* the root is gone, and nobody else waits */
 void survey_given_up(struct model *m, const struct nodeset *gone);
+
+/* post.c */
+void post_request(struct model *m, uint32_t node, const struct primitive *r);
+void post_due(struct model *m, const struct due *d);

@@ -9,6 +9,7 @@
 #include "sim/measure.h"
 #include "sim/network.h"
 #include "tap.h"
+#include "wire/message.h"
 
 enum { NODES = 64, ROOT = NODES, UNIVERSE = NODES + 1, ACTS_MAX = 32, HEARD_MAX = 512 };
 
@@ -56,6 +57,10 @@ static void keep(struct scene *s, uint32_t node, const struct input *in) {
     if (in->kind == INPUT_NODES) {
         h->count = nodeset_count(in->nodes.nodes);
         h->up = in->nodes.up;
+    }
+    if (in->kind == INPUT_MESSAGE) {
+        h->count = in->message.peer;
+        h->number = in->message.body.len == 3 ? in->message.type : 0;
     }
     if (in->kind == INPUT_SIGNAL)
         h->number = in->signal.event;
@@ -448,6 +453,50 @@ static void test_gather(void) {
     end(s);
 }
 
+static uint32_t letters(const struct scene *s, uint32_t node, uint32_t origin, uint16_t type) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < s->heard_count; i++) {
+        const struct heard *h = &s->heard[i];
+        count +=
+            h->kind == INPUT_MESSAGE && h->node == node && h->count == origin && h->number == type;
+    }
+    return count;
+}
+
+/* In a tree of arity 4 node 0 has 1, 6, 11 and 16 below it, node 1 has 2 to 5. */
+static void test_mail(void) {
+    struct scene *s = begin();
+    struct primitive r = request(s, PRIMITIVE_MAIL);
+    r.body = bytes_of("abc", 3);
+    r.way = MAIL_DOWN;
+    r.type = MESSAGE_COMMAND;
+    act(s, NS_PER_S, ROOT, r);
+    r.type = MESSAGE_ENDS; /* not the root's to send */
+    act(s, NS_PER_S, ROOT, r);
+    r.way = MAIL_PARENT;
+    act(s, NS_PER_S, 2, r);
+    act(s, 2 * NS_PER_S, 2, r);
+    r.way = MAIL_ROOT;
+    r.type = MESSAGE_HAVE;
+    act(s, NS_PER_S, 2, r);
+    r.type = MESSAGE_COMMAND; /* not a node's */
+    act(s, NS_PER_S, 2, r);
+    power_on(s);
+    model_run_until(s->model, 2 * NS_PER_S - 1);
+    for (uint32_t n = 0; n < NODES; n++)
+        CHECK_EQ(letters(s, n, ROOT, MESSAGE_COMMAND), 1);
+    CHECK_EQ(letters(s, 1, 2, MESSAGE_ENDS), 1);
+    CHECK_EQ(letters(s, ROOT, 2, MESSAGE_HAVE), 1);
+    model_crash(s->model, 1);
+    model_run_until(s->model, 3 * NS_PER_S);
+    CHECK_EQ(letters(s, 0, 2, MESSAGE_ENDS), 1); /* who takes its place */
+    uint32_t all = 0;
+    for (uint32_t i = 0; i < s->heard_count; i++)
+        all += s->heard[i].kind == INPUT_MESSAGE;
+    CHECK_EQ(all, NODES + 3);
+    end(s);
+}
+
 static void test_root_crash(void) {
     struct scene *s = begin();
     struct primitive r = request(s, PRIMITIVE_COMPARE);
@@ -546,6 +595,7 @@ int main(void) {
     TEST(test_limits);
     TEST(test_crash);
     TEST(test_gather);
+    TEST(test_mail);
     TEST(test_root_crash);
     TEST(test_depths_agree);
     TEST(test_scale);

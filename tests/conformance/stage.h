@@ -191,11 +191,12 @@ static inline void part_keep(struct part *p, const struct input *in) {
 static inline void part_step(void *self, const struct input *in, struct effects *out) {
     struct part *p = self;
     bool polls = in->kind == INPUT_BOOT && p->stage->poll_ns > 0;
+    bool by_itself = in->kind == INPUT_WAVE || in->kind == INPUT_TREE;
     if (polls || in->kind == INPUT_TIMER)
         part_poll(p, in->now, out);
     else if (in->kind == INPUT_BOOT)
-        return;                      /* somebody will poke it */
-    else if (in->kind != INPUT_WAVE) /* waves come with time, not with what the script does */
+        return;          /* somebody will poke it */
+    else if (!by_itself) /* those come with time, not with what the script does */
         part_keep(p, in);
 }
 

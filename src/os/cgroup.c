@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* Cgroups for runs: see cgroup.h. */
+#include "os/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+
+enum { CGROUP2_MAGIC = 0x63677270 };
+enum { SPARE = 2 };
+enum { PATIENCE_MS = 10, PATIENCE_TIMES = 200 }; /* for what was killed to be gone */
+
+/* ---- where ---- */
+
+/* The rest of the first line of a file that has `key` before it; false if there is none. */
+static bool line_after(const char *path, const char *key, char *rest, size_t size) {
+    FILE *f = fopen(path, "re");
+    char line[PATH_MAX + 64];
+    bool found = false;
+    while (f != NULL && !found && fgets(line, sizeof line, f) != NULL)
+        if (strncmp(line, key, strlen(key)) == 0) {
+            line[strcspn(line, "\n")] = '\0';
+            found = snprintf(rest, size, "%s", line + strlen(key)) < (int)size;
+        }
+    if (f != NULL)
+        fclose(f);
+    return found;
+}
+
+/* mountinfo: id parent device ROOT PLACE options ... - TYPE source options */
+static bool find_mount(char *path, size_t size) {
+    FILE *f = fopen("/proc/self/mountinfo", "re");
+    char line[2 * PATH_MAX], root[PATH_MAX], place[PATH_MAX];
+    bool found = false;
+    while (f != NULL && !found && fgets(line, sizeof line, f) != NULL) {
+        if (strstr(line, " - cgroup2 ") == NULL ||
+            sscanf(line, "%*s %*s %*s %4095s %4095s", root, place) != 2)
+            continue;
+        found = strcmp(root, "/") == 0 && snprintf(path, size, "%s", place) < (int)size;
+    }
+    if (f != NULL)
+        fclose(f);
+    return found;
+}
+
+int cgroup_own(char *path, size_t size) {
+    char mount[PATH_MAX], below[PATH_MAX];
+    if (!find_mount(mount, sizeof mount) ||
+        !line_after("/proc/self/cgroup", "0::", below, sizeof below))
+        return -ENOENT;
+    bool top = strcmp(below, "/") == 0;
+    return snprintf(path, size, "%s%s", mount, top ? "" : below) < (int)size ? 0 : -ENAMETOOLONG;
+}
+
+/* ---- one cgroup ---- */
+
+static int put(int folder, const char *name, const char *value) {
+    int fd = openat(folder, name, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int r = write(fd, value, strlen(value)) < 0 ? -errno : 0;
+    close(fd);
+    return r;
+}
+
+static bool says_empty(int events) {
+    char text[256];
+    ssize_t n = pread(events, text, sizeof text - 1, 0);
+    if (n < 0)
+        return errno == ENODEV; /* it is gone altogether */
+    text[n] = '\0';
+    return strstr(text, "populated 0") != NULL;
+}
+
+bool cgroup_empty(const struct cgroup *c) {
+    return says_empty(c->events.fd);
+}
+
+/* A number of processes in the cgroup itself are sent a signal; those born meanwhile may miss it. */
+static int signal_all(int folder, int number) {
+    int fd = openat(folder, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+    int pid;
+    if (f == NULL)
+        return -errno;
+    while (fscanf(f, "%d", &pid) == 1)
+        if (pid > 0)
+            kill(pid, number);
+    fclose(f);
+    return 0;
+}
+
+int cgroup_signal(const struct cgroup *c, int number) {
+    return signal_all(c->folder, number);
+}
+
+/* Kernels before 5.14 cannot end them at once. */
+static int kill_all(int folder) {
+    int r = put(folder, "cgroup.kill", "1");
+    return r == -ENOENT ? signal_all(folder, SIGKILL) : r;
+}
+
+int cgroup_kill(const struct cgroup *c) {
+    return kill_all(c->folder);
+}
+
+int cgroup_freeze(struct cgroup *c, bool stop) {
+    c->frozen = stop;
+    return put(c->folder, "cgroup.freeze", stop ? "1" : "0");
+}
+
+static void cgroup_free(struct cgroup *c) {
+    if (c->folder >= 0)
+        close(c->folder);
+    if (c->events.fd >= 0)
+        close(c->events.fd);
+    free(c);
+}
+
+/* ---- removing ---- */
+
+/* Those below go first; how deep they can be is the kernel's business. */
+static int remove_tree(int above, const char *name) {
+    if (unlinkat(above, name, AT_REMOVEDIR) == 0)
+        return 0;
+    int fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (dir == NULL)
+        return -errno;
+    for (struct dirent *e; (e = readdir(dir)) != NULL;)
+        if (e->d_type == DT_DIR && e->d_name[0] != '.')
+            remove_tree(fd, e->d_name);
+    closedir(dir);
+    return unlinkat(above, name, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
+/* Ends what is in it and waits a moment for that, then removes it. */
+static int clear(int above, const char *name) {
+    int folder = openat(above, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        return -errno;
+    int events = openat(folder, "cgroup.events", O_RDONLY | O_CLOEXEC);
+    if (!says_empty(events))
+        kill_all(folder);
+    for (int i = 0; i < PATIENCE_TIMES && !says_empty(events); i++) {
+        struct pollfd p = {.fd = events, .events = POLLPRI};
+        poll(&p, 1, PATIENCE_MS);
+    }
+    close(events);
+    close(folder);
+    return remove_tree(above, name);
+}
+
+/* ---- the pool ---- */
+
+static struct cgroup *make(struct cgroups *p) {
+    struct cgroup *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return NULL;
+    list_init(&c->link);
+    c->folder = c->events.fd = -1;
+    snprintf(c->name, sizeof c->name, "run%u", p->count++);
+    if (mkdirat(p->folder, c->name, 0755) == 0) {
+        c->folder = openat(p->folder, c->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (c->folder >= 0)
+            c->events.fd = openat(c->folder, "cgroup.events", O_RDONLY | O_CLOEXEC);
+        if (c->events.fd >= 0)
+            return c;
+        unlinkat(p->folder, c->name, AT_REMOVEDIR);
+    }
+    cgroup_free(c);
+    return NULL;
+}
+
+void cgroups_stock(struct cgroups *p) {
+    uint32_t have = 0;
+    LIST_EACH (l, &p->spare)
+        have++;
+    for (struct cgroup *c; p->folder >= 0 && have < SPARE && (c = make(p)) != NULL; have++)
+        list_push_back(&p->spare, &c->link);
+}
+
+static void clear_all(struct cgroups *p) {
+    int fd = openat(p->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
+        if (e->d_type == DT_DIR && e->d_name[0] != '.')
+            clear(p->folder, e->d_name);
+    if (dir != NULL)
+        closedir(dir);
+}
+
+int cgroups_init(struct cgroups *p, const char *path) {
+    struct statfs at;
+    *p = (struct cgroups){.folder = -1};
+    list_init(&p->spare);
+    p->path = strdup(path);
+    if (p->path == NULL)
+        return -ENOMEM;
+    p->made = mkdir(path, 0755) == 0;
+    p->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r = p->folder < 0 ? -errno : 0;
+    if (r == 0 && (fstatfs(p->folder, &at) < 0 || (long)at.f_type != CGROUP2_MAGIC))
+        r = -EMEDIUMTYPE;
+    if (r == 0) {
+        clear_all(p);
+        cgroups_stock(p);
+        if (list_empty(&p->spare))
+            r = -EACCES;
+    }
+    if (r < 0)
+        cgroups_fini(p);
+    return r;
+}
+
+void cgroups_fini(struct cgroups *p) {
+    for (struct list *l; (l = list_pop_front(&p->spare)) != NULL;) {
+        struct cgroup *c = CONTAINER_OF(l, struct cgroup, link);
+        clear(p->folder, c->name);
+        cgroup_free(c);
+    }
+    if (p->folder >= 0)
+        close(p->folder);
+    if (p->made)
+        rmdir(p->path);
+    free(p->path);
+    p->path = NULL;
+    p->folder = -1;
+}
+
+struct cgroup *cgroups_take(struct cgroups *p) {
+    struct list *l = list_pop_front(&p->spare);
+    if (l != NULL)
+        return CONTAINER_OF(l, struct cgroup, link);
+    return p->folder < 0 ? NULL : make(p);
+}
+
+/* A folder whose number of links is not 2 has others below it, which the run has made. */
+static bool reusable(struct cgroup *c) {
+    struct stat st;
+    if (c->frozen && cgroup_freeze(c, false) < 0)
+        return false;
+    return fstat(c->folder, &st) == 0 && st.st_nlink == 2;
+}
+
+void cgroups_give(struct cgroups *p, struct cgroup *c, struct loop *l) {
+    if (c->watched)
+        loop_remove(l, &c->events);
+    c->watched = false;
+    if (reusable(c)) {
+        list_push_front(&p->spare, &c->link);
+        return;
+    }
+    clear(p->folder, c->name);
+    cgroup_free(c);
+}

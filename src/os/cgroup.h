@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Cgroups for runs, made ahead: to make and remove one costs as much as starting a process.
+ *
+ * A run's processes are born in one and cannot leave it, so it tells when none is left, and ends all
+ * of them at once. One that is empty again, and has none below it, serves the next run. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "os/loop.h"
+
+struct cgroup {
+    struct list link;     /* among spare ones */
+    int folder;           /* to be born in */
+    struct source events; /* has something urgent when processes have come or gone */
+    void *owner;          /* whoever watches them */
+    bool watched;
+    bool frozen;
+    char name[16];
+};
+
+/* The pool: spare cgroups in a folder that is ours alone. */
+struct cgroups {
+    char *path;
+    int folder; /* -1: there is none */
+    bool made;  /* the folder was made by us */
+    uint32_t count;
+    struct list spare;
+};
+
+/* The folder of the cgroup (version 2) that this process is in, as far as it is mounted. 0 or -errno. */
+int cgroup_own(char *path, size_t size);
+
+/* Takes the folder, which may be missing yet, and ends what a former owner has left in it. */
+int cgroups_init(struct cgroups *p, const char *path);
+void cgroups_fini(struct cgroups *p);
+
+/* NULL if none can be made. */
+struct cgroup *cgroups_take(struct cgroups *p);
+/* No process is in it any more. */
+void cgroups_give(struct cgroups *p, struct cgroup *c, struct loop *l);
+/* Makes spare ones until there are enough. */
+void cgroups_stock(struct cgroups *p);
+
+bool cgroup_empty(const struct cgroup *c);
+int cgroup_kill(const struct cgroup *c);
+int cgroup_freeze(struct cgroup *c, bool stop);
+int cgroup_signal(const struct cgroup *c, int number);

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* A group of processes: what is made ready for them, and their start. */
+#include "os/group.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "os/pty.h"
+
+enum { SPARE_PIPES = 2 };       /* what a run of one process needs */
+enum { HOLD_MAX = 64 };         /* larger groups do not keep the processes' ends of pipes open */
+enum { WINDOW_MIN = 4 * 1024 }; /* of a stream */
+
+/* ---- outlets ---- */
+
+/* The limit on descriptors is raised only for groups that need it; their processes get the old one. */
+static bool more_descriptors(struct kernel *k) {
+    struct rlimit l = k->spawner.inherited.limits[RLIMIT_NOFILE];
+    if (k->spawner.raised || l.rlim_cur >= l.rlim_max)
+        return false;
+    l.rlim_cur = l.rlim_max;
+    k->spawner.raised = setrlimit(RLIMIT_NOFILE, &l) == 0;
+    return k->spawner.raised;
+}
+
+static struct outlet *new_outlet(struct kernel *k, int *ret_error) {
+    struct outlet *o = malloc(sizeof *o);
+    int r = o == NULL ? -ENOMEM : outlet_open(o, k->loop);
+    if (r == -EMFILE && more_descriptors(k))
+        r = outlet_open(o, k->loop);
+    if (r < 0) {
+        free(o);
+        o = NULL;
+    }
+    *ret_error = r;
+    return o;
+}
+
+void kernel_stock(struct kernel *k) {
+    int r;
+    for (struct outlet *o; k->spares < SPARE_PIPES && (o = new_outlet(k, &r)) != NULL; k->spares++)
+        list_push_back(&k->spare, &o->link);
+}
+
+static struct outlet *take_outlet(struct kernel *k, int *ret_error) {
+    struct list *l = list_pop_front(&k->spare);
+    if (l == NULL)
+        return new_outlet(k, ret_error);
+    k->spares--;
+    *ret_error = 0;
+    return CONTAINER_OF(l, struct outlet, link);
+}
+
+static void free_outlet(struct kernel *k, struct outlet *o) {
+    if (o == NULL)
+        return;
+    outlet_close(o, k->loop);
+    free(o);
+}
+
+/* ---- a process ---- */
+
+void group_due(struct process *p) {
+    if (!list_linked(&p->due) && !p->group->closed)
+        list_push_back(&p->group->kernel->due, &p->due);
+}
+
+static void inlet_moved(struct inlet *i) {
+    group_due(CONTAINER_OF(i, struct process, in));
+}
+
+static size_t window_of(const struct group *g) {
+    size_t w = g->recipe->setup.window;
+    return w < WINDOW_MIN ? WINDOW_MIN : w;
+}
+
+/* A terminal is input and output in one; its second stream is there but stays empty. */
+static int open_terminal(struct process *p) {
+    struct kernel *k = p->group->kernel;
+    const struct spec *spec = &p->group->recipe->spec;
+    int person, process;
+    int r = pty_open(&person, &process);
+    if (r < 0)
+        return r;
+    pty_size(person, spec->columns, spec->rows);
+    p->out[0] = malloc(sizeof *p->out[0]);
+    p->out[1] = malloc(sizeof *p->out[1]);
+    ASSERT(p->out[0] != NULL && p->out[1] != NULL);
+    *p->out[1] = (struct outlet){.near = {.fd = -1}, .far = -1};
+    list_init(&p->out[1]->link);
+    r = outlet_adopt(p->out[0], k->loop, person, process);
+    if (r < 0)
+        return r;
+    p->out[0]->terminal = true;
+    int keys = fcntl(person, F_DUPFD_CLOEXEC, 3);
+    if (keys < 0)
+        return -errno;
+    inlet_adopt(&p->in, k->loop, keys, window_of(p->group));
+    return 0;
+}
+
+static int open_pipes(struct process *p) {
+    struct kernel *k = p->group->kernel;
+    int r = 0;
+    for (int i = 0; i < 2 && r == 0; i++)
+        p->out[i] = take_outlet(k, &r);
+    if (r == 0 && recipe_listens(p->group->recipe, p->index))
+        r = inlet_open(&p->in, k->loop, window_of(p->group));
+    return r;
+}
+
+static int process_open(struct process *p) {
+    struct group *g = p->group;
+    bool terminal = recipe_terminal(g->recipe, p->index);
+    int r = terminal ? open_terminal(p) : open_pipes(p);
+    p->in.moved = inlet_moved;
+    for (int i = 0; i < 2; i++)
+        if (p->out[i] != NULL)
+            outlet_begin(p->out[i], p, &g->kernel->readable, window_of(g));
+    return r;
+}
+
+/* ---- a group ---- */
+
+/* What cannot be decoded has one process, which fails. */
+static uint32_t count_in(struct bytes setup) {
+    struct setup s;
+    return setup_decode(setup, &s) < 0 ? 1 : s.count;
+}
+
+static struct group *allocate(struct kernel *k, uint32_t count) {
+    struct group *g = calloc(1, sizeof *g + (size_t)count * sizeof g->processes[0]);
+    if (g == NULL)
+        return NULL;
+    g->kernel = k;
+    g->count = count;
+    list_init(&g->watch);
+    list_init(&g->due);
+    list_push_back(&k->all, &g->link);
+    for (uint32_t i = 0; i < count; i++) {
+        struct process *p = &g->processes[i];
+        p->group = g;
+        p->index = i;
+        list_init(&p->due);
+        inlet_none(&p->in);
+    }
+    return g;
+}
+
+static void fail(struct group *g, enum spawn_step step, int error) {
+    g->step = step;
+    g->error = error;
+}
+
+struct group *group_new(struct kernel *k, uint32_t id, struct bytes setup) {
+    int r;
+    struct group *g = allocate(k, count_in(setup));
+    bool small = g == NULL;
+    if (small)
+        g = allocate(k, 1);
+    ASSERT(g != NULL);
+    g->id = id;
+    g->recipe = small ? NULL : recipe_new(setup, &k->spawner.inherited, &r);
+    if (g->recipe == NULL) {
+        fail(g, SPAWN_PROGRAM, small ? -ENOMEM : r);
+        return g;
+    }
+    for (uint32_t i = 0; i < g->count && g->error == 0; i++) {
+        r = process_open(&g->processes[i]);
+        if (r < 0)
+            fail(g, SPAWN_STDIO, r);
+    }
+    if (k->pooled)
+        g->cgroup = cgroups_take(&k->cgroups);
+    return g;
+}
+
+void group_free(struct group *g) {
+    struct kernel *k = g->kernel;
+    for (uint32_t i = 0; i < g->count; i++) {
+        struct process *p = &g->processes[i];
+        list_remove(&p->due);
+        inlet_close(&p->in);
+        for (int o = 0; o < 2; o++)
+            free_outlet(k, p->out[o]);
+    }
+    if (g->cgroup != NULL)
+        cgroups_give(&k->cgroups, g->cgroup, k->loop);
+    list_remove(&g->link);
+    list_remove(&g->watch);
+    list_remove(&g->due);
+    recipe_free(g->recipe);
+    free(g);
+}
+
+/* ---- start ---- */
+
+static void start_process(struct process *p) {
+    struct group *g = p->group;
+    struct kernel *k = g->kernel;
+    enum spawn_step step = g->step;
+    pid_t pid = g->error;
+    if (pid == 0) {
+        bool terminal = p->out[0]->terminal;
+        int out = p->out[0]->far;
+        struct place place = {.stdio = {terminal         ? out
+                                        : p->in.far >= 0 ? p->in.far
+                                                         : k->null,
+                                        out, terminal ? out : p->out[1]->far},
+                              .terminal = terminal,
+                              .cgroup = g->cgroup != NULL ? g->cgroup->folder : -1};
+        pid = spawn(&k->spawner, g->recipe, &place, p->index, &step);
+    }
+    p->start = (struct input_child){.group = g->id,
+                                    .index = p->index,
+                                    .event = pid < 0 ? CHILD_FAILED : CHILD_STARTED,
+                                    .value = (uint32_t)(pid < 0 ? -pid : pid),
+                                    .step = step};
+    p->start_due = true;
+    group_due(p);
+    inlet_release(&p->in);
+    if (pid < 0)
+        return;
+    p->pid = pid;
+    p->live = true;
+    g->live++;
+    k->childless = false;
+}
+
+/* A process that is born frozen never executes, and we would wait for that. */
+void group_start(struct group *g) {
+    bool frozen = g->frozen;
+    if (g->killed && g->error == 0)
+        fail(g, SPAWN_FORK, -ECANCELED);
+    if (frozen)
+        herd_freeze(g, false);
+    for (uint32_t i = 0; i < g->count; i++)
+        start_process(&g->processes[i]);
+    for (uint32_t i = 0; g->count > HOLD_MAX && i < g->count; i++)
+        for (int o = 0; o < 2; o++)
+            if (g->processes[i].out[o] != NULL)
+                outlet_release(g->processes[i].out[o]);
+    g->started = true;
+    if (frozen)
+        herd_freeze(g, true);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* A group of processes as the kernel side of a launcher keeps it; for kernel.c and group.c alone. */
+#pragma once
+
+#include "base/list.h"
+#include "os/cgroup.h"
+#include "os/inlet.h"
+#include "os/kernel.h"
+#include "os/outlet.h"
+#include "os/spawn.h"
+#include "os/sweep.h"
+
+struct process {
+    struct group *group;
+    uint32_t index;
+    pid_t pid; /* 0: never started */
+    bool live;
+    struct list due; /* among those that have something to tell */
+    bool start_due, end_due;
+    struct input_child start, end;
+    struct outlet *out[2];
+    struct inlet in;
+};
+
+struct group {
+    struct kernel *kernel;
+    uint32_t id;
+    struct list link;  /* among all groups */
+    struct list watch; /* among those that are to become empty */
+    struct list due;   /* among those that have something to tell, or to be freed */
+    struct recipe *recipe;
+    int error; /* why nothing of it can be started, -errno, and at which step */
+    enum spawn_step step;
+    struct cgroup *cgroup; /* NULL: its processes are looked for */
+    uint32_t live;         /* of its own processes */
+    bool started, killed, frozen, closed;
+    bool empty, empty_told;
+    uint64_t sweep_at; /* killed without a cgroup: when to look for more, and how long after that */
+    uint64_t sweep_pause;
+    uint32_t count;
+    struct process processes[];
+};
+
+struct kernel {
+    struct kernel_config config;
+    struct loop *loop;
+    struct spawner spawner;
+    struct cgroups cgroups;
+    bool pooled; /* cgroups are there */
+    char notice[160];
+    int null;               /* /dev/null */
+    struct source children; /* a signalfd: some child has ended */
+    sigset_t mask_before;
+    bool children_ready;
+    bool childless; /* there was no child at all when we last looked */
+    bool look;      /* groups that are to become empty may have done so */
+    struct group **groups;
+    struct list all;   /* groups, closed ones that are not empty too */
+    struct list watch; /* groups */
+    struct list due;   /* processes */
+    struct list due_groups;
+    struct list doomed;   /* groups to be freed once nobody can refer to them */
+    struct list readable; /* outlets */
+    struct list starved;  /* outlets for which there was no memory */
+    struct list spare;    /* outlets */
+    uint32_t spares;
+    struct sweep sweep; /* scratch */
+};
+
+/* ---- group.c: what a group is made of ---- */
+
+struct group *group_new(struct kernel *k, uint32_t id, struct bytes setup);
+void group_free(struct group *g);
+void group_start(struct group *g);
+void group_due(struct process *p);
+
+/* Makes pipes ahead. */
+void kernel_stock(struct kernel *k);
+
+/* ---- herd.c: what is done to all processes of a group ---- */
+
+void herd_signal(struct group *g, int number);
+void herd_freeze(struct group *g, bool stop);
+void herd_kill(struct group *g);
+/* None of it is left: its own have ended, and so has all that came from them. */
+bool herd_gone(struct group *g);

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* What is done to all processes of a group: by its cgroup, or one by one.
+ *
+ * Without a cgroup they are found by descent: a group's own processes are known, what descends from
+ * them is below them, and what has lost its parent is our child now. Such an orphan is told by its
+ * session (that of the group's process, unless it made one of its own), then by its environment, and
+ * if neither helps it belongs to the only group there is, or to nobody. */
+#include <errno.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "os/group.h"
+#include "wire/message.h"
+
+enum { ROUNDS = 16 }; /* of stopping what is found, in one turn */
+#define PAUSE_MIN_NS (1 * NS_PER_MS)
+#define PAUSE_MAX_NS (64 * NS_PER_MS)
+
+/* ---- whose is it? ---- */
+
+static struct process *process_of(struct kernel *k, pid_t pid, bool live) {
+    LIST_EACH (l, &k->all) {
+        struct group *g = CONTAINER_OF(l, struct group, link);
+        for (uint32_t i = 0; i < g->count && (!live || g->live > 0); i++)
+            if (g->processes[i].pid == pid && (!live || g->processes[i].live))
+                return &g->processes[i];
+    }
+    return NULL;
+}
+
+static bool runs_here(const struct group *g) {
+    return g->started && !g->empty && g->cgroup == NULL;
+}
+
+static struct group *by_environment(struct kernel *k, pid_t pid) {
+    uint64_t job, rank;
+    if (!sweep_variable(pid, "STORM_JOB_ID", &job) || !sweep_variable(pid, "STORM_RANK", &rank))
+        return NULL;
+    LIST_EACH (l, &k->all) {
+        struct group *g = CONTAINER_OF(l, struct group, link);
+        if (runs_here(g) && g->recipe != NULL && run_job(g->recipe->setup.run) == job &&
+            rank >= g->recipe->setup.first && rank - g->recipe->setup.first < g->count)
+            return g;
+    }
+    return NULL;
+}
+
+static struct group *only_group(struct kernel *k) {
+    struct group *only = NULL;
+    LIST_EACH (l, &k->all) {
+        struct group *g = CONTAINER_OF(l, struct group, link);
+        if (!runs_here(g))
+            continue;
+        if (only != NULL)
+            return NULL;
+        only = g;
+    }
+    return only;
+}
+
+static struct group *owner(struct kernel *k, pid_t top) {
+    struct process *p = process_of(k, top, true);
+    pid_t session = p == NULL ? getsid(top) : 0;
+    if (session > 0)
+        p = process_of(k, session, false);
+    if (p != NULL)
+        return p->group;
+    struct group *g = by_environment(k, top);
+    return g != NULL ? g : only_group(k);
+}
+
+/* ---- all of them ---- */
+
+/* Those that are not in `but`; how many there were. */
+static uint32_t signal_found(struct group *g, int number, const struct sweep *but) {
+    struct kernel *k = g->kernel;
+    struct group *of = NULL;
+    pid_t top = 0;
+    uint32_t hit = 0;
+    if (sweep_all(&k->sweep) < 0)
+        return 0;
+    for (uint32_t i = 0; i < k->sweep.count; i++) {
+        const struct descendant *d = &k->sweep.at[i];
+        if (d->top != top)
+            of = owner(k, d->top);
+        top = d->top;
+        if (of != g || (but != NULL && sweep_has(but, d->pid)))
+            continue;
+        kill(d->pid, number);
+        hit++;
+    }
+    return hit;
+}
+
+/* Until a look finds none that was not there before: who is stopped has no more children. */
+static void stop_found(struct group *g) {
+    struct kernel *k = g->kernel;
+    struct sweep before = {0};
+    for (int i = 0; i < ROUNDS && signal_found(g, SIGSTOP, &before) > 0; i++) {
+        struct sweep swap = before;
+        before = k->sweep;
+        k->sweep = swap;
+    }
+    sweep_fini(&before);
+}
+
+void herd_signal(struct group *g, int number) {
+    if (g->cgroup != NULL)
+        cgroup_signal(g->cgroup, number);
+    else if (g->started && !g->empty)
+        signal_found(g, number, NULL);
+}
+
+void herd_freeze(struct group *g, bool stop) {
+    g->frozen = stop;
+    if (g->cgroup != NULL)
+        cgroup_freeze(g->cgroup, stop);
+    else if (stop && g->started && !g->empty)
+        stop_found(g);
+    else if (g->started && !g->empty)
+        signal_found(g, SIGCONT, NULL);
+}
+
+/* Again and again, less and less often, until the group is empty. */
+void herd_kill(struct group *g) {
+    struct kernel *k = g->kernel;
+    if (g->cgroup == NULL) {
+        stop_found(g);
+        signal_found(g, SIGKILL, NULL);
+    } else if (cgroup_kill(g->cgroup) == -ENODEV)
+        return;
+    g->sweep_pause = g->sweep_pause == 0 ? PAUSE_MIN_NS : 2 * g->sweep_pause;
+    if (g->sweep_pause > PAUSE_MAX_NS)
+        g->sweep_pause = PAUSE_MAX_NS;
+    g->sweep_at = k->loop->now + g->sweep_pause;
+}
+
+/* ---- none of them ---- */
+
+static void cgroup_moved(struct source *s, uint32_t events) {
+    (void)events;
+    struct cgroup *c = CONTAINER_OF(s, struct cgroup, events);
+    ((struct kernel *)c->owner)->look = true;
+}
+
+static bool cgroup_gone(struct group *g) {
+    struct cgroup *c = g->cgroup;
+    if (cgroup_empty(c))
+        return true;
+    if (!c->watched) {
+        c->owner = g->kernel;
+        c->events.ready = cgroup_moved;
+        c->watched = loop_add(g->kernel->loop, &c->events, EPOLLPRI | EPOLLET) == 0;
+    }
+    return false;
+}
+
+/* Without orphans nothing is left of those whose own processes have ended. The kernel's list may
+ * miss one while another goes, so what looks empty is looked at twice. */
+static bool orphan_of(struct group *g) {
+    struct kernel *k = g->kernel;
+    for (int twice = 0; twice < 2; twice++) {
+        if (sweep_children(&k->sweep) < 0)
+            return false;
+        for (uint32_t i = 0; i < k->sweep.count; i++)
+            if (process_of(k, k->sweep.at[i].pid, true) == NULL &&
+                owner(k, k->sweep.at[i].pid) == g)
+                return true;
+    }
+    return false;
+}
+
+bool herd_gone(struct group *g) {
+    if (g->live > 0)
+        return false;
+    if (!g->started)
+        return true;
+    if (g->cgroup != NULL)
+        return cgroup_gone(g);
+    return g->kernel->childless || !orphan_of(g);
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* What the processes of a group have in common: see recipe.h. */
+#include "os/recipe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "wire/message.h"
+
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+
+/* The variables that are ours, whatever the submitter had. */
+enum variable {
+    VARIABLE_JOB_ID,
+    VARIABLE_RANK,
+    VARIABLE_SIZE,
+    VARIABLE_NODE,
+    VARIABLE_NODE_ID,
+    VARIABLE_NODES,
+    VARIABLE_LOCAL_RANK,
+    VARIABLE_LOCAL_SIZE,
+    VARIABLE_ARRAY_INDEX,
+    VARIABLES
+};
+
+static const char *const names[VARIABLES] = {
+    [VARIABLE_JOB_ID] = "STORM_JOB_ID=",
+    [VARIABLE_RANK] = "STORM_RANK=",
+    [VARIABLE_SIZE] = "STORM_SIZE=",
+    [VARIABLE_NODE] = "STORM_NODE=",
+    [VARIABLE_NODE_ID] = "STORM_NODE_ID=",
+    [VARIABLE_NODES] = "STORM_NODES=",
+    [VARIABLE_LOCAL_RANK] = "STORM_LOCAL_RANK=",
+    [VARIABLE_LOCAL_SIZE] = "STORM_LOCAL_SIZE=",
+    [VARIABLE_ARRAY_INDEX] = "STORM_ARRAY_INDEX=",
+};
+
+enum {
+    NAME_BYTES = 24,
+    DIGITS = 24
+}; /* the longest name, the longest number, with some to spare */
+
+static bool ours(const char *entry) {
+    if (strncmp(entry, "STORM_", 6) != 0)
+        return false;
+    for (int v = 0; v < VARIABLES; v++)
+        if (strncmp(entry, names[v], strlen(names[v])) == 0)
+            return true;
+    return false;
+}
+
+/* ---- one piece of memory for all of it ---- */
+
+/* Where the next string or vector goes. */
+struct heap_cut {
+    char *at;
+};
+
+static void *cut(struct heap_cut *c, size_t len) {
+    void *at = c->at;
+    c->at += len;
+    return at;
+}
+
+static char *cut_bytes(struct heap_cut *c, struct bytes from) {
+    char *at = cut(c, from.len + 1);
+    if (from.len > 0)
+        memcpy(at, from.at, from.len);
+    at[from.len] = '\0';
+    return at;
+}
+
+static uint64_t number(const struct recipe *r, enum variable v) {
+    switch (v) {
+    case VARIABLE_JOB_ID:
+        return run_job(r->setup.run);
+    case VARIABLE_SIZE:
+        return r->setup.size;
+    case VARIABLE_NODE_ID:
+        return r->setup.node;
+    case VARIABLE_LOCAL_SIZE:
+        return r->setup.count;
+    case VARIABLE_ARRAY_INDEX:
+        return r->setup.array;
+    default:
+        return 0; /* the ranks: filled in for each process */
+    }
+}
+
+static char *cut_variable(struct heap_cut *c, struct recipe *r, enum variable v) {
+    struct text t;
+    struct bytes word = v == VARIABLE_NODE    ? r->setup.node_name
+                        : v == VARIABLE_NODES ? r->setup.node_list
+                                              : bytes_of(NULL, 0);
+    char *at = cut(c, NAME_BYTES + DIGITS + word.len);
+    text_init(&t, at, NAME_BYTES + DIGITS + word.len);
+    text_str(&t, names[v]);
+    if (v == VARIABLE_NODE || v == VARIABLE_NODES)
+        text_strn(&t, (const char *)word.at, word.len);
+    else
+        text_u64(&t, number(r, v));
+    if (v == VARIABLE_RANK)
+        r->rank = at + strlen(names[v]);
+    if (v == VARIABLE_LOCAL_RANK)
+        r->local = at + strlen(names[v]);
+    return at;
+}
+
+/* What was given without what is ours, then what is ours. */
+static void fill_environment(struct recipe *r, struct heap_cut *c) {
+    size_t at = 0;
+    char **next = r->environment;
+    for (const char *s; (s = strings_next(r->spec.environment, &at)) != NULL;)
+        if (!ours(s))
+            *next++ = (char *)s;
+    for (enum variable v = 0; v < VARIABLES; v++)
+        if (v != VARIABLE_ARRAY_INDEX || r->setup.array != 0)
+            *next++ = cut_variable(c, r, v);
+    *next = NULL;
+}
+
+static void fill_arguments(struct recipe *r) {
+    size_t at = 0;
+    char **next = r->vector + 1;
+    for (const char *s; (s = strings_next(r->spec.arguments, &at)) != NULL;)
+        *next++ = (char *)s;
+    *next = NULL;
+}
+
+/* Only the limits that the process would not have anyway. */
+static void fill_limits(struct recipe *r, const struct inherited *have) {
+    struct rlimit_spec l;
+    for (uint32_t i = 0; spec_limit_load(&l, r->spec.limits, i); i++) {
+        if (l.resource < RLIM_NLIMITS && have->limits[l.resource].rlim_cur == l.soft &&
+            have->limits[l.resource].rlim_max == l.hard)
+            continue;
+        r->limits[r->limit_count++] = (struct recipe_limit){
+            .resource = l.resource, .limit = {.rlim_cur = l.soft, .rlim_max = l.hard}};
+    }
+}
+
+/* ---- the path ---- */
+
+static const char *path_of(const struct recipe *r) {
+    size_t at = 0;
+    for (const char *s; (s = strings_next(r->spec.environment, &at)) != NULL;)
+        if (strncmp(s, "PATH=", 5) == 0)
+            return s + 5;
+    return DEFAULT_PATH;
+}
+
+/* 0 if there is something here that can be executed. */
+static int look_at(const char *path) {
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return -errno;
+    if (!S_ISREG(st.st_mode))
+        return -EACCES;
+    return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0 ? -errno : 0;
+}
+
+/* A place in the path that is not absolute is meant from the folder where the process will run. */
+static int look_in(const struct recipe *r, const char *place, size_t len, char path[PATH_MAX]) {
+    bool absolute = len > 0 && place[0] == '/';
+    int n = snprintf(path, PATH_MAX, "%s%s%.*s%s%.*s", absolute || !r->folder ? "" : r->folder,
+                     absolute || !r->folder ? "" : "/", (int)len, place, len > 0 ? "/" : "",
+                     (int)r->spec.program.len, (const char *)r->spec.program.at);
+    return n >= PATH_MAX ? -ENAMETOOLONG : look_at(path);
+}
+
+/* The first that can be executed; that one is there but cannot be says more than that there is none. */
+static void find_program(struct recipe *r) {
+    char path[PATH_MAX];
+    r->error = -ENOENT;
+    for (const char *place = path_of(r); place != NULL;) {
+        const char *end = strchrnul(place, ':');
+        int found = look_in(r, place, (size_t)(end - place), path);
+        if (found == 0) {
+            r->program = strdup(path);
+            r->error = r->program == NULL ? -ENOMEM : 0;
+            return;
+        }
+        if (found == -EACCES)
+            r->error = found;
+        place = *end == ':' ? end + 1 : NULL;
+    }
+}
+
+static void choose_program(struct recipe *r) {
+    struct bytes p = r->spec.program;
+    if (memchr(p.at, '/', p.len) == NULL) {
+        find_program(r);
+        return;
+    }
+    r->program = strndup((const char *)p.at, p.len);
+    r->error = r->program == NULL ? -ENOMEM : 0;
+}
+
+/* ---- life ---- */
+
+static size_t pointers(const struct spec *s) {
+    return strings_count(s->arguments) + 2 + strings_count(s->environment) + VARIABLES + 1;
+}
+
+static size_t room_for(const struct setup *setup, const struct spec *spec) {
+    return pointers(spec) * sizeof(char *) +
+           spec->limits.len / SPEC_LIMIT_BYTES * sizeof(struct recipe_limit) + spec->folder.len +
+           1 + VARIABLES * (NAME_BYTES + DIGITS) + setup->node_name.len + setup->node_list.len + 16;
+}
+
+static void fill(struct recipe *r, const struct inherited *have, struct heap_cut c) {
+    r->vector = cut(&c, (strings_count(r->spec.arguments) + 2) * sizeof(char *));
+    r->environment = cut(&c, (strings_count(r->spec.environment) + VARIABLES + 1) * sizeof(char *));
+    r->limits = cut(&c, r->spec.limits.len / SPEC_LIMIT_BYTES * sizeof(struct recipe_limit));
+    if (r->spec.folder.len > 0)
+        r->folder = cut_bytes(&c, r->spec.folder);
+    fill_arguments(r);
+    fill_environment(r, &c);
+    fill_limits(r, have);
+    r->umask = r->spec.umask != have->umask;
+    choose_program(r);
+}
+
+struct recipe *recipe_new(struct bytes bytes, const struct inherited *have, int *ret_error) {
+    struct setup setup;
+    struct spec spec;
+    *ret_error = -EBADMSG;
+    if (setup_decode(bytes, &setup) < 0 || spec_decode(setup.spec, &spec) < 0)
+        return NULL;
+    *ret_error = -ENOMEM;
+    size_t copied = align_up(bytes.len, sizeof(max_align_t));
+    struct recipe *r = malloc(sizeof *r + copied + room_for(&setup, &spec));
+    if (r == NULL)
+        return NULL;
+    memset(r, 0, sizeof *r);
+    memcpy(r->bytes, bytes.at, bytes.len);
+    int again = setup_decode(bytes_of(r->bytes, bytes.len), &r->setup);
+    ASSERT(again == 0);
+    again = spec_decode(r->setup.spec, &r->spec);
+    ASSERT(again == 0);
+    char *rest = r->bytes + copied;
+    fill(r, have, (struct heap_cut){.at = rest + (-(uintptr_t)rest & (sizeof(max_align_t) - 1))});
+    *ret_error = 0;
+    return r;
+}
+
+void recipe_free(struct recipe *r) {
+    if (r != NULL)
+        free(r->program);
+    free(r);
+}
+
+/* ---- one process ---- */
+
+static void write_number(char *at, uint32_t value) {
+    struct text t;
+    text_init(&t, at, DIGITS);
+    text_u64(&t, value);
+}
+
+void recipe_turn(struct recipe *r, uint32_t index) {
+    write_number(r->rank, r->setup.first + index);
+    write_number(r->local, index);
+}
+
+bool recipe_listens(const struct recipe *r, uint32_t index) {
+    return r->spec.stdin_mode == STDIN_ALL ||
+           (r->spec.stdin_mode == STDIN_RANK && r->spec.stdin_rank == r->setup.first + index);
+}
+
+bool recipe_terminal(const struct recipe *r, uint32_t index) {
+    return r->spec.terminal && r->setup.first + index == 0;
+}
+
+const char *recipe_file(const struct recipe *r) {
+    return r->shell ? "/bin/sh" : r->program;
+}
+
+char *const *recipe_arguments(const struct recipe *r) {
+    if (!r->shell)
+        return r->vector + 1;
+    r->vector[0] = (char *)"sh";
+    r->vector[1] = r->program;
+    return r->vector;
+}

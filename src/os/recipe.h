@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* What the processes of a group have in common, made ready to be executed: file, arguments,
+ * environment, folder, limits.
+ *
+ * Made from a setup before anything is started, so that starting is only that. What cannot work (the
+ * program is nowhere in the path) is known here already but told when they are to start. */
+#pragma once
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "machine/machine.h"
+#include "wire/setup.h"
+#include "wire/spec.h"
+
+/* What a child has without being told. */
+struct inherited {
+    mode_t umask;
+    struct rlimit limits[RLIM_NLIMITS];
+};
+
+struct recipe_limit {
+    int resource;
+    struct rlimit limit;
+};
+
+struct recipe {
+    struct setup setup; /* views into a copy of the bytes */
+    struct spec spec;
+    char *folder;  /* NULL: stay */
+    char *program; /* NULL: see error */
+    int error;     /* why nothing can be started, -errno */
+    char **vector; /* a place for a shell, then the arguments */
+    char **environment;
+    char *rank, *local; /* the digits in the environment */
+    struct recipe_limit *limits;
+    uint32_t limit_count;
+    bool umask;
+    bool shell; /* the program is a script that says not for whom */
+    char bytes[];
+};
+
+/* NULL and -EBADMSG or -ENOMEM. */
+struct recipe *recipe_new(struct bytes setup, const struct inherited *have, int *ret_error);
+void recipe_free(struct recipe *r);
+
+/* Makes it the recipe of the process with this index. */
+void recipe_turn(struct recipe *r, uint32_t index);
+
+/* Does this process of the group get the standard input? */
+bool recipe_listens(const struct recipe *r, uint32_t index);
+bool recipe_terminal(const struct recipe *r, uint32_t index);
+
+/* What to hand to execve. */
+const char *recipe_file(const struct recipe *r);
+char *const *recipe_arguments(const struct recipe *r);

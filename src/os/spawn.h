@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Starting processes, as cheaply as the kernel can.
+ *
+ * The new process shares our memory until it executes (as with vfork), so starting it costs the same
+ * however large we are, and what went wrong on the way is in a struct of ours when the call is over.
+ * It gets a session of its own, signals as they are by default, the descriptors it is given as 0 to 2
+ * and no others, and it dies when this process does. What it would inherit unchanged is not set. */
+#pragma once
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "machine/machine.h"
+#include "os/recipe.h"
+
+/* What this process is, and its children would be. */
+struct spawner {
+    pid_t self;
+    struct inherited inherited;
+    uint64_t ignored; /* signals, as bits */
+    uint8_t *stack;   /* for the moment between start and execution */
+    bool plain;       /* no clone3 here */
+    bool raised;      /* our limit on descriptors is not the inherited one any more */
+};
+
+/* What a process is given. */
+struct place {
+    int stdio[3];
+    bool terminal; /* stdio[0] is to be its controlling terminal */
+    int cgroup;    /* folder to be born in; -1: where we are */
+};
+
+int spawner_init(struct spawner *s);
+void spawner_fini(struct spawner *s);
+
+/* The process's pid, or -errno and the step that failed; then nothing of it is left. */
+pid_t spawn(struct spawner *s, struct recipe *r, const struct place *p, uint32_t index,
+            enum spawn_step *ret_step);
+
+/* Can processes be born in this cgroup? 0 or -errno. */
+int spawn_probe(struct spawner *s, int cgroup);

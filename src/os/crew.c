@@ -105,7 +105,7 @@ static int listen_unix(struct crew *c, uint32_t node) {
 }
 
 static int listen_all(struct crew *c) {
-    struct address host;
+    struct address host = {0};
     draw_loopback(&host);
     for (uint32_t i = 0; i < c->count; i++) {
         int fd = c->config.links == TRANSPORT_TCP ? listen_tcp(c, i, &host) : listen_unix(c, i);

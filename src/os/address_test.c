@@ -13,9 +13,9 @@
 /* ---- texts ---- */
 
 static void test_forms(void) {
-    static const char *const same[] = {"tcp:10.0.0.7:7000",  "tcp:127.0.0.1:0", "tcp:0.0.0.0:65535",
-                                       "tcp:[fe80::1]:7000", "tcp:[::]:1",      "unix:/tmp/a.sock",
-                                       "unix:relative"};
+    static const char *const same[] = {
+        "tcp:10.0.0.7:7000", "tcp:127.0.0.1:0",  "tcp:0.0.0.0:65535", "tcp:[fe80::1]:7000",
+        "tcp:[::]:1",        "unix:/tmp/a.sock", "unix:relative",     "seqpacket:/tmp/a.sock"};
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         struct address a;
         char text[ADDRESS_TEXT_MAX];
@@ -33,6 +33,8 @@ static void test_bad_texts(void) {
     static const char *const bad[] = {"",
                                       "unix",
                                       "unix:",
+                                      "seqpacket:",
+                                      "seqpacket",
                                       "tcp",
                                       "tcp:",
                                       "tcp:10.0.0.7",

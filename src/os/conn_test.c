@@ -77,13 +77,17 @@ static void rig_loop(struct rig *r) {
     r->conns.ended = on_ended;
 }
 
-static void rig_begin(struct rig *r) {
+static void rig_begin_of(struct rig *r, int type) {
     int pair[2];
     rig_loop(r);
-    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+    CHECK_EQ(socketpair(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
     r->peer = pair[0];
     r->conn = conn_new(&r->conns, pair[1], false);
     CHECK(r->conn != NULL);
+}
+
+static void rig_begin(struct rig *r) {
+    rig_begin_of(r, SOCK_STREAM);
 }
 
 static void rig_end(struct rig *r) {
@@ -202,6 +206,43 @@ static void test_large_frame(void) {
     CHECK(r.conn->in == NULL);
     free(out);
     free(body);
+    rig_end(&r);
+}
+
+/* Where packets begin and end means nothing, wherever it is. */
+static void test_packets_split_anywhere(void) {
+    uint8_t three[THREE];
+    encode_three(three);
+    for (size_t first = 1; first < THREE; first++)
+        for (size_t second = first; second <= THREE; second += 7) {
+            struct rig r;
+            rig_begin_of(&r, SOCK_SEQPACKET);
+            say(&r, three, first);
+            if (second > first)
+                say(&r, three + first, second - first);
+            if (second < THREE)
+                say(&r, three + second, THREE - second);
+            CHECK(UNTIL(&r, r.frames == 3));
+            CHECK_EQ(r.bytes, 16);
+            CHECK(r.conn->in == NULL);
+            rig_end(&r);
+        }
+}
+
+/* Nobody sends such a packet; whoever does it all the same has lost part of it. */
+static void test_packet_that_is_too_large(void) {
+    static uint8_t bytes[300 * KIB];
+    struct rig r;
+    int room = MIB;
+    rig_begin_of(&r, SOCK_SEQPACKET);
+    CHECK_EQ(setsockopt(r.peer, SOL_SOCKET, SO_SNDBUF, &room, sizeof room), 0);
+    struct header h = header(sizeof bytes - HEADER_BYTES);
+    header_encode(&h, bytes);
+    if (send(r.peer, bytes, sizeof bytes, MSG_NOSIGNAL) == (ssize_t)sizeof bytes) {
+        CHECK(UNTIL(&r, r.ended == 1));
+        CHECK_EQ(r.why, REFUSAL_SIZE);
+    }
+    CHECK_EQ(r.frames, 0);
     rig_end(&r);
 }
 
@@ -506,6 +547,8 @@ int main(void) {
     TEST(test_byte_by_byte);
     TEST(test_many_in_one_read);
     TEST(test_large_frame);
+    TEST(test_packets_split_anywhere);
+    TEST(test_packet_that_is_too_large);
     TEST(test_refused);
     TEST(test_duplicate_is_passed_over);
     TEST(test_closed_from_within);

@@ -17,6 +17,8 @@ struct stream {
     uint64_t taken;    /* of them, by the client */
     uint64_t again_at; /* when to tell again what is not taken; 0 if all is */
     uint64_t pause_ns; /* until then */
+    bool ended;        /* nothing comes after what was read */
+    bool rest;         /* something may be in the pipe of a process that is gone */
 };
 
 struct process {
@@ -41,12 +43,14 @@ struct run {
     uint32_t setup;
     uint32_t setup_bytes;
     bool suspended;
-    bool ending;  /* SIGTERM was sent on our behalf */
-    bool killing; /* and this: nothing of it may be left */
-    bool failed;  /* a process could not be started */
-    bool lost;    /* killed because nobody renewed */
-    bool dropped; /* nobody wants to know any more */
-    bool sweep;   /* all have ended; their offspring is to follow */
+    bool ending;    /* SIGTERM was sent on our behalf */
+    bool killing;   /* and this: nothing of it may be left */
+    bool failed;    /* a process could not be started */
+    bool lost;      /* killed because nobody renewed */
+    bool dropped;   /* nobody wants to know any more */
+    bool sweep;     /* all have ended; their offspring is to follow */
+    bool empty;     /* nothing of it runs any more */
+    uint32_t rests; /* streams of which more may come nevertheless */
     struct ending end;
 };
 
@@ -109,6 +113,9 @@ void streams_typed(struct pl *p, struct run *r, const struct message_typed *m, s
 
 /* All that is not taken, and how far input has come. */
 void streams_again(struct pl *p, struct run *r, uint64_t now, struct effects *out);
+
+/* Nobody is left who could write: counts the streams whose end is still to be told. */
+void streams_sealed(struct pl *p, struct run *r);
 
 /* The timer is due. */
 void streams_timer(struct pl *p, uint64_t now, struct effects *out);

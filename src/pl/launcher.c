@@ -121,9 +121,10 @@ static void kill_group(struct pl *p, struct run *r, struct effects *out) {
     group_effect(p, r, EFFECT_GROUP_KILL, out);
 }
 
-/* A run that never began is over at once; all that can be said of it is that we did it. */
+/* A run that never began is over at once; all that can be said of it is that we did it. So is one of
+ * which only output is left. */
 static void stop(struct pl *p, struct run *r, struct effects *out) {
-    if (r->state == RUN_READY)
+    if (r->state == RUN_READY || r->empty)
         end(p, r, out);
     else if (r->state == RUN_STARTED)
         kill_group(p, r, out);
@@ -153,7 +154,7 @@ static void signal_group(struct pl *p, struct run *r, uint32_t number, struct ef
 
 /* What is stopped would not see the signal. */
 static void end_gently(struct pl *p, struct run *r, struct effects *out) {
-    if (r->state == RUN_READY) {
+    if (r->state == RUN_READY || r->empty) {
         end(p, r, out);
         return;
     }
@@ -163,7 +164,7 @@ static void end_gently(struct pl *p, struct run *r, struct effects *out) {
 }
 
 static void drop(struct pl *p, struct run *r, struct effects *out) {
-    if (r->state == RUN_STARTED) {
+    if (r->state == RUN_STARTED && !r->empty) {
         r->dropped = true;
         kill_group(p, r, out);
     } else {
@@ -353,10 +354,29 @@ static void on_child(struct pl *p, const struct input *in, struct effects *out) 
     }
 }
 
+/* How much it has written is known when all that was in the pipes is read. Who was killed is not
+ * waited for: perhaps nobody takes anything any more. */
+static void end_if_read(struct pl *p, struct run *r, struct effects *out) {
+    if (r->state == RUN_STARTED && r->empty && (r->killing || r->rests == 0))
+        end(p, r, out);
+}
+
 static void on_empty(struct pl *p, const struct input *in, struct effects *out) {
     struct run *r = runs_of_group(p, in->empty.group);
-    if (r != NULL && r->state == RUN_STARTED)
-        end(p, r, out);
+    if (r == NULL || r->state != RUN_STARTED || r->empty)
+        return;
+    r->empty = true;
+    r->sweep = false;
+    streams_sealed(p, r);
+    end_if_read(p, r, out);
+}
+
+static void on_stream(struct pl *p, const struct input *in, struct effects *out) {
+    struct run *r = runs_of_group(p, in->stream.group);
+    if (r == NULL)
+        return;
+    streams_written(p, r, in, out);
+    end_if_read(p, r, out);
 }
 
 /* All processes of these have ended and yet something is left that they have begun. */
@@ -399,8 +419,7 @@ static void pl_step(void *self, const struct input *in, struct effects *out) {
         on_empty(p, in, out);
         break;
     case INPUT_STREAM:
-        if ((r = runs_of_group(p, in->stream.group)) != NULL)
-            streams_written(p, r, in, out);
+        on_stream(p, in, out);
         break;
     case INPUT_DRAINED:
         if ((r = runs_of_group(p, in->drained.group)) != NULL)

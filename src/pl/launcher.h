@@ -9,8 +9,8 @@
  * and give its work away.
  *
  * What the world promises beyond machine.h: of each process that was started, or could not be, one CHILD
- * tells the end; EMPTY comes by itself, and after all that is to be told of the group: the last CHILD, and
- * what was left in the pipes, window or not. */
+ * tells the end; EMPTY comes by itself, after the last CHILD, and after what was left in the
+ * pipes as far as the windows had room. What had none is told when there is, and then the end. */
 #pragma once
 
 #include <stddef.h>

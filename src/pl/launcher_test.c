@@ -454,6 +454,31 @@ static void test_output_is_told_until_it_is_taken(void) {
     finish(&b);
 }
 
+static void test_output_that_has_no_room_delays_the_end(void) {
+    struct bench b;
+    char line[101];
+    memset(line, 'x', 100);
+    line[100] = '\0';
+    for (int killed = 0; killed < 2; killed++) {
+        begin(&b);
+        setup(&b, 5, 0, 1);
+        command(&b, 5, VERB_START);
+        stream(&b, 0, 0, 2, 0, line, false);
+        CHECK_STR(child(&b, 0, 0, CHILD_EXITED, 0), "soon");
+        CHECK_STR(empty(&b, 0), ""); /* the end of the stream is to come */
+        CHECK_STR(timer(&b, 1, 0), "");
+        if (killed) {
+            CHECK_STR(command(&b, 5, VERB_KILL), "ENDED 5 exited 0 rank 0 bad 0 output 100");
+        } else {
+            CHECK_STR(taken(&b, 5, 0, 2, 100), "taken 0.0.2 @100");
+            CHECK_STR(stream(&b, 0, 0, 1, 0, "", true), ""); /* the other one is not meant */
+            CHECK_STR(stream(&b, 0, 0, 2, 100, "rest", true),
+                      "OUTPUT 5.0.2 @100 rest end; ENDED 5 exited 0 rank 0 bad 0 output 104");
+        }
+        finish(&b);
+    }
+}
+
 /* Those that are taken from do not keep the timer from the one that is not. */
 static void test_each_stream_waits_for_itself(void) {
     struct bench b;
@@ -519,7 +544,7 @@ static void test_there_is_room_for_so_much(void) {
     CHECK_STR(setup(&b, 4, 0, 1), "ENDED 4 failed 11 rank 0 bad 1 output 0; step 4");
     for (uint64_t run = 1; run <= 3; run++)
         command(&b, run, VERB_START);
-    stream(&b, 2, 1, 1, 0, "kept", false);
+    stream(&b, 2, 1, 1, 0, "kept", true);
     child(&b, 2, 0, CHILD_EXITED, 1);
     CHECK_STR(command(&b, 1, VERB_DROP), "kill 0");
     CHECK_STR(empty(&b, 0), "forget 0");
@@ -577,6 +602,7 @@ int main(void) {
     TEST(test_dropped_while_it_runs);
     TEST(test_a_new_manager_is_told_everything);
     TEST(test_output_is_told_until_it_is_taken);
+    TEST(test_output_that_has_no_room_delays_the_end);
     TEST(test_each_stream_waits_for_itself);
     TEST(test_input);
     TEST(test_without_a_manager_for_too_long);

@@ -35,6 +35,11 @@ void streams_written(struct pl *p, struct run *r, const struct input *in, struct
     ASSERT(told->offset <= s->read && end >= told->offset);
     if (s->read < end)
         s->read = end;
+    s->ended = s->ended || told->end;
+    if (s->ended && s->rest) {
+        s->rest = false;
+        r->rests--;
+    }
     if (s->again_at == 0)
         wait_for_taken(p, s, p->config.resend_ns, in->now, out);
     for (size_t at = 0; at < told->bytes.len; at += OUTPUT_BYTES_MAX) {
@@ -47,6 +52,15 @@ void streams_written(struct pl *p, struct run *r, const struct input *in, struct
                                       .offset = told->offset + at}};
         pl_send(p, MESSAGE_OUTPUT, &m, bytes_of(told->bytes.at + at, last ? len : OUTPUT_BYTES_MAX),
                 out);
+    }
+}
+
+/* A process that never wrote a byte may have had no stream at all. */
+void streams_sealed(struct pl *p, struct run *r) {
+    for (uint32_t i = 0; i < r->count * STREAMS; i++) {
+        struct stream *s = &run_process(p, r, i / STREAMS)->streams[i % STREAMS];
+        s->rest = !s->ended && s->read > 0;
+        r->rests += s->rest;
     }
 }
 

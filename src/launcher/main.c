@@ -68,7 +68,7 @@ static bool parse_key(const char *text, uint64_t ret[2]) {
 static bool parse_socket(const char *path, struct address *ret) {
     char text[ADDRESS_TEXT_MAX];
     int len = snprintf(text, sizeof text, "seqpacket:%s", path);
-    return len > 0 && (size_t)len < sizeof text && address_parse(text, ret) == 0;
+    return len > 0 && (size_t)len < sizeof text && address_parse(ret, text) == 0;
 }
 
 static bool parse(struct program *p, int argc, char **argv) {
@@ -117,13 +117,12 @@ static int prepare(struct program *p) {
     prctl(PR_SET_NAME, name);
     signal(SIGHUP, SIG_IGN);
     signal(SIGINT, SIG_IGN);
-    signal(SIGPIPE, SIG_IGN);
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigprocmask(SIG_BLOCK, &set, NULL);
-    p->signals = (struct source){.ready = on_signal,
-                                 .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)};
+    p->signals =
+        (struct source){.ready = on_signal, .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)};
     return p->signals.fd < 0 ? -errno : 0;
 }
 

@@ -15,9 +15,6 @@
 
 #define FRAME_BYTES_MAX (1 * MIB)
 
-/* For processes to be gone after the kill that comes before our own end. */
-#define GRACE_NS (5 * NS_PER_S)
-
 struct shift {
     struct shift_config config;
     struct loop loop;
@@ -29,9 +26,7 @@ struct shift {
     struct effects effects;
     void *memory;
     size_t memory_bytes;
-    bool *busy; /* by group: it was started and is not empty yet */
-    uint32_t busy_count;
-    uint64_t ending; /* since when, 0 if it is not */
+    bool ended;
 };
 
 static void carry_out(struct shift *s, const struct effect *e) {
@@ -45,25 +40,14 @@ static void carry_out(struct shift *s, const struct effect *e) {
     case EFFECT_TIMER:
         alarms_set(&s->alarms, e->layer, e->timer.id, e->timer.at);
         break;
-    case EFFECT_GROUP_START:
-        s->busy[e->group.group] = true;
-        s->busy_count++;
-        kernel_carry(s->kernel, e);
-        break;
     default:
+        ASSERT(kernel_wants(e->kind));
         kernel_carry(s->kernel, e);
         break;
     }
 }
 
-/* Who is about to end hears nothing but that its processes are gone. */
 static void feed(struct shift *s, const struct input *in) {
-    if (in->kind == INPUT_EMPTY && s->busy[in->empty.group]) {
-        s->busy[in->empty.group] = false;
-        s->busy_count--;
-    }
-    if (s->ending != 0)
-        return;
     effects_clear(&s->effects);
     s->machine.step(s->machine.self, in, &s->effects);
     for (uint32_t i = 0; i < s->effects.count; i++)
@@ -109,8 +93,7 @@ static int reserve_memory(struct shift *s) {
     s->memory_bytes = machine + list + pl_effect_bytes_max(c);
     uint8_t *at = mmap(NULL, s->memory_bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    s->busy = calloc(c->groups, sizeof *s->busy);
-    if (at == MAP_FAILED || s->busy == NULL)
+    if (at == MAP_FAILED)
         return complain(&s->config, "memory", -ENOMEM);
     struct arena arena;
     s->memory = at;
@@ -152,7 +135,12 @@ static int open_kernel(struct shift *s) {
                                    .groups = s->config.pl.groups};
     int error = 0;
     s->kernel = kernel_new(&kernel, &error);
-    return s->kernel == NULL ? complain(&s->config, "processes", error) : 0;
+    if (s->kernel == NULL)
+        return complain(&s->config, "processes", error);
+    if (kernel_notice(s->kernel) != NULL)
+        fprintf(stderr, "storm-pl: n%u: %s; %s\n", s->config.node, kernel_notice(s->kernel),
+                guarantee_text(kernel_guarantee(s->kernel)));
+    return 0;
 }
 
 struct shift *shift_new(const struct shift_config *config, int *ret_error) {
@@ -185,24 +173,19 @@ struct shift *shift_new(const struct shift_config *config, int *ret_error) {
 void shift_free(struct shift *s) {
     if (s == NULL)
         return;
-    kernel_free(s->kernel);
+    kernel_free(s->kernel); /* first: whoever sees the links go may rely on it */
     links_free(s->links);
     loop_fini(&s->loop);
-    free(s->busy);
     if (s->memory != NULL)
         munmap(s->memory, s->memory_bytes);
     free(s);
 }
 
-static bool over(const struct shift *s) {
-    return s->ending != 0 && (s->busy_count == 0 || s->loop.now - s->ending >= GRACE_NS);
-}
-
 void shift_run(struct shift *s) {
     kernel_settle(s->kernel);
     links_settle(s->links);
-    while (!over(s)) {
-        uint64_t next = s->ending != 0 ? s->ending + GRACE_NS : alarms_next(&s->alarms);
+    while (!s->ended) {
+        uint64_t next = alarms_next(&s->alarms);
         if (next != 0)
             loop_wake_at(&s->loop, next);
         loop_turn(&s->loop, -1);
@@ -214,14 +197,7 @@ void shift_run(struct shift *s) {
 }
 
 void shift_end(struct shift *s) {
-    if (s->ending != 0)
-        return;
-    s->ending = s->loop.now;
-    for (uint32_t group = 0; group < s->config.pl.groups; group++) {
-        struct effect e = {.kind = EFFECT_GROUP_KILL, .group = {.group = group}};
-        if (s->busy[group])
-            kernel_carry(s->kernel, &e);
-    }
+    s->ended = true;
 }
 
 struct loop *shift_loop(struct shift *s) {

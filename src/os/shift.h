@@ -2,8 +2,7 @@
 /* The life of a launcher in the real world: a process that runs the launcher's machine.
  *
  * Like a node's life (os/life.h) but smaller: one machine, links that only this node's manager may
- * open, no disk, no heap; and processes, which it has for the machine. It outlives its manager. Told to
- * end, it first ends its processes. */
+ * open, no disk, no heap; and processes, which it has for the machine. It outlives its manager. */
 #pragma once
 
 #include "os/links.h"
@@ -21,9 +20,10 @@ struct shift_config {
 
 /* NULL and -errno on failure, with the reason on stderr. */
 struct shift *shift_new(const struct shift_config *config, int *ret_error);
+/* Ends its processes. */
 void shift_free(struct shift *s);
 
-/* Runs until shift_end, and until no process is left. */
+/* Runs until shift_end. */
 void shift_run(struct shift *s);
 void shift_end(struct shift *s);
 

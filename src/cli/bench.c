@@ -20,6 +20,8 @@ static void print_help(const struct option *table) {
     puts(
         "usage: storm bench primitives [--sim] [OPTIONS]\n"
         "       storm bench idle [OPTIONS]\n"
+        "       storm bench launch [OPTIONS]         how long `storm run` takes; see its --help\n"
+        "       storm bench throughput [OPTIONS]     small jobs a second; see its --help\n"
         "\n"
         "primitives: how long an operation on all nodes takes, from the machine manager's request\n"
         "until it knows that it is done everywhere, on clusters of real processes on this machine,\n"
@@ -142,12 +144,23 @@ static int find_depth(struct bench_settings *s) {
     return complain("bench", "there is no depth \"%s\"; give links or primitives", s->depth_text);
 }
 
+/* The benches that have a command line of their own. */
+static int (*find_own(const char *name))(int argc, char **argv) {
+    return strcmp(name, "launch") == 0       ? bench_launch
+           : strcmp(name, "throughput") == 0 ? bench_throughput
+                                             : NULL;
+}
+
 static int check_arguments(int count, char **argv, const struct bench_settings *s) {
     if (count == 0)
         return complain("bench", "what is to be measured? try: storm bench primitives");
     bool idle = strcmp(argv[1], "idle") == 0;
+    if (find_own(argv[1]) != NULL)
+        return complain("bench", "options follow the name: storm bench %s [OPTIONS]", argv[1]);
     if (!idle && strcmp(argv[1], "primitives") != 0)
-        return complain("bench", "there is no bench \"%s\"; there are: primitives, idle", argv[1]);
+        return complain("bench",
+                        "there is no bench \"%s\"; there are: primitives, idle, launch, throughput",
+                        argv[1]);
     if (count > 1)
         return complain("bench", "what is \"%s\" for? see: storm help bench", argv[2]);
     if (idle && s->sim)
@@ -174,6 +187,11 @@ static int find_all(struct bench_settings *s) {
 }
 
 int bench_main(int argc, char **argv) {
+    int (*own)(int, char **) = argc > 1 ? find_own(argv[1]) : NULL;
+    if (own != NULL) {
+        argv[1] = argv[0]; /* complaints name the command that `storm help` knows */
+        return own(argc - 1, argv + 1);
+    }
     struct bench_settings s = {.shape_text = "k-ary",
                                .depth_text = "links",
                                .network_text = network_at(0)->name,

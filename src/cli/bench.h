@@ -22,7 +22,11 @@ struct bench_settings {
     bool cases[BENCH_CASES];
 };
 
-/* Both return an exit status. */
+/* All return an exit status. */
 int bench_real(const struct bench_settings *s);
 int bench_sim(const struct bench_settings *s);
 int bench_idle(const struct bench_settings *s);
+
+/* With command lines of their own. */
+int bench_launch(int argc, char **argv);
+int bench_throughput(int argc, char **argv);

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -91,19 +90,16 @@ int errand_run(struct errand *e) {
     return r;
 }
 
-const char **errand_environment(const char *name, const char *value, char *text, size_t cap) {
-    size_t count = 0, kept = 0, len = strlen(name);
+const char **errand_environment(const char *prefix, const char *setting) {
+    size_t count = 0, kept = 0;
     while (environ[count] != NULL)
         count++;
     const char **list = calloc(count + 2, sizeof *list);
     if (list == NULL)
         return NULL;
     for (size_t i = 0; i < count; i++)
-        if (strncmp(environ[i], name, len) != 0 || environ[i][len] != '=')
+        if (strncmp(environ[i], prefix, strlen(prefix)) != 0)
             list[kept++] = environ[i];
-    if (value != NULL) {
-        snprintf(text, cap, "%s=%s", name, value);
-        list[kept++] = text;
-    }
+    list[kept] = setting;
     return list;
 }

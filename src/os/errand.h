@@ -23,6 +23,6 @@ struct errand {
 /* 0 when it was run, however it ended; -ENOENT and other errors of starting it. */
 int errand_run(struct errand *e);
 
-/* Our environment with a value changed, or with `value` NULL without it; free() the list. The
- * setting is kept in `text`, which must stay. NULL if there is no memory. */
-const char **errand_environment(const char *name, const char *value, char *text, size_t cap);
+/* Our environment without the names that begin with `prefix`, and with the setting "NAME=VALUE", which
+ * must stay; free() the list. NULL if there is no memory. */
+const char **errand_environment(const char *prefix, const char *setting);

@@ -1,0 +1,147 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The benches of whole commands, with a stand-in for the storm command that they measure. Speaks TAP.
+# The environment variable STORM is the path of the command.
+set -u
+: "${STORM:?set STORM to the path of the storm command}"
+ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 # many short processes: see tests/meson.build
+NO_COLOR=
+fake=$(dirname "$0")/fake_storm.sh
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+TMPDIR=$scratch
+FAKE_LOG=$scratch/log
+STORM_JOB_ID=77 # the bench may run inside a job; what it measures does not
+export ASAN_OPTIONS NO_COLOR TMPDIR FAKE_LOG STORM_JOB_ID
+out=$scratch/out
+err=$scratch/err
+count=0
+failed=0
+
+storm() {
+    : >"$FAKE_LOG"
+    "$STORM" "$@" >"$out" 2>"$err" </dev/null
+    status=$?
+}
+
+check() {
+    name=$1
+    shift
+    count=$((count + 1))
+    if "$@" >/dev/null 2>"$scratch/why"; then
+        echo "ok $count - $name"
+    else
+        failed=$((failed + 1))
+        echo "not ok $count - $name"
+        echo "# status $status"
+        head -n 5 "$out" "$err" "$scratch/why" | sed 's/^/# /'
+    fi
+}
+
+is_mistake() {
+    test "$status" -eq 2 && test ! -s "$out" && test "$(wc -l <"$err")" -eq 1 &&
+        grep -q -e "$1" "$err"
+}
+
+# Nothing may be left of a temporary cluster.
+is_clean() {
+    ! ls -d "$scratch"/storm-bench.*
+}
+
+# ---- launch ----
+
+storm bench launch --command "$fake" --nodes 1,4 --runs 3 --json --svg "$scratch/launch.svg"
+check 'launch --json' python3 - "$out" "$status" <<'END'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+assert sys.argv[2] == '0'
+assert [(r['case'], r['nodes']) for r in rows] == [(c, n) for n in (1, 4) for c in ('floor', 'storm')]
+for r in rows:
+    assert r['bench'] == 'launch' and r['runs'] == 3
+    assert r['median_ms'] > 0 and r['ci95_ms'] >= 0
+    assert abs(r['ratio'] - r['median_ms'] / r['floor_ms']) <= 0.0101, r
+END
+check 'a cluster for each size, warm-ups, no other calls' python3 - "$FAKE_LOG" <<'END'
+import sys
+calls = [line.split() for line in open(sys.argv[1])]
+assert all(c[1] == 'none' for c in calls), 'STORM_JOB_ID leaks in'
+words = [' '.join(c[2:5]) for c in calls]
+expected = []
+for n in ('1', '4'):
+    expected += ['up --local ' + n] + ['run -N ' + n] * 5 + ['down']
+assert words == expected, words
+assert len({c[0] for c in calls}) == 2, 'a home for each'
+END
+check 'its plot is XML' python3 -c 'import sys, xml.dom.minidom as x
+x.parse(sys.argv[1])' "$scratch/launch.svg"
+check 'nothing is left' is_clean
+
+storm bench launch --command "$fake" --nodes 2 --runs 1
+check 'launch prints a table' grep -q '^ *2  storm run .* [0-9]*\.[0-9][0-9]$' "$out"
+
+FAKE_FAIL=run
+export FAKE_FAIL
+storm bench launch --command "$fake" --nodes 2 --runs 1
+check 'a launch that fails ends the bench' test "$status" -eq 1
+check 'and is told' grep -q '^storm: bench: storm run ended with status 3' "$err"
+check 'and its cluster is taken down' sh -c "grep -q ' down' '$FAKE_LOG'"
+check 'and nothing is left of it' is_clean
+FAKE_FAIL=up
+storm bench launch --command "$fake" --nodes 2 --runs 1
+check 'a cluster that does not come up' test "$status" -eq 1
+unset FAKE_FAIL
+rm -rf "$scratch"/storm-bench.*
+storm bench launch --command "$scratch/none" --nodes 2 --runs 1
+check 'a command that is not there' grep -q 'is it a storm command?' "$err"
+check 'leaves nothing' is_clean
+
+storm bench launch --launchers process
+check 'one launcher a process' is_mistake 'not yet'
+storm bench launch --launchers many
+check 'launchers of no kind' is_mistake 'give node or process'
+storm bench launch --nodes 0
+check 'no nodes' is_mistake 'give 1 to'
+storm bench launch --rnus 4
+check 'an unknown option' is_mistake 'did you mean --runs?'
+storm bench --json launch
+check 'options before the name' is_mistake 'options follow the name'
+storm bench launch --help
+check 'launch --help' grep -q '^usage: storm bench launch' "$out"
+
+# ---- throughput ----
+
+storm bench throughput --command "$fake" --nodes 2 --jobs 400 --queued 50 --runs 1 --json
+check 'throughput --json' python3 - "$out" "$status" <<'END'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+assert sys.argv[2] == '0'
+assert [r['case'] for r in rows] == ['array', 'queued-submit', 'queued-launch', 'queued-ps']
+a = rows[0]
+assert a['jobs'] == 400 and a['nodes'] == 2 and a['runs'] == 1
+assert abs(a['rate_per_s'] - 400e3 / a['median_ms']) < 0.01 * a['rate_per_s']
+assert abs(a['first_rate_per_s'] - 1000) < 1 and abs(a['last_rate_per_s'] - 2000) < 2, a
+assert abs(a['ratio'] - a['median_ms'] / a['floor_ms']) <= 0.0101
+for r in rows[1:]:
+    assert r['queued'] == 50 and r['runs'] >= 15
+    assert abs(r['ratio'] - r['median_ms'] / r['empty_ms']) <= 0.0101
+END
+check 'the queue is filled on one of two clusters' test "$(grep -c -e '--array 1-50 ' "$FAKE_LOG")" -eq 1
+check 'both are asked alike' python3 - "$FAKE_LOG" <<'END'
+import collections, sys
+asked = collections.Counter()
+for line in open(sys.argv[1]):
+    home, _, *words = line.split()
+    if words[0] in ('run', 'ps') and '-a' not in words:
+        asked[home, words[0]] += 1
+assert len(asked) == 4 and set(asked.values()) == {17}, asked
+END
+check 'nothing is left' is_clean
+storm bench throughput --command "$fake" --nodes 2 --jobs 40 --runs 1
+check 'throughput in words' grep -q '^40 jobs .* jobs/s' "$out"
+storm bench throughput --jobs 1
+check 'a single job' is_mistake 'give 2 to'
+storm bench throughput --help
+check 'throughput --help' grep -q '^usage: storm bench throughput' "$out"
+
+echo "1..$count"
+test "$failed" -eq 0

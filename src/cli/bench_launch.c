@@ -99,9 +99,12 @@ static int run_peer(const struct launch_settings *s, enum contender who, uint32_
 
 /* ---- measuring ---- */
 
+/* Twice, and the second counts: the floor is the least that it can take, with warm caches. */
 static int run_floor(const struct launch_settings *s, uint32_t nodes, uint64_t *ret_ns) {
     struct floor_config c = {.program = s->nop, .processes = nodes};
     int r = floor_run(&c, ret_ns);
+    if (r == 0)
+        r = floor_run(&c, ret_ns);
     if (r < 0)
         complain("bench", "%" PRIu32 " bare processes: %s", nodes, strerror(-r));
     return r;

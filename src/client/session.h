@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* A command's talk with the machine manager: one link, kept up over the manager's deaths.
+ *
+ * A request has a number drawn by us and is kept until it is answered; when the manager was gone and is
+ * back, what is not answered is said again under the same number, and every followed job is followed
+ * anew. Whatever arrives is handed on by callbacks, from within session_turn; what they are given is
+ * borrowed. Streams are not kept here: whoever has them is told by `up` to say what is missing. */
+#pragma once
+
+#include "client/cluster.h"
+#include "os/loop.h"
+#include "wire/message.h"
+
+struct session;
+
+/* Why a session is over before we were done. */
+enum session_loss {
+    SESSION_NOBODY, /* there is nobody to talk to */
+    SESSION_SILENT, /* somebody is there and does not answer */
+};
+
+struct session_config {
+    struct loop *loop;
+    const struct cluster *cluster;
+    uint64_t patience_ns; /* without a manager */
+    void *context;        /* of the calls below, each of which may be NULL */
+    void (*up)(void *context);
+    void (*news)(void *context, const struct message_news *m);
+    void (*output)(void *context, const struct message_output *m);
+    void (*drained)(void *context, const struct message_drained *m);
+    void (*lost)(void *context, enum session_loss why); /* once, at the end of our patience */
+};
+
+typedef void session_answered(void *context, const struct message_answer *a);
+
+/* `again`: the manager has died in between, all rows come once more from the first. */
+typedef void session_rows(void *context, const struct message_rows *r, bool again);
+
+/* NULL with errno set. Begins to connect. */
+struct session *session_new(const struct session_config *config);
+void session_free(struct session *s);
+
+/* One turn of the loop, then everything that was said in it goes out. */
+void session_turn(struct session *s);
+
+/* Tells the manager what was said since the last turn, before a command ends. */
+void session_flush(struct session *s);
+
+/* Requests; the number of the message is filled in, and its node sets if they are NULL. 0, -E2BIG if it
+ * is larger than the protocol allows, -ENOMEM. */
+int session_submit(struct session *s, const struct message_submit *m, session_answered *then,
+                   void *context);
+int session_act(struct session *s, const struct message_act *m, session_answered *then,
+                void *context);
+int session_ask(struct session *s, const struct message_ask *m, session_rows *then, void *context);
+
+/* The same about one job. */
+int session_do(struct session *s, uint32_t job, enum verb verb, uint32_t value,
+               session_answered *then, void *context);
+
+/* News of this job from now on, over all lives of the manager; `takes`: and its output. `then` hears
+ * the answer of every life. */
+int session_follow(struct session *s, uint32_t job, bool takes, session_answered *then,
+                   void *context);
+void session_unfollow(struct session *s, uint32_t job);
+
+/* Parts of streams: said once, lost if nobody is there. */
+void session_taken(struct session *s, const struct message_taken *m);
+void session_typed(struct session *s, const struct message_typed *m);
+
+bool session_is_up(const struct session *s);
+uint64_t session_up_ns(const struct session *s); /* when it came up first, 0: it has not */

@@ -58,7 +58,7 @@ static const char *follow(struct mm *m, uint32_t link, struct job *j, uint32_t v
             client_tell(m, link, other);
     }
     struct running *r = job_running(m, j);
-    if (r != NULL && (value & 1) != 0 && r->phase == PHASE_GOING) {
+    if (r != NULL && (value & 1) != 0 && (r->phase == PHASE_GOING || r->phase == PHASE_OVER)) {
         union message c = {.command = {.run = r->run, .verb = VERB_RESEND}};
         say_down(m->out, &r->set, MESSAGE_COMMAND, &c, (struct bytes){0});
     }
@@ -69,6 +69,13 @@ static const char *follow(struct mm *m, uint32_t link, struct job *j, uint32_t v
 static const char *act_on(struct mm *m, uint32_t link, const struct message_act *a, struct job *j) {
     if (a->verb == VERB_FOLLOW)
         return follow(m, link, j, a->value);
+    if (a->verb == VERB_UNFOLLOW) {
+        if (a->value != 0 && j->settled) /* of a batch job: all is written */
+            end_release(m, j);
+        else
+            client_unfollow(m, link, j);
+        return NULL;
+    }
     if (state_over((enum job_state)j->state))
         return a->verb == VERB_SIGNAL || a->verb == VERB_END || a->verb == VERB_KILL ? NULL
                                                                                      : "it is over";

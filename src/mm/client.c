@@ -78,10 +78,23 @@ uint32_t client_of_output(const struct mm *m, const struct job *j) {
 static void orphaned(struct mm *m, uint32_t job) {
     struct job *j = job_find(m, job);
     struct running *r = j == NULL ? NULL : job_running(m, j);
+    if (j != NULL)
+        end_unfollowed(m, j);
     if (r == NULL || r->phase != PHASE_GOING)
         return; /* when it starts */
     start_orphan(m, j, r);
     due_set(m, r);
+}
+
+void client_unfollow(struct mm *m, uint32_t link, struct job *j) {
+    struct follow *f = find(m, link, j->id);
+    bool output = f != NULL && f->output;
+    if (f != NULL)
+        drop(m, f);
+    if (output && j->settled)
+        end_release(m, j);
+    else if (output)
+        orphaned(m, j->id);
 }
 
 void client_down(struct mm *m, uint32_t link) {
@@ -157,7 +170,7 @@ void client_news(struct mm *m, const struct job *j) {
             tell(m, m->follows[at].link, &n);
     for (uint32_t at = first_in(m, 0); j->kind == JOB_BATCH && at != NO_SLOT;
          at = m->follows[at].next)
-        if (m->follows[at].job == 0 && (n.output > 0 || n.status != 0 || !n.settled))
+        if (m->follows[at].job == 0 && n.settled && (n.output > 0 || n.status != 0))
             tell(m, m->follows[at].link, &n);
 }
 

@@ -58,6 +58,11 @@ static void lease_over(struct mm *m, struct running *r) {
 
 /* One running job's times; true if it is over now. */
 static bool tick(struct mm *m, struct job *j, struct running *r) {
+    if (j->settled) {
+        if (is_due(&r->orphan_at, m->now))
+            end_release(m, j);
+        return r->job != j->id;
+    }
     if (is_due(&r->limit_at, m->now))
         end_job(m, j, REASON_TIME, 0, false);
     else if (is_due(&r->orphan_at, m->now))

@@ -15,6 +15,13 @@
 /* Nodes are told what to forget so much later, for many runs at once. */
 #define FORGET_NS NS_PER_S
 
+/* How long output that nobody takes any more is kept. */
+#define KEEP_NS       (5 * NS_PER_S)
+#define KEEP_BATCH_NS (600 * NS_PER_S)
+
+/* With fewer free places than this, output that nobody takes makes room. */
+enum { RUNNINGS_LOW = 64 };
+
 enum { STATUS_TIME = 124, STATUS_STORM = 125, STATUS_CANNOT = 126, STATUS_NO_PROGRAM = 127 };
 enum { SIGNAL_BASE = 128, SIGNAL_TERM = 15 };
 
@@ -154,9 +161,39 @@ void end_settled(struct mm *m, struct job *j) {
     client_news(m, j);
     if (r == NULL)
         return;
+    if (j->output == 0) {
+        end_release(m, j);
+        return;
+    }
+    end_unfollowed(m, j);
+}
+
+/* Output stays with the launchers, and the way to them here, until the client has all of it and says
+ * that it follows no more; or is gone for too long. */
+void end_unfollowed(struct mm *m, struct job *j) {
+    struct running *r = job_running(m, j);
+    if (r == NULL || !j->settled || client_of_output(m, j) != 0)
+        return;
+    r->orphan_at = m->now + (j->kind == JOB_BATCH ? KEEP_BATCH_NS : KEEP_NS);
+    due_set(m, r);
+}
+
+void end_release(struct mm *m, struct job *j) {
+    struct running *r = job_running(m, j);
+    if (r == NULL || !j->settled)
+        return;
     end_forget(m, r->run, &r->set);
     running_free(m, r);
     j->slot = NO_SLOT;
+    m->dirty = m->dirty || m->queued > 0;
+}
+
+void end_make_room(struct mm *m) {
+    for (uint32_t i = 0; m->running_free_count < RUNNINGS_LOW && i < m->running_cap; i++) {
+        struct job *j = m->runnings[i].job == 0 ? NULL : job_find(m, m->runnings[i].job);
+        if (j != NULL && j->settled && client_of_output(m, j) == 0)
+            end_release(m, j);
+    }
 }
 
 /* ---- ending ---- */

@@ -234,6 +234,11 @@ void end_node_lost(struct mm *m, uint32_t node);
 /* Nobody has processes of it any more? Then it is over. */
 void end_check(struct mm *m, struct running *r);
 void end_settled(struct mm *m, struct job *j);
+/* Nobody takes its output any more: it is kept for a while. */
+void end_unfollowed(struct mm *m, struct job *j);
+/* All is said and taken. */
+void end_release(struct mm *m, struct job *j);
+void end_make_room(struct mm *m);
 void end_forget(struct mm *m, uint64_t run, const struct nodeset *nodes);
 void end_forget_flush(struct mm *m);
 
@@ -249,6 +254,7 @@ void client_answer(struct mm *m, uint32_t link, const uint64_t request[2], enum 
 void client_news(struct mm *m, const struct job *j);
 void client_tell(struct mm *m, uint32_t link, const struct job *j);
 bool client_follow(struct mm *m, uint32_t link, uint32_t job, bool output, bool array);
+void client_unfollow(struct mm *m, uint32_t link, struct job *j);
 /* The link that takes this job's output, 0 if none does. */
 uint32_t client_of_output(const struct mm *m, const struct job *j);
 

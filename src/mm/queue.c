@@ -107,6 +107,7 @@ void queue_run(struct mm *m) {
     if (!m->dirty || m->stopped || m->replaying)
         return;
     m->dirty = false;
+    end_make_room(m);
     run_steps(m);
     while (m->queue_first != NO_SLOT && m->running_free_count > 0 &&
            m->after_count + 4 < m->after_cap && m->starting < starting_max(m)) {

@@ -13,6 +13,7 @@ static const struct command commands[] = {
     {"campaign", "search for faults: many simulated clusters under many faults", campaign_main},
     {"demo", "a cluster of processes on this machine: primitives, failures, healing", demo_main},
     {"help", "explain a command", help_main},
+    {"run", "run a parallel program and wait for it", run_main},
     {"version", "show the version", version_main},
 };
 

@@ -13,6 +13,7 @@ int bench_main(int argc, char **argv);
 int campaign_main(int argc, char **argv);
 int demo_main(int argc, char **argv);
 int help_main(int argc, char **argv);
+int run_main(int argc, char **argv);
 int version_main(int argc, char **argv);
 
 /* The arguments of the storm command itself. */

@@ -119,9 +119,25 @@ static const char *example(enum option_kind kind) {
     static const char *const examples[] = {
         [OPTION_FLAG] = "",        [OPTION_TEXT] = "a name", [OPTION_NUMBER] = "64",
         [OPTION_LIST] = "4..1024", [OPTION_RANGE] = "1..20", [OPTION_DURATION] = "20us",
-        [OPTION_RATE] = "1.25GB",
+        [OPTION_RATE] = "1.25GB",  [OPTION_SIGNED] = "-5",   [OPTION_TEXTS] = "NAME=VALUE",
     };
     return examples[kind];
+}
+
+static bool set_signed(const char *text, int64_t *ret) {
+    uint64_t value;
+    bool negative = *text == '-';
+    if (!options_number(text + negative, &value) || value > INT64_MAX)
+        return false;
+    *ret = negative ? -(int64_t)value : (int64_t)value;
+    return true;
+}
+
+static bool add_text(struct text_list *list, const char *text) {
+    if (list->count == NUMBERS_MAX)
+        return false;
+    list->at[list->count++] = text;
+    return *text != '\0';
 }
 
 static bool set_value(const struct option *o, const char *text) {
@@ -141,29 +157,57 @@ static bool set_value(const struct option *o, const char *text) {
         return units_parse_duration(text, o->to) == 0;
     case OPTION_RATE:
         return options_rate(text, o->to);
+    case OPTION_SIGNED:
+        return set_signed(text, o->to);
+    case OPTION_TEXTS:
+        return add_text(o->to, text);
     }
     return false;
 }
 
 /* ---- names ---- */
 
+static size_t name_len(const struct option *o) {
+    return strcspn(o->name, ",");
+}
+
+static char letter_of(const struct option *o) {
+    size_t len = name_len(o);
+    return o->name[len] == ',' ? o->name[len + 1] : '\0';
+}
+
 static const struct option *find(const struct option *table, const char *name, size_t len) {
     for (const struct option *o = table; o->name != NULL; o++)
-        if (strlen(o->name) == len && strncmp(o->name, name, len) == 0)
+        if (name_len(o) == len && strncmp(o->name, name, len) == 0)
             return o;
     return NULL;
 }
 
-static void complain_unknown(const struct option *table, const char *command, const char *typed) {
+static const struct option *find_letter(const struct option *table, char letter) {
+    for (const struct option *o = table; o->name != NULL; o++)
+        if (letter_of(o) == letter)
+            return o;
+    return NULL;
+}
+
+static void complain_unknown(const struct option *table, const char *command, const char *typed,
+                             size_t len) {
+    enum { NAME_MAX_LEN = 32 };
+    char words[NUMBERS_MAX][NAME_MAX_LEN], wrong[NAME_MAX_LEN];
     const char *names[NUMBERS_MAX] = {"help"};
     uint32_t count = 1;
-    for (const struct option *o = table; o->name != NULL && count < NUMBERS_MAX; o++)
-        names[count++] = o->name;
-    const char *near = nearest_name(typed, names, count);
+    for (const struct option *o = table; o->name != NULL && count < NUMBERS_MAX; o++) {
+        snprintf(words[count], NAME_MAX_LEN, "%.*s", (int)name_len(o), o->name);
+        names[count] = words[count];
+        count++;
+    }
+    snprintf(wrong, sizeof wrong, "%.*s", (int)(len < NAME_MAX_LEN ? len : NAME_MAX_LEN), typed);
+    const char *near = nearest_name(wrong, names, count);
     if (near != NULL)
-        complain(command, "there is no option --%s; did you mean --%s?", typed, near);
+        complain(command, "there is no option --%.*s; did you mean --%s?", (int)len, typed, near);
     else
-        complain(command, "there is no option --%s; see: storm help %s", typed, command);
+        complain(command, "there is no option --%.*s; see: storm help %s", (int)len, typed,
+                 command);
 }
 
 /* ---- arguments ---- */
@@ -175,37 +219,72 @@ struct cursor {
     int at;
 };
 
+/* The option as it was typed, for complaints: "-n" or "--procs". */
+struct spelling {
+    char text[40];
+};
+
+static struct spelling spell(const struct option *o, bool letter) {
+    struct spelling s;
+    if (letter)
+        snprintf(s.text, sizeof s.text, "-%c", letter_of(o));
+    else
+        snprintf(s.text, sizeof s.text, "--%.*s", (int)name_len(o), o->name);
+    return s;
+}
+
+/* `value` is what stands behind it in the same argument, NULL if nothing does. */
+static bool take_value(struct cursor *c, const struct option *o, const char *value, bool letter) {
+    const char *command = c->argv[0];
+    struct spelling s = spell(o, letter);
+    if (value == NULL && c->at + 1 < c->argc)
+        value = c->argv[++c->at];
+    if (value == NULL) {
+        complain(command, "%s needs a value; for example %s %s", s.text, s.text, example(o->kind));
+        return false;
+    }
+    if (set_value(o, value))
+        return true;
+    complain(command, "%s: \"%s\" will not do; for example %s %s", s.text, value, s.text,
+             example(o->kind));
+    return false;
+}
+
 static bool take_option(struct cursor *c) {
     const char *command = c->argv[0];
     const char *name = c->argv[c->at] + 2;
     size_t len = strcspn(name, "=");
     const struct option *o = find(c->table, name, len);
     if (o == NULL) {
-        complain_unknown(c->table, command, name);
+        complain_unknown(c->table, command, name, len);
         return false;
     }
     const char *value = name[len] == '=' ? name + len + 1 : NULL;
-    if (o->kind == OPTION_FLAG) {
-        if (value != NULL)
-            complain(command, "--%s takes no value; leave \"=%s\" out", o->name, value);
-        *(bool *)o->to = true;
-        return value == NULL;
-    }
-    if (value == NULL && c->at + 1 < c->argc)
-        value = c->argv[++c->at];
-    if (value == NULL) {
-        complain(command, "--%s needs a value; for example --%s %s", o->name, o->name,
-                 example(o->kind));
-        return false;
-    }
-    if (set_value(o, value))
-        return true;
-    complain(command, "--%s: \"%s\" will not do; for example --%s %s", o->name, value, o->name,
-             example(o->kind));
-    return false;
+    if (o->kind != OPTION_FLAG)
+        return take_value(c, o, value, false);
+    if (value != NULL)
+        complain(command, "%s takes no value; leave \"=%s\" out", spell(o, false).text, value);
+    *(bool *)o->to = true;
+    return value == NULL;
 }
 
-int options_parse(const struct option *table, int argc, char **argv) {
+/* "-n 4", "-n4", "-lv": flags may follow each other, a value ends them. */
+static bool take_letters(struct cursor *c) {
+    const char *at = c->argv[c->at] + 1;
+    for (; *at != '\0'; at++) {
+        const struct option *o = find_letter(c->table, *at);
+        if (o == NULL) {
+            complain(c->argv[0], "there is no option -%c; see: storm help %s", *at, c->argv[0]);
+            return false;
+        }
+        if (o->kind != OPTION_FLAG)
+            return take_value(c, o, at[1] != '\0' ? at + 1 : NULL, true);
+        *(bool *)o->to = true;
+    }
+    return true;
+}
+
+static int parse(const struct option *table, int argc, char **argv, bool leading) {
     struct cursor c = {.table = table, .argv = argv, .argc = argc, .at = 1};
     int kept = 0;
     bool options = true;
@@ -219,22 +298,37 @@ int options_parse(const struct option *table, int argc, char **argv) {
             if (!take_option(&c))
                 return OPTIONS_WRONG;
         } else if (options && arg[0] == '-' && arg[1] != '\0') {
-            complain(argv[0], "there is no option %s; see: storm help %s", arg, argv[0]);
-            return OPTIONS_WRONG;
+            if (!take_letters(&c))
+                return OPTIONS_WRONG;
         } else {
             argv[1 + kept++] = arg;
+            options = options && !leading;
         }
     }
+    argv[1 + kept] = NULL;
     return kept;
 }
 
+int options_parse(const struct option *table, int argc, char **argv) {
+    return parse(table, argc, argv, false);
+}
+
+int options_parse_leading(const struct option *table, int argc, char **argv) {
+    return parse(table, argc, argv, true);
+}
+
 void options_print(const struct option *table, FILE *out) {
+    bool letters = false;
+    for (const struct option *o = table; o->name != NULL; o++)
+        letters = letters || letter_of(o) != '\0';
     fputs("\noptions:\n", out);
     for (const struct option *o = table; o->name != NULL; o++) {
-        char left[64];
-        snprintf(left, sizeof left, "--%s%s%s", o->name, o->value ? " " : "",
-                 o->value ? o->value : "");
+        char left[64], letter[8] = "";
+        if (letters)
+            snprintf(letter, sizeof letter, letter_of(o) ? "-%c, " : "    ", letter_of(o));
+        snprintf(left, sizeof left, "%s--%.*s%s%s", letter, (int)name_len(o), o->name,
+                 o->value ? " " : "", o->value ? o->value : "");
         fprintf(out, "  %-22s %s\n", left, o->words);
     }
-    fprintf(out, "  %-22s %s\n", "--help", "show this text");
+    fprintf(out, "  %-22s %s\n", letters ? "-h, --help" : "--help", "show this text");
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Options of a subcommand: a table says which there are, where values go and what they mean.
  *
- * Options are long (--nodes 64, --nodes=64, --json) and may stand before or behind other arguments;
- * after "--" nothing is an option. Whatever is wrong is said in one line, with the nearest name if
- * a name is wrong. Every command understands --help. */
+ * Options are long (--nodes 64, --nodes=64, --json), some have a letter too (-n 64, -n64, -lv), and
+ * they may stand before or behind other arguments; after "--" nothing is an option. A command that
+ * runs another takes options only before its name. Whatever is wrong is said in one line, with the
+ * nearest name if a name is wrong. Every command understands --help. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,6 +19,8 @@ enum option_kind {
     OPTION_RANGE,    /* to: struct number_range; "20" (the first twenty: 1..20), "5..9" */
     OPTION_DURATION, /* to: uint64_t, nanoseconds; "20us", "1.5ms" */
     OPTION_RATE,     /* to: uint64_t, bytes a second; "300MB", "1.25GB" (powers of ten) */
+    OPTION_SIGNED,   /* to: int64_t; "-5" */
+    OPTION_TEXTS,    /* to: struct text_list; may be given more than once */
 };
 
 enum { NUMBERS_MAX = 64 };
@@ -31,8 +34,13 @@ struct number_range {
     uint64_t first, last;
 };
 
+struct text_list {
+    uint32_t count;
+    const char *at[NUMBERS_MAX];
+};
+
 struct option {
-    const char *name; /* without dashes; NULL ends a table */
+    const char *name; /* without dashes, "procs" or with a letter "procs,n"; NULL ends a table */
     enum option_kind kind;
     void *to;
     const char *value; /* what the value is called in the help text; NULL for a flag */
@@ -45,6 +53,9 @@ enum { OPTIONS_HELP = -1, OPTIONS_WRONG = -2 };
 /* Reads the arguments behind the command's name, argv[0]. What is not an option is moved to argv[1]
  * and on, and counted. OPTIONS_HELP if help is wanted; OPTIONS_WRONG after complaining. */
 int options_parse(const struct option *table, int argc, char **argv);
+
+/* The same, but the first argument that is no option ends them: what follows is another's. */
+int options_parse_leading(const struct option *table, int argc, char **argv);
 
 /* The table as text. */
 void options_print(const struct option *table, FILE *out);

@@ -348,7 +348,7 @@ void output_settle(struct output *o) {
     }
     if (o->dropped && !output_waiting(o)) {
         o->dropped = false;
-        session_do(o->config.session, o->job, VERB_RESEND, 0, NULL, NULL);
+        session_do(o->config.session, o->job, VERB_FOLLOW, 1, NULL, NULL); /* all of it again */
     }
 }
 

@@ -23,9 +23,7 @@ enum { HEAD_BYTES = 256, FRAME_BYTES_MAX = 1 << 20 };
 struct request {
     struct list at;
     uint16_t type;
-    bool once;  /* not to be said again: it is drawn anew in the manager's next life */
-    bool begun; /* some of the rows have come */
-    bool again; /* but the manager has died since */
+    bool once; /* not to be said again: it is drawn anew in the manager's next life */
     uint64_t id[2];
     uint64_t since; /* said, or 0 */
     session_answered *answered;
@@ -38,7 +36,7 @@ struct request {
 struct followed {
     struct list at;
     uint32_t job;
-    bool takes;
+    uint32_t value;
     session_answered *then;
     void *context;
 };
@@ -187,22 +185,22 @@ static int follow_now(struct session *s, const struct followed *f) {
     int error;
     store_le32(jobs, f->job);
     struct message_act m = {
-        .verb = VERB_FOLLOW, .value = f->takes, .jobs = bytes_of(jobs, sizeof jobs)};
+        .verb = VERB_FOLLOW, .value = f->value, .jobs = bytes_of(jobs, sizeof jobs)};
     struct request *r = act(s, &m, f->then, f->context, &error);
     if (r != NULL)
         r->once = true;
     return error;
 }
 
-int session_follow(struct session *s, uint32_t job, bool takes, session_answered *then,
-                   void *context) {
+int session_follow(struct session *s, uint32_t job, uint32_t value, bool known,
+                   session_answered *then, void *context) {
     struct followed *f = calloc(1, sizeof *f);
     if (f == NULL)
         return -ENOMEM;
-    *f = (struct followed){.job = job, .takes = takes, .then = then, .context = context};
+    *f = (struct followed){.job = job, .value = value, .then = then, .context = context};
     list_init(&f->at);
     list_push_back(&s->follows, &f->at);
-    return s->link != 0 ? follow_now(s, f) : 0;
+    return s->link != 0 && !known ? follow_now(s, f) : 0;
 }
 
 void session_unfollow(struct session *s, uint32_t job) {
@@ -263,15 +261,11 @@ static void on_rows(struct session *s, const struct message_rows *m) {
     struct request *r = find(s, m->request);
     if (r == NULL || r->type != MESSAGE_ASK)
         return;
-    bool again = r->again;
     session_rows *then = r->rows;
     void *context = r->context;
-    r->again = false;
-    r->begun = true;
-    if (m->last)
-        forget(r);
+    forget(r);
     if (then != NULL)
-        then(context, m, again);
+        then(context, m);
 }
 
 /* ---- up and down ---- */
@@ -309,7 +303,6 @@ static void on_down(struct session *s) {
     s->opening = false;
     LIST_EACH (at, &s->requests) {
         struct request *r = CONTAINER_OF(at, struct request, at);
-        r->again = r->again || r->begun;
         r->since = 0;
     }
     if (hopeless(s))

@@ -33,8 +33,7 @@ struct session_config {
 
 typedef void session_answered(void *context, const struct message_answer *a);
 
-/* `again`: the manager has died in between, all rows come once more from the first. */
-typedef void session_rows(void *context, const struct message_rows *r, bool again);
+typedef void session_rows(void *context, const struct message_rows *r);
 
 /* NULL with errno set. Begins to connect. */
 struct session *session_new(const struct session_config *config);
@@ -58,10 +57,10 @@ int session_ask(struct session *s, const struct message_ask *m, session_rows *th
 int session_do(struct session *s, uint32_t job, enum verb verb, uint32_t value,
                session_answered *then, void *context);
 
-/* News of this job from now on, over all lives of the manager; `takes`: and its output. `then` hears
- * the answer of every life. */
-int session_follow(struct session *s, uint32_t job, bool takes, session_answered *then,
-                   void *context);
+/* News of this job from now on, over all lives of the manager; `value` as VERB_FOLLOW has it. `then`
+ * hears the answer of every life. `known`: this life does so already, it need not be told. */
+int session_follow(struct session *s, uint32_t job, uint32_t value, bool known,
+                   session_answered *then, void *context);
 void session_unfollow(struct session *s, uint32_t job);
 
 /* Parts of streams: said once, lost if nobody is there. */

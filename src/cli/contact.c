@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* How a command reaches its cluster: see contact.h. */
+#include "cli/contact.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/complain.h"
+#include "cli/options.h"
+
+static int say_none(const char *name) {
+    if (strcmp(name, "local") == 0)
+        complain(NULL, "no cluster `local` runs here; type: storm up --local 4");
+    else
+        complain(NULL, "no cluster `%s` runs here; type: storm up --cluster %s --local 4", name,
+                 name);
+    return STATUS_STORM;
+}
+
+int contact_find(struct cluster *ret, const char *asked) {
+    char folder[CLUSTER_PATH_MAX];
+    struct cluster_trouble trouble;
+    const char *name = cluster_pick(asked);
+    int r = cluster_folder(name, folder, sizeof folder);
+    if (r == -EINVAL) {
+        complain(name, "that is no name of a cluster; letters, digits, dots and dashes will do");
+        return STATUS_STORM;
+    }
+    if (r < 0) {
+        complain("STORM_HOME", "%s; set it to a folder of your own", strerror(-r));
+        return STATUS_STORM;
+    }
+    r = cluster_load(ret, folder, &trouble);
+    if (r == -ENOENT || r == -ENOTDIR)
+        return say_none(name);
+    if (r < 0) {
+        const char *why = trouble.words[0] != '\0' ? trouble.words : strerror(-r);
+        fprintf(stderr, "storm: %s/cluster: %s; type: storm down, and storm up again\n", folder,
+                why);
+        return STATUS_STORM;
+    }
+    return 0;
+}
+
+int contact_lost(const struct cluster *cluster, enum session_loss why) {
+    if (why == SESSION_NOBODY)
+        return say_none(cluster->name);
+    complain(NULL, "the manager of cluster `%s` does not answer; see: storm doctor", cluster->name);
+    return STATUS_STORM;
+}
+
+static void on_lost(void *context, enum session_loss why) {
+    struct contact *c = context;
+    c->lost = true;
+    contact_lost(&c->cluster, why);
+}
+
+int contact_begin(struct contact *c, const struct session_config *callbacks) {
+    struct session_config config = *callbacks;
+    int r = loop_init(&c->loop);
+    if (r < 0) {
+        complain(NULL, "%s; close some files", strerror(-r));
+        return STATUS_STORM;
+    }
+    config.loop = &c->loop;
+    config.cluster = &c->cluster;
+    if (config.lost == NULL) {
+        config.lost = on_lost;
+        config.context = c;
+    }
+    c->session = session_new(&config);
+    if (c->session != NULL)
+        return 0;
+    complain(NULL, "%s; close some files", strerror(errno));
+    loop_fini(&c->loop);
+    return STATUS_STORM;
+}
+
+int contact_open(struct contact *c, const char *name, const struct session_config *callbacks) {
+    c->lost = false;
+    int r = contact_find(&c->cluster, name);
+    return r != 0 ? r : contact_begin(c, callbacks);
+}
+
+void contact_close(struct contact *c) {
+    session_flush(c->session);
+    session_free(c->session);
+    loop_fini(&c->loop);
+}
+
+int contact_refused(const char *what, const struct message_answer *a) {
+    int len = a->text.len > 500 ? 500 : (int)a->text.len;
+    const char *text = (const char *)a->text.at;
+    if (len > 0)
+        complain(what, "%.*s", len, text);
+    else if (a->code == ANSWER_UNKNOWN)
+        complain(what, "there is no such job; see: storm ps");
+    else if (a->code == ANSWER_FULL)
+        complain(what, "the cluster takes no more now; try again later");
+    else
+        complain(what, "refused");
+    return STATUS_STORM;
+}
+
+void contact_answered(void *answer, const struct message_answer *a) {
+    struct contact_answer *ret = answer;
+    size_t len = a->text.len < sizeof ret->text - 1 ? a->text.len : sizeof ret->text - 1;
+    *ret = (struct contact_answer){.here = true, .code = a->code, .job = a->job, .count = a->count};
+    if (len > 0)
+        memcpy(ret->text, a->text.at, len);
+}
+
+int contact_act(struct contact *c, const struct message_act *m, struct contact_answer *ret) {
+    *ret = (struct contact_answer){0};
+    int r = session_act(c->session, m, contact_answered, ret);
+    if (r < 0) {
+        complain(NULL, "%s; ask for less at a time", strerror(-r));
+        return STATUS_STORM;
+    }
+    while (!ret->here && !c->lost)
+        session_turn(c->session);
+    return ret->here ? 0 : STATUS_STORM;
+}
+
+static void take_rows(void *context, const struct message_rows *r) {
+    struct contact_rows *rows = context;
+    uint8_t *more = realloc(rows->at, rows->len + r->rows.len + 1);
+    if (more == NULL) {
+        rows->error = -ENOMEM;
+    } else {
+        rows->at = more;
+        if (r->rows.len > 0)
+            memcpy(rows->at + rows->len, r->rows.at, r->rows.len);
+        rows->len += r->rows.len;
+    }
+    rows->total = r->total;
+    rows->last = r->last;
+    rows->here = true;
+}
+
+int contact_ask(struct contact *c, const struct message_ask *m, struct contact_rows *ret) {
+    ret->here = false;
+    int r = session_ask(c->session, m, take_rows, ret);
+    while (r == 0 && !ret->here && !c->lost)
+        session_turn(c->session);
+    r = r == 0 ? ret->error : r;
+    if (r < 0)
+        complain(NULL, "%s", strerror(-r));
+    return ret->here && r == 0 ? 0 : STATUS_STORM;
+}
+
+int contact_job(const char *command, const char *text, uint32_t *ret) {
+    uint64_t number;
+    if (!options_number(text, &number) || number == 0 || number > UINT32_MAX)
+        return complain(command, "\"%s\" is no number of a job; see: storm ps", text);
+    *ret = (uint32_t)number;
+    return 0;
+}

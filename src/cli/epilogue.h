@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* How a job ended, in a line for people. */
+#pragma once
+
+#include "client/cluster.h"
+#include "wire/message.h"
+
+struct epilogue {
+    const char *program; /* as it was typed, NULL: not known */
+    const char *folder;
+    uint64_t limit_ns; /* 0: not known */
+    bool verbose;      /* a nonzero status too */
+};
+
+/* Says what is to be said of a job that is over; nothing if it ended as programs do. */
+void epilogue_print(const struct cluster *c, const struct message_news *n,
+                    const struct epilogue *v);

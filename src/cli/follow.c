@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/* A job that somebody waits for at the terminal: see follow.h. */
+#include "cli/follow.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/complain.h"
+
+/* After the end: how long to wait for bytes that were written and have not come. Those of a lost node may
+ * never come. */
+#define MISSING_NS      (10 * NS_PER_S)
+#define MISSING_LOST_NS NS_PER_S
+#define NUDGE_NS        (250 * NS_PER_MS)
+
+/* ---- news ---- */
+
+static void note_nodes(struct follow *f, const struct message_news *n) {
+    size_t len = nodeset_format(n->nodes, f->contact.cluster.prefix, f->nodes, sizeof f->nodes);
+    if (len >= sizeof f->nodes)
+        snprintf(f->nodes + sizeof f->nodes - 4, 4, "...");
+}
+
+static void on_over(struct follow *f, const struct message_news *n) {
+    uint64_t now = f->contact.loop.now;
+    if (f->over)
+        return;
+    f->over = true;
+    f->status = (int)(n->status & 0xff);
+    f->progress_at = now;
+    f->nudge_ns = NUDGE_NS;
+    f->nudge_at = now + f->nudge_ns;
+    if (f->typing != NULL)
+        typing_stop(f->typing);
+}
+
+static void on_news(void *context, const struct message_news *n) {
+    struct follow *f = context;
+    if (n->job != f->job && f->job != 0)
+        return;
+    f->last = *n;
+    f->last.nodes = NULL;
+    size_t len = n->text.len < sizeof f->text ? n->text.len : sizeof f->text;
+    if (len > 0)
+        memcpy(f->text, n->text.at, len);
+    f->last.text = bytes_of(f->text, len);
+    if (f->since_ns[n->state] == 0)
+        f->since_ns[n->state] = n->since_ns;
+    note_nodes(f, n);
+    if (n->state == STATE_RUNNING && f->output != NULL)
+        output_nodes(f->output, n->nodes, n->procs);
+    if (n->state == STATE_RUNNING && f->typing != NULL)
+        typing_begin(f->typing, n->run);
+    if (state_over((enum job_state)n->state) || n->settled)
+        on_over(f, n);
+}
+
+static void on_output(void *context, const struct message_output *m) {
+    struct follow *f = context;
+    if (f->output == NULL)
+        return;
+    output_take(f->output, m);
+    f->last_byte_ns = m->bytes.len > 0 ? f->contact.loop.now : f->last_byte_ns;
+}
+
+static void on_drained(void *context, const struct message_drained *m) {
+    struct follow *f = context;
+    if (f->typing != NULL)
+        typing_drained(f->typing, m);
+}
+
+static void on_up(void *context) {
+    struct follow *f = context;
+    if (f->typing != NULL)
+        typing_again(f->typing);
+}
+
+static void on_lost(void *context, enum session_loss why) {
+    struct follow *f = context;
+    f->done = true;
+    f->status = STATUS_STORM;
+    if (f->job == 0) {
+        contact_lost(&f->contact.cluster, why);
+        return;
+    }
+    complain(NULL, "the manager of cluster `%s` is gone; job %" PRIu32 " may go on, see: storm ps",
+             f->contact.cluster.name, f->job);
+}
+
+/* Nobody reads any more, or a file cannot be written: the job has nobody to write to. */
+static void on_trouble(void *context, const char *what, int error) {
+    struct follow *f = context;
+    if (error == -EPIPE) {
+        f->signals.ending = SIGPIPE;
+    } else {
+        complain(what, "%s; the job is ended", strerror(-error));
+        f->failed = true;
+    }
+    if (f->job != 0)
+        session_do(f->contact.session, f->job, VERB_END, 0, NULL, NULL);
+}
+
+/* ---- the submission ---- */
+
+static void on_submitted(void *context, const struct message_answer *a) {
+    struct follow *f = context;
+    f->answered_ns = clock_ns();
+    if (a->code != ANSWER_DONE) {
+        f->status = contact_refused(NULL, a);
+        f->done = true;
+        return;
+    }
+    f->job = a->job;
+    if (f->output != NULL)
+        output_job(f->output, f->job);
+    session_follow(f->contact.session, f->job, 1, true, NULL, NULL);
+    if (f->signals.interrupted_at != 0)
+        session_do(f->contact.session, f->job, VERB_KILL, 0, NULL, NULL);
+}
+
+static int submit(struct follow *f) {
+    int r = session_submit(f->contact.session, &f->order->submit, on_submitted, f);
+    if (r == -E2BIG)
+        complain(NULL, "arguments and environment are too large together; see: --export");
+    else if (r < 0)
+        complain(NULL, "%s", strerror(-r));
+    return r < 0 ? STATUS_STORM : 0;
+}
+
+/* ---- beginning ---- */
+
+static int begin_streams(struct follow *f) {
+    const struct wish *w = f->wish;
+    const char *output = w->output;
+    struct output_config config = {.loop = &f->contact.loop,
+                                   .session = f->contact.session,
+                                   .cluster = &f->contact.cluster,
+                                   .fd = {STDOUT_FILENO, STDERR_FILENO},
+                                   .file = {output, w->error != NULL ? w->error : output},
+                                   .label = w->label,
+                                   .context = f,
+                                   .trouble = on_trouble};
+    f->output = output_new(&config);
+    if (f->output == NULL)
+        return STATUS_STORM;
+    if (output_open(f->output) < 0)
+        return STATUS_STORM;
+    if (f->order == NULL || !f->order->types)
+        return 0;
+    struct typing_config typing = {.loop = &f->contact.loop,
+                                   .session = f->contact.session,
+                                   .fd = STDIN_FILENO,
+                                   .rank = f->order->types_to,
+                                   .procs = f->order->size.procs};
+    f->typing = typing_new(&typing);
+    return f->typing == NULL ? STATUS_STORM : 0;
+}
+
+int follow_begin(struct follow *f, const struct wish *w, const struct order *o) {
+    struct session_config callbacks = {.patience_ns = PATIENCE_WAITING,
+                                       .context = f,
+                                       .up = on_up,
+                                       .news = on_news,
+                                       .output = on_output,
+                                       .drained = on_drained,
+                                       .lost = on_lost};
+    f->wish = w;
+    f->order = o;
+    f->signals.source.fd = -1;
+    f->epilogue.verbose = w->verbose;
+    f->epilogue.limit_ns = w->time_ns;
+    int r = contact_begin(&f->contact, &callbacks);
+    if (r != 0)
+        return r;
+    r = begin_streams(f);
+    return r == 0 && o != NULL ? submit(f) : r;
+}
+
+/* ---- the end ---- */
+
+static bool is_lost(const struct follow *f) {
+    return f->last.state == STATE_LOST || f->last.status == STATUS_STORM;
+}
+
+/* Bytes are missing: they are asked for again, and not for ever. */
+static void wait_for_output(struct follow *f) {
+    struct loop *loop = &f->contact.loop;
+    uint64_t received = output_received(f->output), now = loop->now;
+    if (received != f->progress_bytes || output_waiting(f->output)) {
+        f->progress_bytes = received;
+        f->progress_at = now;
+    }
+    uint64_t end = f->progress_at + (is_lost(f) ? MISSING_LOST_NS : MISSING_NS);
+    if (end <= now) {
+        if (!is_lost(f)) {
+            complain(NULL, "job %" PRIu32 ": %" PRIu64 " bytes of its output are missing", f->job,
+                     f->last.output - received);
+            f->status = STATUS_STORM;
+        }
+        f->done = true;
+        return;
+    }
+    if (f->nudge_at <= now) {
+        f->nudge_ns *= 2;
+        f->nudge_at = now + f->nudge_ns;
+        session_do(f->contact.session, f->job, VERB_FOLLOW, 1, NULL, NULL);
+    }
+    loop_wake_at(loop, end < f->nudge_at ? end : f->nudge_at);
+}
+
+static void settle(struct follow *f) {
+    if (f->typing != NULL)
+        typing_settle(f->typing);
+    if (f->output != NULL)
+        output_settle(f->output);
+    signals_settle(f);
+    if (!f->over || f->done)
+        return;
+    if (f->output == NULL)
+        f->done = true;
+    else if (output_received(f->output) >= f->last.output && !output_waiting(f->output))
+        f->done = true;
+    else
+        wait_for_output(f);
+}
+
+static void finish(struct follow *f) {
+    rawtty_end(&f->tty);
+    signals_end(f);
+    if (f->output != NULL)
+        output_finish(f->output);
+    if (f->over && f->signals.ending != SIGPIPE && !f->failed)
+        epilogue_print(&f->contact.cluster, &f->last, &f->epilogue);
+    if (f->signals.ending != 0 && f->status != 0)
+        f->status = STATUS_SIGNAL + f->signals.ending;
+    if (f->failed)
+        f->status = STATUS_STORM;
+    if (f->wish->verbose)
+        follow_times(f);
+    output_free(f->output);
+    typing_free(f->typing);
+    contact_close(&f->contact);
+}
+
+int follow_until_over(struct follow *f) {
+    while (!f->done) {
+        settle(f);
+        if (!f->done)
+            session_turn(f->contact.session);
+    }
+    finish(f);
+    return f->status;
+}
+
+/* ---- times ---- */
+
+static void print_time(const char *words, uint64_t ns, const char *where) {
+    if (ns != 0)
+        fprintf(stderr, "  %-12s %9" PRIu64 ".%03" PRIu64 " ms  %s\n", words, ns / NS_PER_MS,
+                ns % NS_PER_MS / 1000, where);
+}
+
+void follow_times(const struct follow *f) {
+    static const char here[] = "this command", there[] = "the manager, since the submission";
+    uint64_t up = session_up_ns(f->contact.session);
+    fprintf(stderr, "storm: job %" PRIu32 ", %" PRIu32 " processes:\n", f->job, f->last.procs);
+    print_time("connected", up != 0 ? up - f->began_ns : 0, here);
+    print_time("submitted", f->answered_ns != 0 ? f->answered_ns - f->began_ns : 0, here);
+    for (int s = 0; s < STATES; s++)
+        print_time(state_name((enum job_state)s), f->since_ns[s], there);
+    print_time("last byte", f->last_byte_ns != 0 ? f->last_byte_ns - f->began_ns : 0, here);
+    print_time("in all", clock_ns() - f->began_ns, here);
+}

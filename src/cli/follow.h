@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* A job that somebody waits for at the terminal: its output, its input, its end, and what signals mean.
+ *
+ * Ctrl-C interrupts the job, twice kills it; the prompt is back a second later whatever the job does.
+ * Ctrl-Z stops the job and the command; a hangup or a request to end is handed on to the job. */
+#pragma once
+
+#include <sys/types.h>
+
+#include "cli/contact.h"
+#include "cli/rawtty.h"
+#include "cli/epilogue.h"
+#include "cli/wish.h"
+#include "client/output.h"
+#include "client/typing.h"
+
+/* What signals have been about so far. */
+struct follow_signals {
+    struct source source;
+    uint64_t interrupted_at; /* the first Ctrl-C */
+    bool told;               /* that there was one */
+    uint64_t killed_at;      /* the second */
+    int ending;              /* the signal that asks us to end */
+    uint64_t ending_at;
+    bool stop; /* stop this command when the job has been told, or at this time */
+    uint64_t stop_at;
+};
+
+struct follow {
+    struct contact contact;
+    const struct wish *wish;
+    const struct order *order; /* NULL: the job was there before */
+    struct epilogue epilogue;
+    struct output *output;
+    struct typing *typing;
+    struct rawtty tty;
+    struct follow_signals signals;
+    bool keep;    /* the job goes on when this command ends */
+    uint32_t job; /* 0: no number yet */
+    bool over, done;
+    bool failed; /* its output could not be written */
+    int status;
+    struct message_news last; /* without what it borrows */
+    char nodes[256];          /* of which the last news told */
+    char text[300];
+    uint64_t progress_at; /* when bytes have come last, after the end */
+    uint64_t progress_bytes;
+    uint64_t nudge_at, nudge_ns;
+    uint64_t began_ns, answered_ns, last_byte_ns;
+    uint64_t since_ns[STATES]; /* of the submission, at the manager */
+};
+
+/* Connects. 0, or the exit status after a complaint. */
+int follow_begin(struct follow *f, const struct wish *w, const struct order *o);
+
+/* Until the job is over and everything of it has come. Returns the exit status. */
+int follow_until_over(struct follow *f);
+
+/* What signals mean; follow_signals.c. */
+void signals_begin(struct follow *f);
+void signals_end(struct follow *f);
+void signals_settle(struct follow *f);
+
+/* -v: how long every stage took. */
+void follow_times(const struct follow *f);

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/* A request made of what somebody wants to be run: see wish.h. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "cli/complain.h"
+#include "cli/program.h"
+#include "cli/wish.h"
+#include "client/pattern.h"
+#include "client/typing.h"
+
+static int no_memory(void) {
+    complain(NULL, "%s", strerror(ENOMEM));
+    return STATUS_STORM;
+}
+
+static const char *command_name(enum wish_command c) {
+    return c == WISH_RUN ? "run" : c == WISH_SUBMIT ? "submit" : "alloc";
+}
+
+/* ---- how large, and where ---- */
+
+static int merge_part(struct size *size, const char *text, enum size_part part,
+                      const char *command) {
+    struct size more;
+    char why[SIZE_WHY_MAX];
+    if (text == NULL)
+        return 0;
+    int r = part == SIZE_PARTS ? size_parse(text, &more, why, sizeof why)
+                               : size_parse_part(text, part, &more, why, sizeof why);
+    if (r < 0)
+        return complain(command, "%s", why);
+    if (size_merge(size, &more, why, sizeof why) == 0)
+        return 0;
+    complain(command, "%s", why);
+    return STATUS_STORM;
+}
+
+static int order_size(struct order *o, const struct wish *w, const struct cluster *cluster,
+                      const char *command) {
+    char why[SIZE_WHY_MAX];
+    int r = merge_part(&o->size, w->size, SIZE_PARTS, command);
+    if (r == 0)
+        r = merge_part(&o->size, w->nodes, SIZE_NODES, command);
+    if (r == 0)
+        r = merge_part(&o->size, w->procs, SIZE_PROCS, command);
+    if (r != 0)
+        return r;
+    if (size_resolve(&o->size, cluster->nodes, cluster->pes, why, sizeof why) < 0) {
+        complain(command, "%s", why);
+        return STATUS_STORM;
+    }
+    o->submit.nodes = o->size.nodes;
+    o->submit.ppn = o->size.ppn;
+    o->submit.procs = o->size.procs;
+    return 0;
+}
+
+static int read_nodes(const struct cluster *cluster, const char *list, struct nodeset *set,
+                      const char *command) {
+    struct cluster_trouble trouble;
+    if (list == NULL)
+        return 0;
+    int r = cluster_nodes(cluster, list, set, &trouble);
+    if (r == -ENOENT) {
+        complain(trouble.words, "there is no such node in cluster `%s`; see: storm nodes",
+                 cluster->name);
+        return STATUS_STORM;
+    }
+    return r < 0 ? complain(command, "%s", trouble.words) : 0;
+}
+
+static int order_nodes(struct order *o, const struct wish *w, const struct cluster *cluster,
+                       const char *command) {
+    size_t bytes = nodeset_bytes(cluster->nodes);
+    if (w->on == NULL && w->exclude == NULL)
+        return 0;
+    o->sets = malloc(2 * bytes);
+    if (o->sets == NULL)
+        return no_memory();
+    nodeset_init(&o->on, cluster->nodes, o->sets);
+    nodeset_init(&o->exclude, cluster->nodes, (uint8_t *)o->sets + bytes);
+    int r = read_nodes(cluster, w->on, &o->on, command);
+    if (r == 0)
+        r = read_nodes(cluster, w->exclude, &o->exclude, command);
+    o->submit.on = &o->on;
+    o->submit.exclude = &o->exclude;
+    return r;
+}
+
+/* ---- what ---- */
+
+static int order_folder(struct order *o, const struct wish *w) {
+    struct stat st;
+    char here[2048];
+    int n;
+    if (w->chdir != NULL && *w->chdir == '/') {
+        n = snprintf(o->folder, sizeof o->folder, "%s", w->chdir);
+    } else if (getcwd(here, sizeof here) == NULL) {
+        complain("this folder", "%s; go to another", strerror(errno));
+        return STATUS_STORM;
+    } else {
+        n = snprintf(o->folder, sizeof o->folder, w->chdir != NULL ? "%s/%s" : "%s", here,
+                     w->chdir);
+    }
+    bool there = n < (int)sizeof o->folder && (w->chdir == NULL || stat(o->folder, &st) == 0);
+    if (there && (w->chdir == NULL || S_ISDIR(st.st_mode)))
+        return 0;
+    complain(w->chdir, "%s; name a folder that is there", there ? "not a folder" : strerror(errno));
+    return STATUS_STORM;
+}
+
+static int order_arguments(struct order *o, char **argv) {
+    size_t len = 0, at = 0;
+    for (char **a = argv; *a != NULL; a++)
+        len += strlen(*a) + 1;
+    o->arguments = malloc(len);
+    if (o->arguments == NULL)
+        return no_memory();
+    for (char **a = argv; *a != NULL; a++) {
+        size_t n = strlen(*a) + 1;
+        memcpy(o->arguments + at, *a, n);
+        at += n;
+    }
+    o->spec.arguments = bytes_of(o->arguments, len);
+    return 0;
+}
+
+/* Who runs inside an allocation or a submitted script finds this set, and stays in it. */
+static const char inside[] = "STORM_INSIDE";
+
+static int order_surroundings(struct order *o, const struct wish *w) {
+    int r = surroundings_make(&o->around, w->exported, &w->env);
+    if (r == -EINVAL)
+        return complain("--env", "NAME=VALUE is expected; for example --env LANG=C");
+    if (r < 0)
+        return no_memory();
+    surroundings_unset(&o->around, inside);
+    return surroundings_strings(&o->around, &o->spec.environment) < 0 ? no_memory() : 0;
+}
+
+/* ---- standard input and output ---- */
+
+static int order_input(struct order *o, const struct wish *w, enum wish_command command) {
+    uint64_t rank = 0;
+    const char *asked = w->input != NULL ? w->input : command == WISH_RUN ? "0" : "none";
+    if (strcmp(asked, "none") == 0)
+        return 0;
+    bool all = strcmp(asked, "all") == 0;
+    if (!all && !options_number(asked, &rank))
+        return complain("--stdin", "\"%s\" will not do; a rank, all or none", asked);
+    if (!all && rank >= o->size.procs) {
+        complain("--stdin", "there is no rank %s among %" PRIu32 " processes", asked,
+                 o->size.procs);
+        return STATUS_STORM;
+    }
+    if (command != WISH_RUN || !typing_possible(STDIN_FILENO))
+        return 0; /* there is nothing to read: the processes find that at once */
+    o->spec.stdin_mode = all ? STDIN_ALL : STDIN_RANK;
+    o->spec.stdin_rank = (uint32_t)rank;
+    o->types = true;
+    o->types_to = all ? RANK_ALL : (uint32_t)rank;
+    return 0;
+}
+
+static int check_pattern(const char *option, const char *pattern) {
+    const char *wrong = pattern != NULL ? pattern_wrong(pattern) : NULL;
+    if (wrong == NULL)
+        return 0;
+    return complain(option, "%.2s means nothing; %%j job, %%r rank, %%n node, %%%% percent", wrong);
+}
+
+static int order_output(struct order *o, const struct wish *w, enum wish_command command) {
+    int r = check_pattern("--output", w->output);
+    if (r == 0)
+        r = check_pattern("--error", w->error);
+    if (r != 0 || command != WISH_SUBMIT)
+        return r;
+    o->spec.output = bytes_from_str(w->output != NULL ? w->output : "storm-%j.out");
+    if (w->error != NULL)
+        o->spec.error = bytes_from_str(w->error);
+    return 0;
+}
+
+static void order_terminal(struct order *o, const struct wish *w) {
+    struct winsize size;
+    o->spec.terminal = w->pty;
+    if (!w->pty || ioctl(STDIN_FILENO, TIOCGWINSZ, &size) < 0)
+        return;
+    o->spec.columns = size.ws_col;
+    o->spec.rows = size.ws_row;
+}
+
+/* ---- the rest ---- */
+
+static int order_array(struct order *o, const struct wish *w) {
+    if (w->array == NULL)
+        return 0;
+    uint64_t first, last;
+    const char *dash = strchr(w->array, '-');
+    snprintf(o->array, sizeof o->array, "%.*s", dash ? (int)(dash - w->array) : 0, w->array);
+    if (dash == NULL || !options_number(o->array, &first) || !options_number(dash + 1, &last) ||
+        first == 0 || last < first || last > UINT32_MAX)
+        return complain("--array", "\"%s\" will not do; for example --array 1-100", w->array);
+    o->submit.array_first = (uint32_t)first;
+    o->submit.array_last = (uint32_t)last;
+    return 0;
+}
+
+/* A run inside an allocation is a step of it. */
+static void order_kind(struct order *o, enum wish_command command) {
+    uint64_t job = 0;
+    const char *id = getenv("STORM_JOB_ID");
+    o->submit.kind = command == WISH_RUN ? JOB_RUN : command == WISH_SUBMIT ? JOB_BATCH : JOB_ALLOC;
+    if (command != WISH_RUN || getenv(inside) == NULL || id == NULL)
+        return;
+    if (options_number(id, &job) && job > 0 && job <= UINT32_MAX) {
+        o->submit.kind = JOB_STEP;
+        o->submit.inside = (uint32_t)job;
+    }
+}
+
+static void order_flags(struct order *o, const struct wish *w, const char *program) {
+    const char *slash = strrchr(program, '/');
+    o->submit.flags |= (w->detach ? JOB_DETACHED : 0U) | (w->requeue ? JOB_REQUEUE : 0U) |
+                       (w->bad_exit ? JOB_BAD_EXIT : 0U) | (w->exclusive ? JOB_EXCLUSIVE : 0U);
+    o->submit.limit_ns = w->time_ns;
+    o->submit.priority = (int32_t)w->priority;
+    o->submit.name = bytes_from_str(w->name != NULL ? w->name : slash ? slash + 1 : program);
+}
+
+/* A text, not a program: it is run once, as a script. */
+static bool is_script(const char *path) {
+    char head[2] = "";
+    FILE *f = fopen(path, "re");
+    if (f == NULL)
+        return false;
+    size_t n = fread(head, 1, sizeof head, f);
+    fclose(f);
+    return n == 2 && memcmp(head, "#!", 2) == 0;
+}
+
+static int order_program(struct order *o, enum wish_command command, const char *name) {
+    const char *path = surroundings_get(&o->around, "PATH");
+    char here[1024];
+    struct stat st;
+    /* A script is named like a file: one of this folder needs no "./". */
+    if (command == WISH_SUBMIT && strchr(name, '/') == NULL && stat(name, &st) == 0 &&
+        snprintf(here, sizeof here, "./%s", name) < (int)sizeof here)
+        name = here;
+    int r = program_find(name, o->folder, path ? path : "", o->program, sizeof o->program);
+    if (r != 0)
+        return r;
+    if (command == WISH_SUBMIT && is_script(o->program)) {
+        o->submit.flags |= JOB_SCRIPT;
+        if (surroundings_set(&o->around, "STORM_INSIDE=1") < 0 ||
+            surroundings_strings(&o->around, &o->spec.environment) < 0)
+            return no_memory();
+    }
+    return 0;
+}
+
+static int order_encode(struct order *o) {
+    struct spec *s = &o->spec;
+    s->umask = surroundings_umask();
+    s->limits = surroundings_limits(o->limits);
+    s->folder = bytes_from_str(o->folder);
+    s->program = bytes_from_str(o->program);
+    size_t cap = 256 + s->limits.len + s->folder.len + s->program.len + s->arguments.len +
+                 s->environment.len + s->output.len + s->error.len;
+    o->encoded = malloc(cap);
+    if (o->encoded == NULL)
+        return no_memory();
+    long len = spec_encode(s, room_of(o->encoded, cap));
+    ASSERT(len > 0);
+    o->submit.spec = bytes_of(o->encoded, (size_t)len);
+    return 0;
+}
+
+int order_make(struct order *o, const struct wish *w, enum wish_command command,
+               const struct cluster *cluster, char **argv) {
+    const char *name = command_name(command);
+    *o = (struct order){0};
+    int r = order_size(o, w, cluster, name);
+    if (r == 0)
+        r = order_nodes(o, w, cluster, name);
+    if (r == 0)
+        r = order_input(o, w, command);
+    if (r == 0)
+        r = order_output(o, w, command);
+    if (r == 0)
+        r = order_array(o, w);
+    if (r == 0)
+        r = order_folder(o, w);
+    if (r == 0)
+        r = order_surroundings(o, w);
+    if (r == 0)
+        r = order_program(o, command, argv[0]);
+    if (r == 0)
+        r = order_arguments(o, argv);
+    order_kind(o, command);
+    order_flags(o, w, argv[0]);
+    order_terminal(o, w);
+    return r == 0 ? order_encode(o) : r;
+}
+
+void order_fini(struct order *o) {
+    surroundings_fini(&o->around);
+    free(o->sets);
+    free(o->arguments);
+    free(o->encoded);
+}
+
+void order_print(const struct order *o, const struct cluster *cluster) {
+    printf("cluster   %s\nprogram   %s\nfolder    %s\nsize      %" PRIu32 " nodes, %" PRIu32
+           " processes on each, %" PRIu32 " in all\n",
+           cluster->name, o->program, o->folder, o->size.nodes, o->size.ppn, o->size.procs);
+    if (o->submit.limit_ns != 0) {
+        char text[UNITS_TEXT_MAX];
+        units_format_duration(o->submit.limit_ns, text, sizeof text);
+        printf("time      at most %s\n", text);
+    }
+    printf("request   %zu bytes\n", o->submit.spec.len);
+}

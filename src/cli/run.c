@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* storm run: runs a parallel program and waits for it, with its input and output here. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/command.h"
+#include "cli/complain.h"
+#include "cli/follow.h"
+
+static int help(const struct option *table) {
+    puts(
+        "usage: storm run [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
+        "\n"
+        "Runs a program on nodes of the cluster and waits. Its output comes here, what is typed goes\n"
+        "to rank 0. Ctrl-C interrupts it, twice kills it. The exit status is the highest of all\n"
+        "processes, 128 and the signal's number for one that was killed, 124 at the time limit, 125\n"
+        "if storm could not, 126 or 127 if the program cannot be run or found.");
+    options_print(table, stdout);
+    return STATUS_OK;
+}
+
+static int run(struct follow *f, const struct wish *w, struct order *o, char **argv) {
+    int r = contact_find(&f->contact.cluster, w->cluster);
+    if (r == 0)
+        r = order_make(o, w, WISH_RUN, &f->contact.cluster, argv);
+    if (r != 0)
+        return r;
+    if (w->dry_run) {
+        order_print(o, &f->contact.cluster);
+        return STATUS_OK;
+    }
+    f->keep = w->detach;
+    f->epilogue.program = argv[0];
+    f->epilogue.folder = o->folder;
+    r = follow_begin(f, w, o);
+    if (r != 0)
+        return r;
+    signals_begin(f);
+    return follow_until_over(f);
+}
+
+int run_main(int argc, char **argv) {
+    struct wish w = {0};
+    struct option table[WISH_OPTIONS_MAX];
+    uint64_t began = clock_ns();
+    wish_table(&w, WISH_RUN, table);
+    int count = options_parse_leading(table, argc, argv);
+    if (count == OPTIONS_HELP)
+        return help(table);
+    if (count == OPTIONS_WRONG)
+        return STATUS_USAGE;
+    if (count == 0)
+        return complain("run", "run what? for example: storm run -n 4 hostname");
+    struct follow *f = calloc(1, sizeof *f);
+    struct order *o = calloc(1, sizeof *o);
+    if (f == NULL || o == NULL) {
+        complain(NULL, "there is not enough memory");
+        return STATUS_STORM;
+    }
+    f->began_ns = began;
+    int status = run(f, &w, o, argv + 1);
+    order_fini(o);
+    free(o);
+    free(f);
+    return status;
+}

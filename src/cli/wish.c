@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* The options of run, submit and alloc: see wish.h. */
+#include "cli/wish.h"
+
+#include <string.h>
+
+struct row {
+    int commands;
+    struct option option;
+};
+
+enum {
+    ALL = WISH_RUN | WISH_SUBMIT | WISH_ALLOC,
+    JOBS = WISH_RUN | WISH_SUBMIT,
+    RUN = WISH_RUN,
+    SUBMIT = WISH_SUBMIT
+};
+
+void wish_table(struct wish *w, enum wish_command command, struct option table[WISH_OPTIONS_MAX]) {
+    const struct row rows[] = {
+        {ALL, {"procs,n", OPTION_TEXT, &w->procs, "N", "so many processes"}},
+        {ALL, {"nodes,N", OPTION_TEXT, &w->nodes, "N", "on so many nodes"}},
+        {ALL, {"size", OPTION_TEXT, &w->size, "N:PPN:P", "nodes, processes on each, in all"}},
+        {ALL, {"on,w", OPTION_TEXT, &w->on, "NODES", "only on these: n[0-3]"}},
+        {ALL, {"exclude,x", OPTION_TEXT, &w->exclude, "NODES", "on none of these"}},
+        {ALL, {"exclusive", OPTION_FLAG, &w->exclusive, NULL, "share no node with another job"}},
+        {ALL, {"time,t", OPTION_DURATION, &w->time_ns, "LIMIT", "may run so long: 90, 1:30:00"}},
+        {RUN, {"label,l", OPTION_FLAG, &w->label, NULL, "each line behind its rank"}},
+        {JOBS, {"stdin", OPTION_TEXT, &w->input, "RANK", "who reads: a rank, all or none"}},
+        {JOBS, {"output,o", OPTION_TEXT, &w->output, "FILE", "%j job, %r rank, %n node"}},
+        {JOBS, {"error,e", OPTION_TEXT, &w->error, "FILE", "errors; otherwise with the output"}},
+        {JOBS, {"chdir,D", OPTION_TEXT, &w->chdir, "DIR", "run in this folder"}},
+        {JOBS, {"env", OPTION_TEXTS, &w->env, "NAME=VALUE", "set in the environment"}},
+        {JOBS, {"export", OPTION_TEXT, &w->exported, "NAMES", "from here: all, none or a list"}},
+        {RUN, {"pty", OPTION_FLAG, &w->pty, NULL, "rank 0 gets a terminal"}},
+        {ALL, {"priority", OPTION_SIGNED, &w->priority, "N", "higher goes first"}},
+        {ALL, {"name", OPTION_TEXT, &w->name, "TEXT", "shown by storm ps"}},
+        {JOBS, {"requeue", OPTION_FLAG, &w->requeue, NULL, "start again if a node is lost"}},
+        {JOBS, {"kill-on-bad-exit", OPTION_FLAG, &w->bad_exit, NULL, "a nonzero status ends all"}},
+        {RUN, {"detach", OPTION_FLAG, &w->detach, NULL, "goes on when this command is gone"}},
+        {SUBMIT, {"array", OPTION_TEXT, &w->array, "A-B", "a job for each number"}},
+        {SUBMIT, {"wait", OPTION_FLAG, &w->wait, NULL, "until it is over, with its status"}},
+        {JOBS, {"dry-run", OPTION_FLAG, &w->dry_run, NULL, "say what would be asked for"}},
+        {RUN, {"verbose,v", OPTION_FLAG, &w->verbose, NULL, "times of every stage"}},
+        {ALL, {"cluster", OPTION_TEXT, &w->cluster, "NAME", "which; otherwise STORM_CLUSTER"}},
+    };
+    unsigned count = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].commands & (int)command)
+            table[count++] = rows[i].option;
+    table[count] = (struct option){0};
+}

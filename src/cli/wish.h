@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* What somebody wants to be run: the options of run, submit and alloc, and the request made of them. */
+#pragma once
+
+#include "cli/options.h"
+#include "cli/surroundings.h"
+#include "client/cluster.h"
+#include "sched/size.h"
+#include "wire/message.h"
+#include "wire/spec.h"
+
+/* Options as they were given. */
+struct wish {
+    const char *cluster;
+    const char *procs, *nodes, *size;
+    const char *on, *exclude;
+    bool exclusive;
+    uint64_t time_ns;
+    bool label;
+    const char *input, *output, *error;
+    const char *chdir, *exported;
+    struct text_list env;
+    bool pty;
+    int64_t priority;
+    const char *name;
+    bool requeue, bad_exit, detach;
+    bool dry_run, verbose;
+    const char *array; /* submit */
+    bool wait;
+};
+
+enum wish_command { WISH_RUN = 1, WISH_SUBMIT = 2, WISH_ALLOC = 4 };
+enum { WISH_OPTIONS_MAX = 40 };
+
+/* The options that this command has. */
+void wish_table(struct wish *w, enum wish_command command, struct option table[WISH_OPTIONS_MAX]);
+
+/* A request in full, and all that it points to. */
+struct order {
+    struct message_submit submit;
+    struct spec spec;
+    struct size size;
+    bool types; /* standard input goes to the job */
+    uint32_t types_to;
+    char folder[4096];
+    char program[4096];
+    char array[24];
+    uint8_t limits[LIMITS_MAX * SPEC_LIMIT_BYTES];
+    struct surroundings around;
+    struct nodeset on, exclude;
+    void *sets;
+    char *arguments;
+    uint8_t *encoded;
+};
+
+/* `argv` is the program and its arguments. 0, or the exit status after a complaint. */
+int order_make(struct order *o, const struct wish *w, enum wish_command command,
+               const struct cluster *cluster, char **argv);
+void order_fini(struct order *o);
+
+/* --dry-run: what would be asked for. */
+void order_print(const struct order *o, const struct cluster *cluster);

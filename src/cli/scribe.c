@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* The scribe: see scribe.h. */
+#include "cli/scribe.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/list.h"
+#include "cli/contact.h"
+#include "client/output.h"
+#include "wire/row.h"
+#include "wire/spec.h"
+
+enum { NAME_BYTES = 4096, DEVNULL = -1 };
+
+/* One run whose output is being written. */
+struct page {
+    struct list at;
+    struct scribe *scribe;
+    uint32_t job;
+    uint64_t run;
+    bool told;             /* its end */
+    bool following;        /* its files are known, and output was asked for */
+    uint64_t total;        /* then: all its bytes */
+    struct output *output; /* NULL until its files are known */
+    struct message_news end;
+    char names[2][NAME_BYTES];
+};
+
+struct scribe {
+    struct contact contact;
+    struct list pages;
+    bool lost;
+};
+
+static struct page *find(struct scribe *s, uint32_t job) {
+    LIST_EACH (at, &s->pages) {
+        struct page *p = CONTAINER_OF(at, struct page, at);
+        if (p->job == job)
+            return p;
+    }
+    return NULL;
+}
+
+static void close_page(struct page *p) {
+    list_remove(&p->at);
+    output_free(p->output);
+    free(p);
+}
+
+static void on_trouble(void *context, const char *what, int error) {
+    (void)context;
+    fprintf(stderr, "storm: %s: %s\n", what, strerror(-error));
+}
+
+/* Relative to where the job was submitted. */
+static void take_name(char out[NAME_BYTES], struct bytes folder, struct bytes name) {
+    out[0] = '\0';
+    if (name.len == 0)
+        return;
+    if (name.at[0] == '/')
+        snprintf(out, NAME_BYTES, "%.*s", (int)name.len, name.at);
+    else
+        snprintf(out, NAME_BYTES, "%.*s/%.*s", (int)folder.len, folder.at, (int)name.len, name.at);
+}
+
+static void open_output(struct page *p, const struct spec *spec) {
+    struct scribe *s = p->scribe;
+    take_name(p->names[0], spec->folder, spec->output);
+    take_name(p->names[1], spec->folder, spec->error);
+    struct output_config config = {
+        .loop = &s->contact.loop,
+        .session = s->contact.session,
+        .cluster = &s->contact.cluster,
+        .fd = {DEVNULL, DEVNULL},
+        .file = {p->names[0], p->names[1][0] != '\0' ? p->names[1] : p->names[0]},
+        .context = p,
+        .trouble = on_trouble};
+    p->output = output_new(&config);
+    if (p->output == NULL)
+        return;
+    output_job(p->output, p->job);
+    p->following = true;
+    session_do(s->contact.session, p->job, VERB_FOLLOW, 1, NULL, NULL);
+}
+
+static void on_spec(void *context, const struct message_rows *r) {
+    struct page *p = context;
+    struct spec spec;
+    if (r->total == 0 || spec_decode(r->rows, &spec) < 0 || spec.output.len == 0) {
+        close_page(p); /* over and gone, or nobody wants its output */
+        return;
+    }
+    open_output(p, &spec);
+}
+
+static struct page *open_page(struct scribe *s, uint32_t job) {
+    struct page *p = calloc(1, sizeof *p);
+    if (p == NULL)
+        return NULL;
+    p->scribe = s;
+    p->job = job;
+    list_init(&p->at);
+    list_push_back(&s->pages, &p->at);
+    struct message_ask ask = {.subject = SUBJECT_SPEC, .job = job};
+    if (session_ask(s->contact.session, &ask, on_spec, p) < 0) {
+        close_page(p);
+        return NULL;
+    }
+    return p;
+}
+
+static void on_output(void *context, const struct message_output *m) {
+    struct scribe *s = context;
+    struct page *p = find(s, run_job(m->run));
+    if (p == NULL)
+        p = open_page(s, run_job(m->run)); /* these bytes will come again */
+    else if (p->output != NULL)
+        output_take(p->output, m);
+}
+
+static void on_news(void *context, const struct message_news *n) {
+    struct scribe *s = context;
+    struct page *p = find(s, n->job);
+    if (p == NULL)
+        p = open_page(s, n->job);
+    if (p == NULL)
+        return;
+    if (n->state == STATE_RUNNING && p->output != NULL)
+        output_nodes(p->output, n->nodes, n->procs);
+    if (!n->settled)
+        return;
+    p->told = true;
+    p->end = *n;
+    p->end.nodes = NULL;
+    p->end.text = (struct bytes){0};
+    p->total = n->output;
+}
+
+static void on_up(void *context) {
+    struct scribe *s = context;
+    LIST_EACH (at, &s->pages) {
+        struct page *p = CONTAINER_OF(at, struct page, at);
+        if (p->following)
+            session_do(s->contact.session, p->job, VERB_FOLLOW, 1, NULL, NULL);
+    }
+}
+
+static void on_lost(void *context, enum session_loss why) {
+    struct scribe *s = context;
+    (void)why;
+    s->lost = true;
+}
+
+static void finish(struct page *p) {
+    struct scribe *s = p->scribe;
+    output_finish(p->output);
+    session_do(s->contact.session, p->job, VERB_UNFOLLOW, 1, NULL, NULL);
+    close_page(p);
+}
+
+static void settle(struct scribe *s) {
+    LIST_EACH_SAFE (at, &s->pages) {
+        struct page *p = CONTAINER_OF(at, struct page, at);
+        if (p->output == NULL)
+            continue;
+        output_settle(p->output);
+        if (p->told && output_received(p->output) >= p->total && !output_waiting(p->output))
+            finish(p);
+    }
+}
+
+int scribe_run(const char *cluster) {
+    struct scribe s = {0};
+    list_init(&s.pages);
+    struct session_config callbacks = {.context = &s,
+                                       .patience_ns = UINT64_MAX / 4,
+                                       .up = on_up,
+                                       .news = on_news,
+                                       .output = on_output,
+                                       .lost = on_lost};
+    int status = contact_open(&s.contact, cluster, &callbacks);
+    if (status != 0)
+        return status;
+    session_follow(s.contact.session, 0, 1, false, NULL, NULL);
+    while (!s.lost) {
+        session_turn(s.contact.session);
+        settle(&s);
+    }
+    contact_close(&s.contact);
+    return 0;
+}

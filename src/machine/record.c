@@ -193,6 +193,35 @@ static void walk_drained(struct walker *w, struct input_drained *d) {
     codec_u64(&w->c, &d->offset);
 }
 
+/* What only daemons hear: of the log, and of processes. */
+static void walk_daemon_fields(struct walker *w, struct input *in) {
+    switch (in->kind) {
+    case INPUT_REPLAY:
+        walk_replay(w, &in->replay);
+        break;
+    case INPUT_LOGGED:
+        walk_logged(w, &in->logged);
+        break;
+    case INPUT_FETCHED:
+        walk_fetched(w, &in->fetched);
+        break;
+    case INPUT_CHILD:
+        walk_child(w, &in->child);
+        break;
+    case INPUT_EMPTY:
+        codec_u32(&w->c, &in->empty.group);
+        break;
+    case INPUT_STREAM:
+        walk_stream(w, &in->stream);
+        break;
+    case INPUT_DRAINED:
+        walk_drained(w, &in->drained);
+        break;
+    default:
+        break; /* nothing but the kind */
+    }
+}
+
 static void walk_fields(struct walker *w, struct input *in) {
     switch (in->kind) {
     case INPUT_BOOT:
@@ -244,30 +273,9 @@ static void walk_fields(struct walker *w, struct input *in) {
     case INPUT_TREE:
         walk_tree(w, &in->tree);
         break;
-    case INPUT_REPLAY:
-        walk_replay(w, &in->replay);
+    default:
+        walk_daemon_fields(w, in);
         break;
-    case INPUT_LOGGED:
-        walk_logged(w, &in->logged);
-        break;
-    case INPUT_FETCHED:
-        walk_fetched(w, &in->fetched);
-        break;
-    case INPUT_CHILD:
-        walk_child(w, &in->child);
-        break;
-    case INPUT_EMPTY:
-        codec_u32(&w->c, &in->empty.group);
-        break;
-    case INPUT_STREAM:
-        walk_stream(w, &in->stream);
-        break;
-    case INPUT_DRAINED:
-        walk_drained(w, &in->drained);
-        break;
-    case INPUT_FENCED:
-    case INPUT_KINDS:
-        break; /* nothing but the kind */
     }
 }
 

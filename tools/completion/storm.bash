@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+# Completion of the storm command for bash: commands, options, numbers of jobs, names of nodes.
+# Nothing but bash itself is needed. Jobs and nodes are asked of the cluster; without one there are none.
+
+__storm_commands='alloc attach bench campaign demo doctor down drain help kill nodes ps resume run show
+    submit suspend undrain up version wait why'
+
+# Options of a command; those that take a value end in '='.
+__storm_options() {
+    local size='-n= --procs= -N= --nodes= --size= -w= --on= -x= --exclude= --exclusive -t= --time= --name= --priority='
+    local program='-o= --output= -e= --error= -D= --chdir= --env= --export= --kill-on-bad-exit --requeue'
+    case $1 in
+    run) echo "$size $program -l --label --stdin= --pty --detach --auto -v --cluster=" ;;
+    submit) echo "$size $program --array= --wait --cluster=" ;;
+    alloc) echo "$size --cluster=" ;;
+    up) echo '--local= --pes= --cluster=' ;;
+    down) echo '--keep-jobs --cluster=' ;;
+    ps) echo '-a --json --cluster=' ;;
+    show | nodes) echo '--json --cluster=' ;;
+    kill) echo '-s= --cluster=' ;;
+    drain) echo '--reason= --cluster=' ;;
+    why | wait | attach | suspend | resume | undrain) echo '--cluster=' ;;
+    version) echo '--json' ;;
+    bench) echo '--nodes= --runs= --json --launchers= --peers --svg= --jobs= --queued= --sim' ;;
+    esac
+    echo '--help'
+}
+
+# __storm_values KEY LISTING: values in what a listing prints as JSON: numbers, or texts without escapes.
+# How storm is called and which cluster is meant comes from _storm.
+__storm_values() {
+    local key=$1
+    command "$__storm_path" "$2" "${__storm_cluster[@]}" --json 2>/dev/null | grep -oE "\"$key\": *(\"[^\"\\\\]*\"|[0-9]+)" |
+        sed -e 's/^[^:]*: *//' -e 's/"//g'
+}
+
+# The words after an option that takes a value.
+__storm_value() {
+    case $1 in
+    -w | --on | -x | --exclude) compgen -W "$(__storm_values name nodes)" -- "$2" ;;
+    -o | --output | -e | --error | --svg) compgen -f -- "$2" ;;
+    -D | --chdir) compgen -d -- "$2" ;;
+    --stdin) compgen -W 'all none 0' -- "$2" ;;
+    --export) compgen -W "all none $(compgen -e)" -- "$2" ;;
+    --env) compgen -S = -e -- "$2" ;;
+    --launchers) compgen -W 'node process' -- "$2" ;;
+    -s) compgen -W "$(compgen -A signal SIG | sed 's/^SIG//')" -- "$2" ;;
+    --cluster) (cd "${STORM_HOME:-$HOME/.storm}" 2>/dev/null && compgen -d -- "$2") ;;
+    esac
+}
+
+# The words of a command that are no options.
+__storm_word() {
+    case $1 in
+    run | alloc | submit) compgen -c -- "$2"; compgen -f -- "$2" ;;
+    ps | show | why | wait | attach | kill | suspend | resume)
+        compgen -W "$(__storm_values id ps)" -- "$2" ;;
+    nodes | drain | undrain) compgen -W "$(__storm_values name nodes)" -- "$2" ;;
+    help) compgen -W "$__storm_commands" -- "$2" ;;
+    bench) compgen -W 'idle launch primitives throughput' -- "$2" ;;
+    esac
+}
+
+_storm() {
+    local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]-} options i at expects=
+    local __storm_path=${COMP_WORDS[0]}
+    local -a __storm_cluster=()
+    COMPREPLY=()
+    [ "$word" != = ] || word=
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "$__storm_commands" -- "$word")
+        return
+    fi
+    options=" $(__storm_options "$command" | tr '\n' ' ') "
+    for ((i = 2; i < COMP_CWORD; i++)); do
+        at=${COMP_WORDS[i]}
+        if [ "$at" = = ]; then # --name=value is three words to bash
+            continue
+        elif [ -n "$expects" ]; then
+            [ "$expects" != --cluster ] || __storm_cluster=(--cluster "$at")
+            expects=
+        elif [[ $at == -* && $options == *" $at= "* ]]; then
+            expects=$at
+        elif [[ $at != -* && $command =~ ^(run|submit|alloc)$ ]]; then
+            mapfile -t COMPREPLY < <(compgen -f -- "$word") # the program's own arguments
+            return
+        fi
+    done
+    if [ -n "$expects" ]; then
+        mapfile -t COMPREPLY < <(__storm_value "$expects" "$word")
+    elif [[ $word == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "${options//= / }" -- "$word")
+    else
+        mapfile -t COMPREPLY < <(__storm_word "$command" "$word")
+    fi
+}
+
+complete -o filenames -F _storm storm

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who waits, and who starts: first come, first served.
+/* Who waits, and who starts: first come, first served among those of the same priority.
  *
  * The head of the queue starts when it fits; nothing overtakes it. Steps wait beside the queue, as they
  * use what their allocation holds already. Work in a turn is in proportion to what starts. */
@@ -27,9 +27,18 @@ static void link_between(struct mm *m, struct job *j, uint32_t prev, uint32_t ne
     m->dirty = true;
 }
 
+/* Behind all of its priority. Most jobs have the same, and who has another is mostly above or below all:
+ * so the search is short. */
 void queue_add(struct mm *m, struct job *j) {
     j->state = STATE_QUEUED;
-    link_between(m, j, *last_of(m, j), NO_SLOT);
+    uint32_t first = *first_of(m, j), before = *last_of(m, j);
+    if (first != NO_SLOT && m->jobs[first].priority < j->priority) {
+        link_between(m, j, NO_SLOT, first);
+        return;
+    }
+    while (before != NO_SLOT && m->jobs[before].priority < j->priority)
+        before = m->jobs[before].prev;
+    link_between(m, j, before, before == NO_SLOT ? NO_SLOT : m->jobs[before].next);
 }
 
 void queue_add_front(struct mm *m, struct job *j) {

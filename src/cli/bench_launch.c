@@ -61,7 +61,7 @@ struct launch_row {
 
 /* What it prints is kept if there is room. */
 static bool runs_well(const char *const *argv, char *output, size_t cap) {
-    struct errand e = {.argv = argv, .output = output, .output_cap = cap, .silent = 1};
+    struct errand e = {.argv = argv, .output = output, .output_cap = cap, .silent = true};
     return errand_run(&e) == 0 && e.status == 0;
 }
 

@@ -5,6 +5,7 @@
  * starts with no signal blocked, whatever we block: Ctrl-C reaches it. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,7 +14,7 @@ struct errand {
     const char *const *environment; /* NULL: ours */
     char *output;                   /* NULL: what it prints is thrown away */
     size_t output_cap;              /* the text is cut to that, NUL included */
-    int silent;                     /* its complaints are thrown away too */
+    bool silent;                    /* its complaints are thrown away too */
     /* afterwards */
     uint64_t ns;
     int status; /* exit code, or 128 + signal */

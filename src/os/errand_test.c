@@ -10,7 +10,7 @@
 
 static int shell(const char *script, char *output, size_t cap) {
     const char *argv[] = {"sh", "-c", script, NULL};
-    struct errand e = {.argv = argv, .output = output, .output_cap = cap, .silent = 1};
+    struct errand e = {.argv = argv, .output = output, .output_cap = cap, .silent = true};
     CHECK_EQ(errand_run(&e), 0);
     CHECK(e.ns > 0);
     return e.status;

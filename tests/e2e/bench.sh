@@ -79,6 +79,25 @@ check 'nothing is left' is_clean
 storm bench launch --command "$fake" --nodes 2 --runs 1
 check 'launch prints a table' grep -q '^ *2  storm run .* [0-9]*\.[0-9][0-9]$' "$out"
 
+# Peers: one that fails from nine processes on, one that has three nodes only.
+mkdir "$scratch/bin"
+printf '#!/bin/sh\ntest "$4" -lt 9\n' >"$scratch/bin/mpiexec.hydra"
+printf '#!/bin/sh\necho 3\n' >"$scratch/bin/sinfo"
+printf '#!/bin/sh\nexit 0\n' >"$scratch/bin/srun"
+chmod +x "$scratch"/bin/*
+path=$PATH
+PATH=$scratch/bin:$PATH
+storm bench launch --command "$fake" --nodes 2,9 --runs 2 --json --peers
+PATH=$path
+check 'launch --peers' python3 - "$out" "$status" <<'END'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+assert sys.argv[2] == '0'
+assert [(r['nodes'], r['case']) for r in rows] == [(2, 'floor'), (2, 'storm'), (2, 'hydra'), (2, 'slurm'),
+                                                  (9, 'floor'), (9, 'storm')], rows
+END
+check 'a peer that fails is left out, once' test "$(grep -c 'mpiexec.hydra does not run 9' "$err")" -eq 1
+
 FAKE_FAIL=run
 export FAKE_FAIL
 storm bench launch --command "$fake" --nodes 2 --runs 1

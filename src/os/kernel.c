@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -415,6 +416,17 @@ static int take_signals(struct kernel *k) {
     return loop_add(k->loop, &k->children, EPOLLIN);
 }
 
+/* One that came because nobody read what we wrote must not hit us now. */
+static void give_signals(struct kernel *k) {
+    sigset_t pipe;
+    struct timespec at_once = {0};
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    if (sigismember(&k->mask_before, SIGPIPE) == 0)
+        sigtimedwait(&pipe, NULL, &at_once);
+    sigprocmask(SIG_SETMASK, &k->mask_before, NULL);
+}
+
 /* A folder where processes cannot be born is of no use. */
 static void open_pool(struct kernel *k, const char *path) {
     int r = cgroups_init(&k->cgroups, path);
@@ -431,7 +443,9 @@ static void open_pool(struct kernel *k, const char *path) {
                  strerror(-r));
 }
 
+/* What we have from whoever started us is not for our children either. */
 static int begin(struct kernel *k) {
+    close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
     int r = spawner_init(&k->spawner);
     if (r == 0) {
         k->null = open_null();
@@ -502,7 +516,7 @@ void kernel_free(struct kernel *k) {
     }
     if (k->null >= 0)
         close(k->null);
-    sigprocmask(SIG_SETMASK, &k->mask_before, NULL);
+    give_signals(k);
     spawner_fini(&k->spawner);
     sweep_fini(&k->sweep);
     free(k->groups);

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "base/hash.h"
 #include "os/cgroup.h"
 #include "os/process.h"
 #include "turns.h"
@@ -351,18 +350,22 @@ static void test_folder_umask_limits(void) {
 /* Only 0, 1 and 2; a session of its own; no signal ignored or blocked. */
 static void test_clean(void) {
     struct order o;
-    stage_begin();
-    order_shell(&o,
-                "ls /proc/$$/fd | tr '\\n' ' '; grep -e Sig[BIC] /proc/self/status | tr -d '\\n'; "
-                "read -r p c s pp g sid rest < /proc/$$/stat; test $sid = $$ && echo leads");
+    char expected[512];
+    order_shell(&o, "ls /proc/$$/fd | tr '\\n' ' '; cat /proc/self/status | grep -e 'Sig[BIC]'; "
+                    "cut -d' ' -f4-6 /proc/$$/stat");
     signal(SIGUSR1, SIG_IGN);
-    stage_end();
+    int inherited = open("/dev/null", O_RDONLY); /* nobody said that it is not for our children */
     stage_begin();
-    const struct heard *h = run(&o);
+    run(&o);
+    struct heard *h = &stage.groups[0].heard[0];
     signal(SIGUSR1, SIG_DFL);
-    CHECK_STR(h->stream[0].text,
-              "0 1 2 SigBlk:\t0000000000000000SigIgn:\t0000000000000000SigCgt:\t0000000000000000"
-              "leads\n");
+    close(inherited);
+    uint32_t pid = h->start.value;
+    snprintf(expected, sizeof expected,
+             "0 1 2 SigBlk:\t%016d\nSigIgn:\t%016d\n"
+             "SigCgt:\t%016d\n%d %u %u\n",
+             0, 0, 0, (int)getpid(), pid, pid);
+    CHECK_STR(h->stream[0].text, expected);
     stage_end();
 }
 
@@ -391,6 +394,524 @@ static void test_path_and_scripts(void) {
     folder_remove(folder);
 }
 
+/* ---- streams ---- */
+
+/* Bytes that differ everywhere, as awk and we can both make them: only their sum of hashes counts. */
+static uint64_t hash_file(const char *path) {
+    uint64_t hash = 0;
+    uint8_t buffer[4096];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (ssize_t n; (n = read(fd, buffer, sizeof buffer)) > 0;)
+        for (ssize_t i = 0; i < n; i++)
+            hash = (hash ^ buffer[i]) * UINT64_C(0x100000001b3);
+    close(fd);
+    return hash;
+}
+
+enum { LARGE = 3 * 1024 * 1024 + 12345 };
+
+static void write_large(const char *path) {
+    int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+    uint64_t word = 1;
+    for (size_t done = 0; done < LARGE;) {
+        uint8_t buffer[1000];
+        for (size_t i = 0; i < sizeof buffer; i++) {
+            word = word * UINT64_C(6364136223846793005) + 1442695040888963407;
+            buffer[i] = (uint8_t)(word >> 56);
+        }
+        size_t n = LARGE - done < sizeof buffer ? LARGE - done : sizeof buffer;
+        CHECK_EQ(write(fd, buffer, n), n);
+        done += n;
+    }
+    close(fd);
+}
+
+/* Far more than the window, on both streams of several processes at once, binary. */
+static void test_output(void) {
+    struct order o;
+    char folder[PATH_MAX], path[PATH_MAX], script[PATH_MAX];
+    folder_make(folder);
+    write_large(folder_file(folder, "large", path));
+    uint64_t hash = hash_file(path);
+    snprintf(script, sizeof script, "cat large & cat large >&2; wait; printf x >&2");
+    order_shell(&o, script);
+    order_count(&o, 3);
+    o.spec.folder = bytes_from_str(folder);
+    stage_begin();
+    run(&o);
+    for (uint32_t i = 0; i < 3; i++) {
+        struct heard *h = &stage.groups[0].heard[i];
+        check_ended(h, CHILD_EXITED, 0);
+        CHECK_EQ(h->stream[0].next, LARGE);
+        CHECK_EQ(h->stream[0].hash, hash);
+        CHECK_EQ(h->stream[1].next, LARGE + 1);
+        CHECK_EQ(h->stream[1].hash, (hash ^ 'x') * UINT64_C(0x100000001b3));
+    }
+    stage_end();
+    folder_remove(folder);
+}
+
+static void again(uint64_t offset) {
+    struct effect e = {.kind = EFFECT_STREAM_AGAIN,
+                       .stream = {.group = 0, .index = 0, .stream = 1, .offset = offset}};
+    kernel_carry(stage.kernel, &e);
+    struct heard_stream *s = &stage.groups[0].heard[0].stream[0];
+    *s = (struct heard_stream){.next = offset};
+}
+
+/* A client that takes nothing holds the process back; what it asks for again, it gets again. */
+static void test_taken_late(void) {
+    struct order o;
+    struct heard_stream *s = &stage.groups[0].heard[0].stream[0];
+    order_shell(&o, "head -c 200000 /dev/zero; echo end");
+    stage_begin();
+    stage.hold = true;
+    open_group(0, &o);
+    CHECK(UNTIL(s->next == WINDOW));
+    for (int i = 0; i < 20; i++) {
+        loop_turn(&stage.loop, 1);
+        kernel_settle(stage.kernel);
+    }
+    CHECK_EQ(s->next, WINDOW); /* no more than the window */
+    CHECK(!s->ended);
+    CHECK_EQ(stage.groups[0].heard[0].ends, 0);
+    take(0, 0, 1, 1000);
+    CHECK(UNTIL(s->next == WINDOW + 1000));
+    again(0); /* what was taken is gone */
+    s->next = 1000;
+    kernel_settle(stage.kernel);
+    CHECK_EQ(s->next, WINDOW + 1000);
+    again(60000);
+    kernel_settle(stage.kernel);
+    CHECK_EQ(s->next, WINDOW + 1000);
+    while (!s->ended && CHECK(UNTIL(s->next < 200004 || s->ended))) {
+        take(0, 0, 1, s->next < 200000 ? s->next : 200000);
+        kernel_settle(stage.kernel);
+        loop_turn(&stage.loop, 1);
+    }
+    CHECK_EQ(s->next, 200004);
+    CHECK(UNTIL(over(0, 1)));
+    again(200000); /* the end is told again too */
+    kernel_settle(stage.kernel);
+    CHECK_STR(s->text, "end\n");
+    CHECK(s->ended);
+    close_group(0);
+    stage_end();
+}
+
+/* All has ended but the client is slow: EMPTY comes, the end of the stream when it is taken. */
+static void test_empty_before_end(void) {
+    struct order o;
+    struct heard_stream *s = &stage.groups[0].heard[0].stream[0];
+    order_shell(&o, "head -c 100000 /dev/zero");
+    stage_begin();
+    stage.hold = true;
+    open_group(0, &o);
+    CHECK(UNTIL(stage.groups[0].empties == 1));
+    check_ended(&stage.groups[0].heard[0], CHILD_EXITED, 0);
+    CHECK_EQ(s->next, WINDOW);
+    CHECK(!s->ended);
+    CHECK(stage.groups[0].heard[0].stream[1].ended);
+    stage.hold = false;
+    take(0, 0, 1, WINDOW);
+    CHECK(UNTIL(s->ended));
+    CHECK_EQ(s->next, 100000);
+    close_group(0);
+    stage_end();
+}
+
+/* ---- standard input ---- */
+
+static void type(uint32_t index, uint64_t offset, const void *bytes, size_t len, bool end) {
+    struct effect e = {.kind = EFFECT_STREAM_FEED,
+                       .stream = {.group = 0,
+                                  .index = index,
+                                  .offset = offset,
+                                  .bytes = bytes_of(bytes, len),
+                                  .end = end}};
+    kernel_carry(stage.kernel, &e);
+}
+
+static void test_input(void) {
+    struct order o;
+    static uint8_t bytes[LARGE];
+    const struct heard *h = &stage.groups[0].heard[1];
+    uint64_t hash = 0;
+    for (size_t i = 0; i < LARGE; i++) {
+        bytes[i] = (uint8_t)(i * 2654435761U >> 13);
+        hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+    }
+    order_shell(&o, "exec cat");
+    order_count(&o, 2);
+    o.spec.stdin_mode = STDIN_RANK;
+    o.spec.stdin_rank = 1;
+    stage_begin();
+    open_group(0, &o);
+    type(1, 5, "gap", 3, false); /* what came before is missing */
+    type(0, 0, "nobody", 6, true);
+    kernel_settle(stage.kernel);
+    CHECK_EQ(h->drained, 0);
+    CHECK_EQ(stage.groups[0].heard[0].drained, UINT64_MAX); /* it has no standard input */
+    uint64_t at = 0;
+    for (uint32_t turn = 0; at < LARGE && turn < 1000000; turn++) {
+        uint64_t len = LARGE - at < 50000 ? LARGE - at : 50000;
+        type(1, at, bytes + at, len, at + len == LARGE);
+        if (at > 100)
+            type(1, at - 100, bytes + at - 100, 90, false); /* told before */
+        kernel_settle(stage.kernel);
+        at = h->drained;
+        loop_turn(&stage.loop, 1);
+        kernel_settle(stage.kernel);
+    }
+    CHECK(UNTIL(over(0, 2)));
+    check_ended(h, CHILD_EXITED, 0);
+    CHECK_EQ(h->stream[0].next, LARGE);
+    CHECK_EQ(h->stream[0].hash, hash);
+    CHECK_EQ(h->drained, LARGE);
+    close_group(0);
+    stage_end();
+}
+
+static void test_input_to_all(void) {
+    struct order o;
+    order_shell(&o, "read line; echo got $line; cat");
+    order_count(&o, 4);
+    o.spec.stdin_mode = STDIN_ALL;
+    stage_begin();
+    open_group(0, &o);
+    type(UINT32_MAX, 0, "one\ntwo\n", 8, true);
+    CHECK(UNTIL(over(0, 4)));
+    for (uint32_t i = 0; i < 4; i++)
+        CHECK_STR(stage.groups[0].heard[i].stream[0].text, "got one\ntwo\n");
+    close_group(0);
+    stage_end();
+}
+
+static void test_input_unread(void) {
+    struct order o;
+    static uint8_t bytes[WINDOW];
+    struct heard *h = &stage.groups[0].heard[0];
+    order_shell(&o, "exec <&-; echo closed; read x");
+    o.spec.stdin_mode = STDIN_ALL;
+    stage_begin();
+    open_group(0, &o);
+    CHECK(UNTIL(h->stream[0].next > 0));
+    type(0, 0, bytes, sizeof bytes, false);
+    CHECK(UNTIL(h->drained == UINT64_MAX));
+    CHECK_EQ(h->drains, 1);
+    CHECK(UNTIL(over(0, 1)));
+    close_group(0);
+    /* The same when it goes while bytes wait for room. */
+    order_shell(&o, "read x; exit 5");
+    o.spec.stdin_mode = STDIN_ALL;
+    open_group(0, &o);
+    memset(bytes, 'a', sizeof bytes);
+    type(0, 0, bytes, sizeof bytes, false);
+    type(0, sizeof bytes, bytes, sizeof bytes, false);
+    CHECK(UNTIL(h->drained == 2 * sizeof bytes));
+    type(0, 2 * sizeof bytes, "\n", 1, false);
+    type(0, 2 * sizeof bytes + 1, bytes, sizeof bytes - 1, false);
+    CHECK(UNTIL(over(0, 1)));
+    check_ended(h, CHILD_EXITED, 5);
+    type(0, 3 * sizeof bytes, "x", 1, false);
+    CHECK(UNTIL(h->drained == UINT64_MAX));
+    close_group(0);
+    stage_end();
+}
+
+/* ---- all processes of a group ---- */
+
+static bool gone(long pid) {
+    return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+}
+
+/* The first number of what the process has written. */
+static long said(uint32_t group, uint32_t index) {
+    return strtol(stage.groups[group].heard[index].stream[0].text, NULL, 10);
+}
+
+static void test_signal(void) {
+    struct order o;
+    struct heard *h = stage.groups[0].heard;
+    order_shell(&o, "trap 'echo caught; exit 9' USR1; (trap 'echo inner; exit' USR1; echo ready; "
+                    "while :; do sleep 0.01; done) & wait; wait");
+    order_count(&o, 2);
+    stage_begin();
+    open_group(0, &o);
+    CHECK(UNTIL(strstr(h[0].stream[0].text, "ready") && strstr(h[1].stream[0].text, "ready")));
+    carry(EFFECT_GROUP_SIGNAL, 0, SIGUSR1);
+    CHECK(UNTIL(over(0, 2)));
+    for (uint32_t i = 0; i < 2; i++) {
+        check_ended(&h[i], CHILD_EXITED, 9);
+        CHECK(strstr(h[i].stream[0].text, "caught") != NULL);
+        CHECK(strstr(h[i].stream[0].text, "inner") != NULL);
+    }
+    close_group(0);
+    stage_end();
+}
+
+/* A process that ignores everything, one that left its session and its parent behind. */
+static void test_kill(void) {
+    struct order o;
+    struct heard *h = stage.groups[0].heard;
+    order_shell(&o, "trap '' TERM INT HUP; (setsid sh -c 'echo $$; exec sleep 1000' & ) ; "
+                    "while :; do sleep 1000; done");
+    stage_begin();
+    open_group(0, &o);
+    CHECK(UNTIL(h->stream[0].next > 0));
+    long daemon = said(0, 0);
+    CHECK(daemon > 0 && !gone(daemon));
+    carry(EFFECT_GROUP_SIGNAL, 0, SIGINT);
+    carry(EFFECT_GROUP_KILL, 0, 0);
+    CHECK(UNTIL(over(0, 1)));
+    check_ended(h, CHILD_KILLED, SIGKILL);
+    CHECK(gone(daemon));
+    CHECK_EQ(stage.groups[0].empties, 1);
+    close_group(0);
+    stage_end();
+}
+
+/* Its own process ends, what it left runs on: no EMPTY before somebody has killed that. */
+static void test_left_behind(void) {
+    struct order o;
+    struct heard *h = stage.groups[0].heard;
+    order_shell(
+        &o, "setsid sh -c 'echo $$; exec sleep 1000' & while ! test -e /proc/$!/fd; do :; done; "
+            "sleep 0.05; exit 4");
+    stage_begin();
+    open_group(0, &o);
+    CHECK(UNTIL(h->ends == 1));
+    check_ended(h, CHILD_EXITED, 4);
+    CHECK(UNTIL(h->stream[0].next > 0));
+    long daemon = said(0, 0);
+    CHECK(daemon > 0 && !gone(daemon));
+    CHECK_EQ(stage.groups[0].empties, 0);
+    CHECK(!h->stream[0].ended);
+    carry(EFFECT_GROUP_KILL, 0, 0);
+    CHECK(UNTIL(over(0, 1)));
+    CHECK(gone(daemon));
+    close_group(0);
+    /* As launchers do it: when the last one ends. And one that ends by itself needs no kill. */
+    stage.kill_at_end = true;
+    run(&o);
+    CHECK(gone(said(0, 0)));
+    stage.kill_at_end = false;
+    order_shell(&o, "(sleep 0.1; echo late) & exit 0");
+    open_group(0, &o);
+    CHECK(UNTIL(over(0, 1)));
+    CHECK_STR(h->stream[0].text, "late\n");
+    close_group(0);
+    stage_end();
+}
+
+/* Two groups with daemons: one is killed, the other must not notice. */
+static void test_kill_one_of_two(void) {
+    struct order o;
+    const char *script = "setsid sh -c 'echo $$; exec sleep 1000' & wait";
+    order_shell(&o, script);
+    stage_begin();
+    open_group(0, &o);
+    o.setup.run = run_of(8, 1);
+    open_group(1, &o);
+    CHECK(UNTIL(said(0, 0) > 0 && said(1, 0) > 0));
+    carry(EFFECT_GROUP_SIGNAL, 0, SIGTERM); /* the daemon of sleep and its parent alike */
+    CHECK(UNTIL(over(0, 1)));
+    CHECK(gone(said(0, 0)));
+    CHECK(!gone(said(1, 0)));
+    CHECK_EQ(stage.groups[1].heard[0].ends, 0);
+    CHECK_EQ(stage.groups[1].empties, 0);
+    close_group(0);
+    carry(EFFECT_GROUP_KILL, 1, 0);
+    CHECK(UNTIL(over(1, 1)));
+    CHECK(gone(said(1, 0)));
+    close_group(1);
+    stage_end();
+}
+
+/* Every process starts two more and ends, so none lives long enough to be found twice. */
+static void test_fork_bomb(void) {
+    struct order o;
+    char folder[PATH_MAX], path[PATH_MAX], script[PATH_MAX];
+    struct heard *h = stage.groups[0].heard;
+    folder_make(folder);
+    int fd = open(folder_file(folder, "bomb", path), O_CREAT | O_WRONLY | O_CLOEXEC, 0755);
+    CHECK(dprintf(fd,
+                  "#!/bin/sh\n"
+                  "test $(ls /proc | grep -c '^[0-9]') -gt %u && sleep 0.02\n"
+                  "setsid %s & setsid %s & sleep 0.01\n",
+                  400U, path, path) > 0);
+    close(fd);
+    snprintf(script, sizeof script, "%.900s & %.900s & %.900s & echo lit; wait", path, path, path);
+    order_shell(&o, script);
+    order_limit(&o, RLIMIT_NPROC, 300, 300);
+    stage_begin();
+    open_group(0, &o);
+    CHECK(UNTIL(h->stream[0].next > 0));
+    for (int i = 0; i < 100; i++) {
+        loop_turn(&stage.loop, 1);
+        kernel_settle(stage.kernel);
+    }
+    carry(EFFECT_GROUP_KILL, 0, 0);
+    CHECK(UNTIL(stage.groups[0].empties == 1));
+    CHECK(UNTIL(over(0, 1)));
+    close_group(0);
+    stage_end(); /* no child is left */
+    folder_remove(folder);
+}
+
+/* What counts stops counting, and goes on where it was. */
+static void test_freeze(void) {
+    struct order o;
+    struct heard_stream *s = &stage.groups[0].heard[0].stream[0];
+    order_shell(&o, "sh -c 'setsid sh -c \"while :; do echo x; sleep 0.001; done\"' & wait");
+    stage_begin();
+    open_group(0, &o);
+    CHECK(UNTIL(s->next > 10));
+    carry(EFFECT_GROUP_FREEZE, 0, 1);
+    uint64_t at, now = s->next;
+    int still = 0; /* turns in a row without anything: what was under way has come to rest */
+    for (int i = 0; i < 10000 && still < 50; i++) {
+        at = now;
+        loop_turn(&stage.loop, 1);
+        kernel_settle(stage.kernel);
+        now = s->next;
+        still = now == at ? still + 1 : 0;
+    }
+    CHECK_EQ(still, 50);
+    CHECK_EQ(stage.groups[0].heard[0].ends, 0);
+    carry(EFFECT_GROUP_FREEZE, 0, 0);
+    CHECK(UNTIL(s->next > now + 10));
+    carry(EFFECT_GROUP_FREEZE, 0, 1);
+    carry(EFFECT_GROUP_KILL, 0, 0); /* works while frozen */
+    CHECK(UNTIL(over(0, 1)));
+    close_group(0);
+    order_shell(&o, "exit 2"); /* what was frozen is as good as new */
+    check_ended(run(&o), CHILD_EXITED, 2);
+    stage_end();
+}
+
+static void test_kill_unstarted(void) {
+    static const uint8_t none[1];
+    stage_begin();
+    struct effect e = {.kind = EFFECT_GROUP_OPEN,
+                       .group = {.group = 2, .setup = bytes_of(none, sizeof none)}};
+    kernel_carry(stage.kernel, &e);
+    carry(EFFECT_GROUP_KILL, 2, 0);
+    CHECK(UNTIL(stage.groups[2].empties == 1));
+    CHECK_EQ(stage.groups[2].heard[0].starts, 0);
+    close_group(2);
+    stage_end();
+}
+
+/* Closed while it runs: all of it ends, nothing more is told, the number is free. */
+static void test_close_running(void) {
+    struct order o;
+    order_shell(&o, "setsid sh -c 'echo $$; exec sleep 1000' & wait");
+    stage_begin();
+    open_group(0, &o);
+    CHECK(UNTIL(said(0, 0) > 0));
+    long daemon = said(0, 0);
+    close_group(0);
+    order_shell(&o, "exit 6");
+    check_ended(run(&o), CHILD_EXITED, 6);
+    CHECK(UNTIL(gone(daemon)));
+    stage_end();
+}
+
+/* ---- terminals ---- */
+
+static void test_terminal(void) {
+    struct order o;
+    struct heard *h = stage.groups[0].heard;
+    order_shell(&o,
+                "test -t 0 && test -t 1 && test -t 2 && stty size && read x && echo \"<$x>\" && "
+                "stty size < /dev/tty && cat > /dev/null; echo $?");
+    o.spec.terminal = true;
+    o.spec.columns = 101;
+    o.spec.rows = 33;
+    stage_begin();
+    open_group(0, &o);
+    CHECK(UNTIL(strstr(h->stream[0].text, "33 101\r\n") != NULL));
+    struct effect e = {.kind = EFFECT_GROUP_SIZE, .group = {.value = 55, .rows = 22}};
+    kernel_carry(stage.kernel, &e);
+    type(0, 0, "hallo\n", 6, false);
+    CHECK(UNTIL(strstr(h->stream[0].text, "<hallo>\r\n22 55\r\n") != NULL));
+    type(0, 6, "half a line", 11, true); /* the end comes after a line that was begun */
+    CHECK(UNTIL(over(0, 1)));
+    check_ended(h, CHILD_EXITED, 0);
+    CHECK(strstr(h->stream[0].text, "half a line0\r\n") != NULL);
+    CHECK_EQ(h->stream[1].next, 0);
+    CHECK_EQ(h->drained, 17);
+    close_group(0);
+    order_shell(&o, "sleep 1000"); /* Ctrl-C from the terminal reaches it */
+    o.spec.terminal = true;
+    open_group(0, &o);
+    type(0, 0, "\003", 1, false);
+    CHECK(UNTIL(over(0, 1)));
+    check_ended(h, CHILD_KILLED, SIGINT);
+    close_group(0);
+    stage_end();
+}
+
+/* ---- nothing is left ---- */
+
+static void test_descriptors(void) {
+    struct order o;
+    stage_begin();
+    order_shell(&o, "echo out; echo err >&2; cat");
+    o.spec.stdin_mode = STDIN_ALL;
+    order_count(&o, 3);
+    uint32_t before = 0;
+    for (int i = 0; i < 50; i++) {
+        o.spec.terminal = i % 2 == 0;
+        open_group(0, &o);
+        type(UINT32_MAX, 0, "abc", 3, true);
+        CHECK(UNTIL(over(0, 3)));
+        close_group(0);
+        if (i == 0)
+            before = process_descriptors(getpid());
+    }
+    CHECK(before > 0);
+    CHECK_EQ(process_descriptors(getpid()), before);
+    stage_end();
+}
+
+/* More processes than the limit on descriptors allows at first; they get the limit as it was. */
+static void test_many(void) {
+    struct order o;
+    struct rlimit before;
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    struct rlimit small = {.rlim_cur = 40, .rlim_max = before.rlim_max};
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &small), 0);
+    order_shell(&o, "ulimit -n");
+    order_count(&o, PROCESSES);
+    stage_begin();
+    open_group(0, &o);
+    open_group(1, &o);
+    CHECK(UNTIL(over(0, PROCESSES) && over(1, PROCESSES)));
+    for (uint32_t i = 0; i < PROCESSES; i++)
+        CHECK_STR(stage.groups[1].heard[i].stream[0].text, "40\n");
+    close_group(0);
+    close_group(1);
+    stage_end();
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+/* A folder that is no cgroup: it works, more weakly, and says so. */
+static void test_no_cgroup(void) {
+    int r;
+    CHECK_EQ(loop_init(&stage.loop), 0);
+    struct kernel_config config = {
+        .loop = &stage.loop, .feed = feed, .cgroup = "/tmp", .groups = 1};
+    struct kernel *k = kernel_new(&config, &r);
+    if (CHECK(k != NULL)) {
+        CHECK_EQ(kernel_guarantee(k), GUARANTEE_SUBREAPER);
+        CHECK(kernel_notice(k) != NULL && strstr(kernel_notice(k), "/tmp") != NULL);
+    }
+    kernel_free(k);
+    loop_fini(&stage.loop);
+}
+
 /* ---- all of it, both ways ---- */
 
 static void all(void) {
@@ -401,11 +922,29 @@ static void all(void) {
     TEST(test_folder_umask_limits);
     TEST(test_clean);
     TEST(test_path_and_scripts);
+    TEST(test_output);
+    TEST(test_taken_late);
+    TEST(test_empty_before_end);
+    TEST(test_input);
+    TEST(test_input_to_all);
+    TEST(test_input_unread);
+    TEST(test_signal);
+    TEST(test_kill);
+    TEST(test_left_behind);
+    TEST(test_kill_one_of_two);
+    TEST(test_fork_bomb);
+    TEST(test_freeze);
+    TEST(test_kill_unstarted);
+    TEST(test_close_running);
+    TEST(test_terminal);
+    TEST(test_descriptors);
+    TEST(test_many);
 }
 
 int main(void) {
     char own[PATH_MAX], folder[PATH_MAX];
     all();
+    TEST(test_no_cgroup);
     if (cgroup_own(own, sizeof own) < 0) {
         SKIP("with cgroups", "no cgroup version 2 is mounted");
         return tap_finish();

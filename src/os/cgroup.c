@@ -111,7 +111,8 @@ static int kill_all(int folder) {
     return r == -ENOENT ? signal_all(folder, SIGKILL) : r;
 }
 
-int cgroup_kill(const struct cgroup *c) {
+int cgroup_kill(struct cgroup *c) {
+    c->killed = true;
     return kill_all(c->folder);
 }
 
@@ -249,7 +250,7 @@ struct cgroup *cgroups_take(struct cgroups *p) {
 /* A folder whose number of links is not 2 has others below it, which the run has made. */
 static bool reusable(struct cgroup *c) {
     struct stat st;
-    if (c->frozen && cgroup_freeze(c, false) < 0)
+    if (c->killed || (c->frozen && cgroup_freeze(c, false) < 0))
         return false;
     return fstat(c->folder, &st) == 0 && st.st_nlink == 2;
 }

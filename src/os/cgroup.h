@@ -18,6 +18,7 @@ struct cgroup {
     void *owner;          /* whoever watches them */
     bool watched;
     bool frozen;
+    bool killed; /* some kernels end what is born in such a one later */
     char name[16];
 };
 
@@ -45,6 +46,6 @@ void cgroups_give(struct cgroups *p, struct cgroup *c, struct loop *l);
 void cgroups_stock(struct cgroups *p);
 
 bool cgroup_empty(const struct cgroup *c);
-int cgroup_kill(const struct cgroup *c);
+int cgroup_kill(struct cgroup *c);
 int cgroup_freeze(struct cgroup *c, bool stop);
 int cgroup_signal(const struct cgroup *c, int number);

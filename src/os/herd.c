@@ -72,25 +72,32 @@ static struct group *owner(struct kernel *k, pid_t top) {
 
 /* ---- all of them ---- */
 
-/* Those that are not in `but`; how many there were. */
+/* A signal on its way to all of a group that are not in `but`. */
+struct shot {
+    struct group *group, *of;
+    bool alone; /* no other group runs: whatever is found belongs to this one */
+    pid_t top;  /* the last one asked about, `of` is its group */
+    int number;
+    uint32_t hit;
+    const struct sweep *but;
+};
+
+static void hit_found(void *context, struct descendant d) {
+    struct shot *s = context;
+    if (!s->alone && d.top != s->top)
+        s->of = owner(s->group->kernel, d.top);
+    s->top = d.top;
+    if (s->of != s->group || (s->but != NULL && sweep_has(s->but, d.pid)))
+        return;
+    kill(d.pid, s->number);
+    s->hit++;
+}
+
+/* How many were hit. */
 static uint32_t signal_found(struct group *g, int number, const struct sweep *but) {
-    struct kernel *k = g->kernel;
-    struct group *of = NULL;
-    pid_t top = 0;
-    uint32_t hit = 0;
-    if (sweep_all(&k->sweep) < 0)
-        return 0;
-    for (uint32_t i = 0; i < k->sweep.count; i++) {
-        const struct descendant *d = &k->sweep.at[i];
-        if (d->top != top)
-            of = owner(k, d->top);
-        top = d->top;
-        if (of != g || (but != NULL && sweep_has(but, d->pid)))
-            continue;
-        kill(d->pid, number);
-        hit++;
-    }
-    return hit;
+    struct shot s = {.group = g, .of = g, .number = number, .but = but};
+    s.alone = only_group(g->kernel) == g;
+    return sweep_all(&g->kernel->sweep, hit_found, &s) < 0 ? 0 : s.hit;
 }
 
 /* Until a look finds none that was not there before: who is stopped has no more children. */

@@ -214,15 +214,25 @@ pid_t spawn(struct spawner *s, struct recipe *r, const struct place *p, uint32_t
     return attempt(s, r, p, ret_step);
 }
 
-int spawn_probe(struct spawner *s, int cgroup) {
+static int try_cgroup(struct spawner *s, int cgroup) {
+    int status = 0;
     struct place p = {.cgroup = cgroup};
     struct birth b = {.spawner = s, .place = &p, .join = -1};
     pid_t pid = start(s, &b);
     if (pid < 0)
         return pid;
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
-    return -b.error;
+    return b.error != 0 ? -b.error : status == 0 ? 0 : -EIO;
+}
+
+/* Some kernels end what is born in a cgroup of which less was ever killed than of our own. */
+int spawn_probe(struct spawner *s, int cgroup) {
+    int r = try_cgroup(s, cgroup);
+    if (r != -EIO || s->plain)
+        return r;
+    s->plain = true;
+    return try_cgroup(s, cgroup);
 }
 
 /* ---- what we are ourselves ---- */

@@ -21,6 +21,8 @@ static int add(struct sweep *s, pid_t pid, pid_t top) {
         s->cap = cap;
     }
     s->at[s->count++] = (struct descendant){.pid = pid, .top = top};
+    if (s->found != NULL)
+        s->found(s->context, s->at[s->count - 1]);
     return 0;
 }
 
@@ -147,8 +149,12 @@ int sweep_children(struct sweep *s) {
     return look(s, false);
 }
 
-int sweep_all(struct sweep *s) {
-    return look(s, true);
+int sweep_all(struct sweep *s, void (*found)(void *, struct descendant), void *context) {
+    s->found = found;
+    s->context = context;
+    int r = look(s, true);
+    s->found = NULL;
+    return r;
 }
 
 bool sweep_variable(pid_t pid, const char *name, uint64_t *ret_value) {

@@ -17,12 +17,15 @@ struct descendant {
 struct sweep {
     struct descendant *at;
     uint32_t count, cap;
+    void (*found)(void *context, struct descendant d); /* NULL: nobody wants to know */
+    void *context;
 };
 
 /* Only our children. 0 or -errno. */
 int sweep_children(struct sweep *s);
-/* And everything below them. */
-int sweep_all(struct sweep *s);
+/* And everything below them. `found` is called for each as soon as it is seen: what is to be done to a
+ * process that does not live long must be done at once. */
+int sweep_all(struct sweep *s, void (*found)(void *context, struct descendant d), void *context);
 void sweep_fini(struct sweep *s);
 
 bool sweep_has(const struct sweep *s, pid_t pid);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* A model of the part of Linux that a launcher uses, in virtual time.
+ *
+ * It carries out the same effects as os/kernel.h and tells of the same things, but its processes are
+ * actors that do as their arguments say (sim/act.h). What it does must be what Linux does:
+ * tests/actors_test.c plays the same scripts on both. Groups hold everything that descends from their
+ * processes, as cgroups do: killing is thorough, freezing holds back signals too, except SIGKILL. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "machine/machine.h"
+
+struct sim_kernel;
+
+struct sim_kernel_config {
+    uint32_t groups; /* their numbers are below this */
+    uint64_t seed;
+    uint64_t spawn_ns;      /* at most, until a process that was started does its first deed */
+    uint32_t fail_permille; /* of starts fail for lack of memory */
+};
+
+struct sim_kernel *sim_kernel_new(const struct sim_kernel_config *c);
+void sim_kernel_free(struct sim_kernel *k);
+
+bool sim_kernel_wants(enum effect_kind kind);
+void sim_kernel_carry(struct sim_kernel *k, const struct effect *e, uint64_t now);
+
+/* When something will have happened, UINT64_MAX if nothing ever will; not before the latest time
+ * that the model was told. */
+uint64_t sim_kernel_next(const struct sim_kernel *k);
+
+/* What has happened by now and was not told yet, one by one; false if that was all. Bytes are lent until
+ * the next call of anything here. */
+bool sim_kernel_tell(struct sim_kernel *k, uint64_t now, struct input *ret);
+
+/* The launcher has died: so have all processes, and nobody will be told. Ready for the next. */
+void sim_kernel_crash(struct sim_kernel *k);
+
+/* Processes of a run that are alive, offspring too; of all runs. */
+uint32_t sim_kernel_alive(const struct sim_kernel *k, uint64_t run);
+uint32_t sim_kernel_alive_all(const struct sim_kernel *k);

@@ -9,12 +9,25 @@
 #include "cli/nearest.h"
 
 static const struct command commands[] = {
+    {"alloc", "hold nodes while a command runs", alloc_main},
+    {"attach", "the output of a job that runs", attach_main},
     {"bench", "measure this installation, or simulated clusters", bench_main},
     {"campaign", "search for faults: many simulated clusters under many faults", campaign_main},
     {"demo", "a cluster of processes on this machine: primitives, failures, healing", demo_main},
+    {"drain", "give nodes no more jobs", drain_main},
     {"help", "explain a command", help_main},
+    {"kill", "end jobs, or send them a signal", kill_main},
+    {"nodes", "show nodes", nodes_main},
+    {"ps", "show the jobs that wait and run", ps_main},
+    {"resume", "let suspended jobs go on", resume_main},
     {"run", "run a parallel program and wait for it", run_main},
+    {"show", "one job in full", show_main},
+    {"submit", "queue a program or a script", submit_main},
+    {"suspend", "stop jobs where they are", suspend_main},
+    {"undrain", "give nodes jobs again", undrain_main},
     {"version", "show the version", version_main},
+    {"wait", "wait until jobs are over", wait_main},
+    {"why", "why a job waits", show_main},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

@@ -9,12 +9,24 @@ struct command {
 };
 
 /* argv[0] is the subcommand's name; with --help it explains itself. Returns the exit status. */
+int alloc_main(int argc, char **argv);
+int attach_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 int campaign_main(int argc, char **argv);
 int demo_main(int argc, char **argv);
+int drain_main(int argc, char **argv);
 int help_main(int argc, char **argv);
+int kill_main(int argc, char **argv);
+int nodes_main(int argc, char **argv);
+int ps_main(int argc, char **argv);
+int resume_main(int argc, char **argv);
 int run_main(int argc, char **argv);
+int show_main(int argc, char **argv);
+int submit_main(int argc, char **argv);
+int suspend_main(int argc, char **argv);
+int undrain_main(int argc, char **argv);
 int version_main(int argc, char **argv);
+int wait_main(int argc, char **argv);
 
 /* The arguments of the storm command itself. */
 int command_run(int argc, char **argv);

@@ -100,8 +100,12 @@ static void on_trouble(void *context, const char *what, int error) {
         complain(what, "%s; the job is ended", strerror(-error));
         f->failed = true;
     }
-    if (f->job != 0)
+    if (f->keep) {
+        f->done = true;
+        f->status = error == -EPIPE ? STATUS_SIGNAL + SIGPIPE : STATUS_STORM;
+    } else if (f->job != 0) {
         session_do(f->contact.session, f->job, VERB_END, 0, NULL, NULL);
+    }
 }
 
 /* ---- the submission ---- */

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* storm attach: the output of a job that runs already, from what nobody has taken on. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/command.h"
+#include "cli/complain.h"
+#include "cli/follow.h"
+
+static void on_attached(void *context, const struct message_answer *a) {
+    struct follow *f = context;
+    if (a->code == ANSWER_DONE || f->done)
+        return;
+    f->status = contact_refused("attach", a);
+    f->done = true;
+}
+
+static int attach(struct follow *f, const struct wish *w, const char *typed) {
+    uint32_t job;
+    int r = contact_job("attach", typed, &job);
+    if (r == 0)
+        r = contact_find(&f->contact.cluster, w->cluster);
+    if (r == 0)
+        r = follow_begin(f, w, NULL);
+    if (r != 0)
+        return r;
+    signal(SIGPIPE, SIG_IGN);
+    f->job = job;
+    f->keep = true;
+    output_job(f->output, job);
+    session_follow(f->contact.session, job, 1, false, on_attached, f);
+    return follow_until_over(f);
+}
+
+int attach_main(int argc, char **argv) {
+    struct wish w = {0};
+    const struct option table[] = {
+        {"label,l", OPTION_FLAG, &w.label, NULL, "each line behind its rank"},
+        {"output,o", OPTION_TEXT, &w.output, "FILE", "%j job, %r rank, %n node"},
+        {"error,e", OPTION_TEXT, &w.error, "FILE", "errors; otherwise with the output"},
+        {"cluster", OPTION_TEXT, &w.cluster, "NAME", "which; otherwise STORM_CLUSTER"},
+        {0}};
+    int count = options_parse(table, argc, argv);
+    if (count == OPTIONS_HELP) {
+        puts(
+            "usage: storm attach [OPTIONS] JOB\n\n"
+            "Shows the output of a job that runs, from what nobody has taken yet, and waits for its\n"
+            "end. Ctrl-C leaves it alone again.");
+        options_print(table, stdout);
+        return STATUS_OK;
+    }
+    if (count == OPTIONS_WRONG)
+        return STATUS_USAGE;
+    if (count != 1)
+        return complain("attach", "to which job? see: storm ps");
+    struct follow *f = calloc(1, sizeof *f);
+    if (f == NULL)
+        return STATUS_STORM;
+    f->began_ns = clock_ns();
+    int status = attach(f, &w, argv[1]);
+    free(f);
+    return status;
+}

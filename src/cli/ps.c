@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* storm ps: the jobs that wait and run. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/complain.h"
+#include "cli/jobs.h"
+#include "cli/options.h"
+#include "cli/table.h"
+
+enum { ROWS_SHOWN = 100 };
+
+static void add_row(struct table *t, const struct job_row *r) {
+    bool waits = r->state == STATE_QUEUED;
+    struct bytes where = waits ? r->why : r->node_list;
+    table_cell(t, "%" PRIu32, r->job);
+    table_cell(t, "%.*s", (int)r->name.len, (const char *)r->name.at);
+    table_cell(t, "%s", state_name((enum job_state)r->state));
+    table_cell(t, "%" PRIu32, r->procs);
+    table_cell(t, "%" PRIu32, r->nodes);
+    table_cell(t, "%s", job_duration(r).text);
+    table_cell(t, "%.*s", (int)where.len, (const char *)where.at);
+}
+
+static int print(const struct contact_rows *rows, bool json) {
+    static const char *const titles[] = {">JOB",   "NAME",  "STATE", ">PROCS",
+                                         ">NODES", ">TIME", "WHERE", NULL};
+    struct json j = {.out = stdout};
+    struct table t;
+    struct job_row row;
+    size_t at = 0;
+    uint32_t count = 0;
+    int r;
+    table_init(&t, titles);
+    if (json)
+        json_open(&j, NULL, '[');
+    for (; (r = job_row_next(bytes_of(rows->at, rows->len), &at, &row)) == 1; count++) {
+        if (json)
+            job_json(&j, &row);
+        else
+            add_row(&t, &row);
+    }
+    if (json) {
+        json_close(&j, ']');
+        putchar('\n');
+    } else if (count == 0) {
+        puts("no jobs");
+    } else {
+        table_print(&t, stdout);
+        if (count < rows->total)
+            printf("%" PRIu32 " of %" PRIu32 " jobs; all with: storm ps --json\n", count,
+                   rows->total);
+    }
+    table_fini(&t);
+    return r < 0 ? STATUS_STORM : STATUS_OK;
+}
+
+/* The number behind the last row, for the next question. */
+static uint32_t next_number(const struct contact_rows *rows) {
+    struct job_row row;
+    size_t at = 0;
+    uint32_t next = 0;
+    while (job_row_next(bytes_of(rows->at, rows->len), &at, &row) == 1)
+        next = row.job + 1;
+    return next;
+}
+
+static int fetch(struct contact *c, bool all, struct contact_rows *rows) {
+    struct message_ask ask = {.subject = SUBJECT_JOBS, .most = all ? 0 : ROWS_SHOWN};
+    int r = contact_ask(c, &ask, rows);
+    uint32_t total = rows->total;
+    while (r == 0 && all && !rows->last) {
+        ask.job = next_number(rows);
+        r = contact_ask(c, &ask, rows);
+    }
+    rows->total = total;
+    return r;
+}
+
+static int fetch_some(struct contact *c, const struct joblist *l, struct contact_rows *rows) {
+    int r = 0;
+    for (uint32_t i = 0; r == 0 && i < l->count; i++) {
+        struct message_ask ask = {.subject = SUBJECT_JOB, .job = l->at[i], .most = 1};
+        size_t before = rows->len;
+        r = contact_ask(c, &ask, rows);
+        if (r == 0 && rows->len == before) {
+            complain(NULL, "there is no job %" PRIu32 "; see: storm ps", l->at[i]);
+            r = STATUS_STORM;
+        }
+    }
+    rows->total = l->count;
+    return r;
+}
+
+static int show(const char *cluster, const struct joblist *l, bool json) {
+    struct session_config callbacks = {.patience_ns = PATIENCE_ASKING};
+    struct contact c;
+    struct contact_rows rows = {0};
+    int r = contact_open(&c, cluster, &callbacks);
+    if (r != 0)
+        return r;
+    r = l->count > 0 ? fetch_some(&c, l, &rows) : fetch(&c, json, &rows);
+    contact_close(&c);
+    if (r == 0)
+        r = print(&rows, json);
+    free(rows.at);
+    return r;
+}
+
+int ps_main(int argc, char **argv) {
+    bool json = false;
+    const char *cluster = NULL;
+    struct joblist l = {0};
+    const struct option table[] = {
+        {"json", OPTION_FLAG, &json, NULL, "as one JSON list"},
+        {"cluster", OPTION_TEXT, &cluster, "NAME", "which; otherwise STORM_CLUSTER"},
+        {0}};
+    int count = options_parse(table, argc, argv);
+    if (count == OPTIONS_HELP) {
+        puts("usage: storm ps [OPTIONS] [JOB...]\n\nShows the jobs that wait and run.");
+        options_print(table, stdout);
+        return STATUS_OK;
+    }
+    if (count == OPTIONS_WRONG)
+        return STATUS_USAGE;
+    int r = count > 0 ? joblist_read(&l, "ps", argv + 1) : 0;
+    if (r == 0)
+        r = show(cluster, &l, json);
+    joblist_fini(&l);
+    return r;
+}

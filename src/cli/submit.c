@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* storm submit: queues a program or a script; its output goes to files. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/complain.h"
+#include "cli/script.h"
+#include "cli/waiter.h"
+#include "cli/wish.h"
+
+static int help(const struct option *table) {
+    puts(
+        "usage: storm submit [OPTIONS] PROGRAM|SCRIPT [ARGUMENTS]\n"
+        "\n"
+        "Queues a job and prints its number. Its output goes to storm-JOB.out in the folder it runs in.\n"
+        "A script runs once, on the first node of the job, and may call storm run; lines of it that\n"
+        "begin with #STORM hold options, those typed here come after them.");
+    options_print(table, stdout);
+    return STATUS_OK;
+}
+
+static int submit(struct waiter *w, const struct order *o, struct contact_answer *a) {
+    int r = session_submit(w->contact.session, &o->submit, contact_answered, a);
+    if (r < 0) {
+        complain("submit", r == -E2BIG
+                               ? "arguments and environment are too large together; see: --export"
+                               : "there is not enough memory");
+        return STATUS_STORM;
+    }
+    while (!a->here && !w->done)
+        session_turn(w->contact.session);
+    if (!a->here)
+        return w->status;
+    if (a->code == ANSWER_DONE)
+        return 0;
+    struct message_answer plain = {.code = a->code, .text = bytes_from_str(a->text)};
+    return contact_refused("submit", &plain);
+}
+
+static int wait_for(struct waiter *w, const struct contact_answer *a) {
+    uint32_t count = a->count > 0 ? a->count : 1;
+    struct joblist jobs = {.count = count, .at = calloc(count, sizeof *jobs.at)};
+    ASSERT(jobs.at != NULL);
+    for (uint32_t i = 0; i < count; i++)
+        jobs.at[i] = a->job + i;
+    int r = waiter_follow(w, &jobs, count > 1);
+    return r == 0 ? waiter_until_over(w) : r;
+}
+
+static int run(const struct wish *w, struct order *o, char **argv) {
+    struct waiter waiter = {0};
+    struct contact_answer a = {0};
+    int r = contact_find(&waiter.contact.cluster, w->cluster);
+    if (r == 0)
+        r = order_make(o, w, WISH_SUBMIT, &waiter.contact.cluster, argv);
+    if (r == 0 && w->dry_run) {
+        order_print(o, &waiter.contact.cluster);
+        return STATUS_OK;
+    }
+    if (r == 0)
+        r = waiter_begin(&waiter);
+    if (r == 0)
+        r = submit(&waiter, o, &a);
+    if (r != 0)
+        return r;
+    if (a.count > 1)
+        printf("%" PRIu32 "-%" PRIu32 "\n", a.job, a.job + a.count - 1);
+    else
+        printf("%" PRIu32 "\n", a.job);
+    fflush(stdout);
+    if (w->wait)
+        return wait_for(&waiter, &a);
+    contact_close(&waiter.contact);
+    return STATUS_OK;
+}
+
+/* The options of the script count less than those that were typed: they are read first. */
+static int read_script(struct script *s, int argc, char *const *argv, const struct option *table) {
+    struct wish scratch = {0};
+    struct option typed[WISH_OPTIONS_MAX];
+    char **copy = calloc((size_t)argc + 1, sizeof *copy);
+    ASSERT(copy != NULL);
+    memcpy(copy, argv, (size_t)argc * sizeof *copy);
+    wish_table(&scratch, WISH_SUBMIT, typed);
+    int count = options_parse_leading(typed, argc, copy);
+    int r = count > 0 ? script_options(s, copy[1], table) : 0;
+    free(copy);
+    return count == OPTIONS_WRONG ? STATUS_USAGE : r;
+}
+
+int submit_main(int argc, char **argv) {
+    struct wish w = {0};
+    struct script script = {0};
+    struct option table[WISH_OPTIONS_MAX];
+    wish_table(&w, WISH_SUBMIT, table);
+    int r = read_script(&script, argc, argv, table);
+    if (r != 0)
+        return r;
+    int count = options_parse_leading(table, argc, argv);
+    if (count == OPTIONS_HELP)
+        return help(table);
+    if (count == OPTIONS_WRONG)
+        return STATUS_USAGE;
+    if (count == 0)
+        return complain("submit", "submit what? for example: storm submit -n 4 ./job.sh");
+    struct order *o = calloc(1, sizeof *o);
+    ASSERT(o != NULL);
+    r = run(&w, o, argv + 1);
+    order_fini(o);
+    free(o);
+    script_fini(&script);
+    return r;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* Waits for jobs without their output: see waiter.h. */
+#include "cli/waiter.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cli/complain.h"
+#include "cli/epilogue.h"
+
+/* Numbers often follow each other. */
+static bool find(const struct waiter *w, uint32_t job, uint32_t *ret) {
+    uint32_t count = w->jobs.count;
+    if (count == 0)
+        return false;
+    *ret = job - w->jobs.at[0];
+    if (*ret < count && w->jobs.at[*ret] == job)
+        return true;
+    for (*ret = 0; *ret < count; (*ret)++)
+        if (w->jobs.at[*ret] == job)
+            return true;
+    return false;
+}
+
+static void is_over(struct waiter *w, uint32_t place, int status) {
+    if (w->over[place])
+        return;
+    w->over[place] = true;
+    w->left--;
+    w->status = status > w->status ? status : w->status;
+}
+
+static void on_news(void *context, const struct message_news *n) {
+    struct waiter *w = context;
+    uint32_t place;
+    if (!(state_over((enum job_state)n->state) || n->settled) || !find(w, n->job, &place) ||
+        w->over[place])
+        return;
+    epilogue_print(&w->contact.cluster, n, &(struct epilogue){0});
+    is_over(w, place, (int)(n->status & 0xff));
+}
+
+static void on_lost(void *context, enum session_loss why) {
+    struct waiter *w = context;
+    w->done = true;
+    w->status = contact_lost(&w->contact.cluster, why);
+}
+
+static void on_followed(void *context, const struct message_answer *a) {
+    struct waiter *w = context;
+    char what[24];
+    uint32_t place;
+    if (a->code == ANSWER_DONE || !find(w, a->job, &place) || w->over[place])
+        return;
+    snprintf(what, sizeof what, "job %" PRIu32, a->job);
+    is_over(w, place, contact_refused(what, a));
+}
+
+int waiter_begin(struct waiter *w) {
+    struct session_config callbacks = {
+        .patience_ns = PATIENCE_WAITING, .context = w, .news = on_news, .lost = on_lost};
+    return contact_begin(&w->contact, &callbacks);
+}
+
+int waiter_follow(struct waiter *w, struct joblist *jobs, bool array) {
+    w->jobs = *jobs;
+    *jobs = (struct joblist){0};
+    w->left = w->jobs.count;
+    w->over = calloc(w->jobs.count, sizeof *w->over);
+    ASSERT(w->over != NULL);
+    for (uint32_t i = 0; i < (array ? 1 : w->jobs.count); i++)
+        if (session_follow(w->contact.session, w->jobs.at[i], array ? 2 : 0, false, on_followed,
+                           w) < 0)
+            return STATUS_STORM;
+    return 0;
+}
+
+int waiter_until_over(struct waiter *w) {
+    while (w->left > 0 && !w->done)
+        session_turn(w->contact.session);
+    contact_close(&w->contact);
+    joblist_fini(&w->jobs);
+    free(w->over);
+    return w->status;
+}

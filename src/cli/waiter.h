@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Waits for jobs without their output: storm wait, storm submit --wait. */
+#pragma once
+
+#include "cli/contact.h"
+#include "cli/jobs.h"
+
+struct waiter {
+    struct contact contact;
+    struct joblist jobs;
+    bool *over;
+    uint32_t left;
+    bool done;
+    int status; /* the highest so far */
+};
+
+/* Connects. 0, or the exit status after a complaint. */
+int waiter_begin(struct waiter *w);
+
+/* For these jobs, which are taken over; `array`: the first stands for all. */
+int waiter_follow(struct waiter *w, struct joblist *jobs, bool array);
+
+/* Until all are over. Returns the exit status; ends the connection. */
+int waiter_until_over(struct waiter *w);

@@ -14,7 +14,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -22,11 +21,11 @@
 
 #include "base/assert.h"
 #include "base/units.h"
+#include "os/child.h"
+#include "os/plan.h"
 
 /* Descriptors of a node's process: these and no others are inherited. */
 enum { FD_LISTENER = 3, FD_POKE, FD_BELL, FD_FIRST_OTHER };
-
-enum { PORT_FIRST = 20000 };
 
 /* A root that keeps dying young is started again after a pause that grows to the longer one. */
 #define YOUNG_NS     (1 * NS_PER_S)
@@ -73,22 +72,9 @@ static int complain(const char *what, int error) {
 
 /* ---- addresses ---- */
 
-/* An address of this cluster's own on the loopback network: its ports are never in the way of, nor
- * taken by, connections that others make. */
-static void draw_loopback(struct address *a) {
-    uint8_t draw[3];
-    ssize_t got = getrandom(draw, sizeof draw, 0);
-    ASSERT(got == sizeof draw);
-    uint32_t ip =
-        127U << 24 | (64U + draw[0] % 64) << 16 | (uint32_t)draw[1] << 8 | (1U + draw[2] % 254);
-    a->in = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(ip)};
-    a->len = sizeof a->in;
-}
-
-static int listen_tcp(struct crew *c, uint32_t node, const struct address *host) {
+static int listen_tcp(struct crew *c, uint32_t node, struct in_addr host) {
     struct address *a = &c->book[node];
-    *a = *host;
-    a->in.sin_port = htons((uint16_t)(PORT_FIRST + node));
+    *a = plan_address(node, TRANSPORT_TCP, host);
     int fd = address_listen(a);
     if (fd != -EADDRNOTAVAIL)
         return fd;
@@ -105,10 +91,9 @@ static int listen_unix(struct crew *c, uint32_t node) {
 }
 
 static int listen_all(struct crew *c) {
-    struct address host = {0};
-    draw_loopback(&host);
+    struct in_addr host = plan_draw_host();
     for (uint32_t i = 0; i < c->count; i++) {
-        int fd = c->config.links == TRANSPORT_TCP ? listen_tcp(c, i, &host) : listen_unix(c, i);
+        int fd = c->config.links == TRANSPORT_TCP ? listen_tcp(c, i, host) : listen_unix(c, i);
         if (fd < 0) {
             char text[ADDRESS_TEXT_MAX];
             address_format(&c->book[i], text, sizeof text);
@@ -176,20 +161,11 @@ static int make_bells(struct crew *c) {
     return 0;
 }
 
-/* A root may hold a link to every node, the parent a few descriptors for each. */
-static void raise_limits(void) {
-    struct rlimit r;
-    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
-        r.rlim_cur = r.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &r);
-    }
-}
-
 struct crew *crew_new(const struct crew_config *config, int *ret_error) {
     struct crew *c = calloc(1, sizeof *c);
     uint32_t count = limits_universe(&config->prim.limits);
     int r = -ENOMEM;
-    raise_limits();
+    child_raise_limits(); /* a root may hold a link to every node, the parent a few for each */
     if (c != NULL) {
         *c = (struct crew){.config = *config, .count = count, .epoll = -1, .bell = -1};
         c->hands = calloc(count, sizeof *c->hands);
@@ -224,14 +200,6 @@ static void close_fd(int *fd) {
     *fd = -1;
 }
 
-static void close_from(unsigned int first) {
-    if (close_range(first, UINT_MAX, 0) == 0)
-        return;
-    long end = sysconf(_SC_OPEN_MAX); /* a kernel before 5.9 */
-    for (int fd = (int)first; fd < end; fd++)
-        close(fd);
-}
-
 /* Moves what is inherited to its place and closes everything else: a descriptor that leaked here
  * would hide the end of somebody else's link. */
 static void keep_only(int listener, int poke, int bell) {
@@ -244,24 +212,7 @@ static void keep_only(int listener, int poke, int bell) {
         else
             dup3(from[i], FD_LISTENER + i, O_CLOEXEC);
     }
-    close_from(FD_FIRST_OTHER);
-}
-
-static bool is_fault(int signal) {
-    return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
-           signal == SIGABRT;
-}
-
-/* What the parent does with signals is the parent's affair, except for those of a program's own
- * mistakes: a sanitizer wants to tell of them. */
-static void forget_signals(void) {
-    sigset_t none;
-    for (int i = 1; i <= SIGRTMAX; i++)
-        if (!is_fault(i))
-            signal(i, SIG_DFL); /* fails where it may */
-    signal(SIGPIPE, SIG_IGN);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    child_close_from(FD_FIRST_OTHER);
 }
 
 struct outside {
@@ -307,12 +258,10 @@ static _Noreturn void live(struct crew *c, uint32_t node, bool listening) {
 
 static _Noreturn void become_node(struct crew *c, uint32_t node, pid_t parent) {
     char name[24];
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(1);
+    child_follow(parent);
     snprintf(name, sizeof name, "storm-n%u", node);
     prctl(PR_SET_NAME, name);
-    forget_signals();
+    child_forget_signals();
     bool listening = c->hands[node].listener >= 0;
     keep_only(c->hands[node].listener, c->hands[node].poke, c->bell);
     c->bell = FD_BELL;

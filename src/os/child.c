@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* The first steps of a forked process: see child.h. */
+#include "os/child.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+void child_follow(pid_t parent) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+}
+
+static bool is_fault(int signal) {
+    return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
+           signal == SIGABRT;
+}
+
+void child_forget_signals(void) {
+    sigset_t none;
+    for (int i = 1; i <= SIGRTMAX; i++)
+        if (!is_fault(i))
+            signal(i, SIG_DFL); /* fails where it may */
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+void child_close_from(unsigned int first) {
+    if (close_range(first, UINT_MAX, 0) == 0)
+        return;
+    long end = sysconf(_SC_OPEN_MAX); /* a kernel before 5.9 */
+    for (int fd = (int)first; fd < end; fd++)
+        close(fd);
+}
+
+void child_place(int fd, int at, int flags) {
+    if (fd < 0)
+        close(at);
+    else if (fd != at)
+        dup3(fd, at, flags);
+    else
+        fcntl(at, F_SETFD, flags & O_CLOEXEC ? FD_CLOEXEC : 0);
+}
+
+void child_raise_limits(void) {
+    struct rlimit r;
+    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
+        r.rlim_cur = r.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &r);
+    }
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* The first steps of a process that was forked to live on its own: it keeps nothing of its parent's. */
+#pragma once
+
+#include <sys/types.h>
+
+/* Ends with its parent, whose number it knew before the fork. Exits if the parent is gone already. */
+void child_follow(pid_t parent);
+
+/* What the parent does with signals is the parent's affair, except for those of a program's own
+ * mistakes: a sanitizer wants to tell of them. SIGPIPE is ignored. */
+void child_forget_signals(void);
+
+/* Closes this descriptor and all higher ones: one that leaked would hide the end of somebody else's
+ * link. */
+void child_close_from(unsigned int first);
+
+/* Puts `fd` at the place `at`, close-on-exec or not; -1: nothing is there afterwards. */
+void child_place(int fd, int at, int flags);
+
+/* As many descriptors as are allowed: a root may hold a link to every node. */
+void child_raise_limits(void);

@@ -247,7 +247,7 @@ int cluster_parse(struct cluster *ret, const char *text, struct cluster_trouble 
     for (int f = 0; f < FIELDS; f++)
         if (field_must((enum field)f) && !(seen & 1U << f))
             return trouble_say(t, "line %u: no line tells the %s", number, field_names[f]);
-    if (c.root >= c.nodes)
+    if (c.root > c.nodes) /* the manager's seat comes after the nodes */
         return trouble_say(t, "there is no node %" PRIu32 " to be the root", c.root);
     *ret = c;
     return 0;
@@ -303,6 +303,20 @@ int cluster_save(const struct cluster *c, const char *folder) {
     return r;
 }
 
+/* A deep folder's sockets do not fit into an address: then the file names them from inside the folder.
+ * The descriptor stays open, as the address leads through it. */
+static int reach_manager(struct cluster *c, const char *folder) {
+    char text[ADDRESS_TEXT_MAX], name[sizeof c->manager.local.sun_path];
+    if (c->manager.any.sa_family != AF_UNIX || c->manager.local.sun_path[0] == '/')
+        return 0;
+    int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    memcpy(name, c->manager.local.sun_path, sizeof name);
+    snprintf(text, sizeof text, "unix:/proc/self/fd/%d/%.64s", fd, name);
+    return address_parse(&c->manager, text);
+}
+
 int cluster_load(struct cluster *ret, const char *folder, struct cluster_trouble *t) {
     char path[CLUSTER_PATH_MAX], text[FILE_BYTES_MAX];
     t->words[0] = '\0';
@@ -321,7 +335,8 @@ int cluster_load(struct cluster *ret, const char *folder, struct cluster_trouble
     if (memchr(text, '\0', (size_t)len) != NULL)
         return trouble_say(t, "the file is no text");
     text[len] = '\0';
-    return cluster_parse(ret, text, t);
+    int r = cluster_parse(ret, text, t);
+    return r < 0 ? r : reach_manager(ret, folder);
 }
 
 /* ---- names of nodes ---- */

@@ -80,7 +80,7 @@ static void test_parse(void) {
         {"pes 0\n", "line 5: \"0\" will not do for pes"},
         {"pes\n", "line 5: \"key value\" expected"},
         {"links carrier\n", "line 5: \"carrier\" will not do for links"},
-        {"root 4\n", "there is no node 4 to be the root"},
+        {"root 5\n", "there is no node 5 to be the root"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         snprintf(text, sizeof text, "%s%s", good, wrong[i].more);

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* storm-mm: the machine manager's process.
+ *
+ *     storm-mm FOLDER [--listener FD]
+ *
+ * Everything it must know stands in the folder: the cluster's file, what it must not forget, the log of
+ * jobs. The watcher starts it, and starts it again when it dies; it may hand over the socket that it has
+ * listened at all the time. SIGTERM ends it in good order; it survives any other end as well. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/units.h"
+#include "client/cluster.h"
+#include "manager/standin.h"
+#include "mm/mm.h"
+#include "os/child.h"
+#include "os/life.h"
+#include "os/plan.h"
+
+/* Jobs that are remembered, those that are over included; clients at once. */
+enum { JOBS_MAX = 1 << 18, CLIENTS_MAX = 10240 };
+
+struct manager {
+    struct cluster cluster;
+    struct mm_config config;
+    struct life *life;
+    struct source signals;
+};
+
+static int complain(const char *what, const char *why) {
+    fprintf(stderr, "storm-mm: %s: %s\n", what, why);
+    return 1;
+}
+
+/* ---- its machine ---- */
+
+static struct machine make_daemon(void *context, uint32_t node, struct globals globals) {
+    struct manager *m = context;
+    struct arena arena;
+    size_t bytes = mm_bytes(&m->config);
+    (void)node;
+    (void)globals;
+    void *at = calloc(1, bytes); /* pages that are never touched cost nothing */
+    if (at == NULL) {
+        complain("memory", strerror(ENOMEM));
+        exit(1);
+    }
+    arena_init(&arena, at, bytes);
+    return mm_machine(mm_new(&m->config, &arena));
+}
+
+static void configure(struct manager *m, const struct prim_config *prim) {
+    m->config = (struct mm_config){.limits = prim->limits,
+                                   .pes = m->cluster.pes,
+                                   .jobs_max = JOBS_MAX,
+                                   .clients_max = CLIENTS_MAX};
+    snprintf(m->config.prefix, sizeof m->config.prefix, "%s", m->cluster.prefix);
+    mm_config_times(&m->config);
+    m->config.lease_ns = PLAN_LEASE_NS;
+}
+
+/* ---- its end ---- */
+
+static void on_signal(struct source *s, uint32_t events) {
+    struct manager *m = CONTAINER_OF(s, struct manager, signals);
+    struct signalfd_siginfo info;
+    (void)events;
+    if (read(s->fd, &info, sizeof info) == sizeof info)
+        life_end(m->life);
+}
+
+static int watch_signals(struct manager *m) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    m->signals =
+        (struct source){.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = on_signal};
+    if (m->signals.fd < 0)
+        return -errno;
+    return loop_add(life_loop(m->life), &m->signals, EPOLLIN);
+}
+
+/* ---- its life ---- */
+
+static int load(struct manager *m, const char *folder, struct prim_config *ret) {
+    struct cluster_trouble trouble;
+    struct tree tree;
+    int r = cluster_load(&m->cluster, folder, &trouble);
+    if (r < 0)
+        return complain(folder, *trouble.words != '\0' ? trouble.words : strerror(-r));
+    if (!plan_tree(m->cluster.tree, &tree))
+        return complain(m->cluster.tree, "there is no such tree");
+    if (chdir(folder) < 0)
+        return complain(folder, strerror(errno));
+    *ret = plan_prim(m->cluster.nodes, tree, PRIM_PERIOD_NS);
+    return 0;
+}
+
+static struct address *make_book(const struct cluster *c) {
+    struct in_addr host = {0};
+    struct address *book = calloc(c->nodes + 1, sizeof *book);
+    if (c->links == TRANSPORT_TCP)
+        host = c->manager.in.sin_addr;
+    for (uint32_t i = 0; book != NULL && i <= c->nodes; i++)
+        book[i] = plan_address(i, c->links, host);
+    return book;
+}
+
+static int live(struct manager *m, const struct prim_config *prim, int listener) {
+    int error = 0;
+    struct address *book = make_book(&m->cluster);
+    struct life_config config = {.prim = *prim,
+                                 .self = m->cluster.nodes,
+                                 .root = true,
+                                 .book = book,
+                                 .listener = listener,
+                                 .accepts =
+                                     1U << PURPOSE_TREE | 1U << PURPOSE_SLOT | 1U << PURPOSE_CLIENT,
+                                 .key = {m->cluster.key[0], m->cluster.key[1]},
+                                 .folder = "mm",
+                                 .log = standin_log(),
+                                 .daemon = make_daemon,
+                                 .context = m};
+    m->life = book == NULL ? NULL : life_new(&config, &error);
+    if (m->life == NULL)
+        return 1;
+    int r = watch_signals(m);
+    if (r < 0)
+        return complain("signals", strerror(-r));
+    life_run(m->life);
+    life_free(m->life);
+    close(m->signals.fd);
+    free(book);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    struct manager m = {.signals.fd = -1};
+    struct prim_config prim;
+    int listener = -1;
+    if (argc == 4 && strcmp(argv[2], "--listener") == 0)
+        listener = atoi(argv[3]);
+    else if (argc != 2)
+        return complain("usage", "storm-mm FOLDER [--listener FD]");
+    child_raise_limits();
+    signal(SIGPIPE, SIG_IGN);
+    int r = load(&m, argv[1], &prim);
+    if (r != 0)
+        return r;
+    configure(&m, &prim);
+    return live(&m, &prim, listener);
+}

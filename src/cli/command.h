@@ -14,6 +14,8 @@ int attach_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 int campaign_main(int argc, char **argv);
 int demo_main(int argc, char **argv);
+int doctor_main(int argc, char **argv);
+int down_main(int argc, char **argv);
 int drain_main(int argc, char **argv);
 int help_main(int argc, char **argv);
 int kill_main(int argc, char **argv);
@@ -25,6 +27,7 @@ int show_main(int argc, char **argv);
 int submit_main(int argc, char **argv);
 int suspend_main(int argc, char **argv);
 int undrain_main(int argc, char **argv);
+int up_main(int argc, char **argv);
 int version_main(int argc, char **argv);
 int wait_main(int argc, char **argv);
 

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/* storm up: brings a cluster up on this machine.
+ *
+ * The claim on the cluster's folder says whether it runs. Whoever gets the claim sweeps what a crash may
+ * have left, starts the watcher, and waits until all nodes are there and the manager answers. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/companion.h"
+#include "cli/complain.h"
+#include "cli/options.h"
+#include "cli/pulse.h"
+#include "cli/release.h"
+#include "cli/scribe.h"
+#include "cli/terminal.h"
+#include "os/claim.h"
+#include "os/loop.h"
+#include "os/plan.h"
+#include "os/remains.h"
+#include "os/watch.h"
+
+enum { PES_MAX = 4096 };
+
+/* How often to ask whether all are there, and how long to wait for the next to come. */
+#define ASK_NS      (5 * NS_PER_MS)
+#define PATIENCE_NS (60 * NS_PER_S)
+
+struct up {
+    uint64_t local; /* 0: not said */
+    uint64_t pes;
+    const char *tree;
+    struct tree shape;
+    const char *links;
+    const char *name;
+    const char *policy;
+    uint64_t quantum_ns;
+    bool verbose;
+    uint64_t begin_ns;
+    char folder[CLUSTER_PATH_MAX];
+    struct cluster cluster;
+};
+
+static void print_help(const struct option *table) {
+    puts(
+        "usage: storm up [--local N] [OPTIONS]\n"
+        "\n"
+        "Brings up a cluster of virtual nodes on this machine and returns when all of them are\n"
+        "there. Its daemons run in the background until `storm down`; whichever dies is started\n"
+        "again. A second `up` of a cluster that runs says so. What the cluster must remember, its\n"
+        "log and its sockets are in STORM_HOME/NAME (STORM_HOME is ~/.storm if it is not set).\n");
+    options_print(table, stdout);
+}
+
+/* ---- what is asked for ---- */
+
+static int check(struct up *u) {
+    if (u->local > PLAN_NODES_MAX)
+        return complain("up", "--local %" PRIu64 ": give 1 to %d", u->local, PLAN_NODES_MAX);
+    if (u->pes < 1 || u->pes > PES_MAX)
+        return complain("up", "--pes %" PRIu64 ": give 1 to %d", u->pes, PES_MAX);
+    if (!transport_parse(u->links, &u->cluster.links))
+        return complain("up", "there are no links of kind \"%s\"; give tcp or unix", u->links);
+    if (!plan_tree(u->tree, &u->shape))
+        return complain("up", "there is no tree \"%s\"; give k-ary:8, binomial, chain or flat",
+                        u->tree);
+    plan_tree_text(&u->shape, u->cluster.tree);
+    if (strcmp(u->policy, "fcfs") != 0)
+        return complain("up", "there is no policy \"%s\" yet; give fcfs, or leave it out",
+                        u->policy);
+    if (u->quantum_ns > 0)
+        complain("up", "--quantum is not used yet: one job a processor, first come, first served");
+    int r = cluster_folder(u->name, u->folder, sizeof u->folder);
+    if (r == -EINVAL)
+        return complain(u->name, "this cannot be a cluster's name; use letters, digits, - and _");
+    return r < 0 ? complain("STORM_HOME", "%s; set it to a folder of yours", strerror(-r)) : 0;
+}
+
+static int make_folder(const struct up *u) {
+    char path[CLUSTER_PATH_MAX];
+    size_t len = strlen(u->folder);
+    for (size_t i = 1; i <= len; i++) {
+        if (u->folder[i] != '/' && u->folder[i] != '\0')
+            continue;
+        memcpy(path, u->folder, i);
+        path[i] = '\0';
+        if (mkdir(path, 0700) < 0 && errno != EEXIST)
+            return -errno;
+    }
+    return access(u->folder, W_OK | X_OK) < 0 ? -errno : 0;
+}
+
+/* ---- bringing up ---- */
+
+static int announce(void *context, pid_t watcher, const char *guarantee) {
+    struct up *u = context;
+    u->cluster.watcher = watcher;
+    snprintf(u->cluster.guarantee, sizeof u->cluster.guarantee, "%s", guarantee);
+    return cluster_save(&u->cluster, u->folder);
+}
+
+static int write_down(void *context) {
+    const struct up *u = context;
+    return scribe_run(u->name);
+}
+
+/* A path that does not fit into an address is named from inside the folder: cluster_load knows. */
+static void place_manager(struct cluster *c, const char *folder, struct in_addr host) {
+    char text[CLUSTER_PATH_MAX + 32];
+    c->root = c->nodes;
+    c->manager = plan_address(c->nodes, c->links, host);
+    if (c->links != TRANSPORT_UNIX)
+        return;
+    snprintf(text, sizeof text, "unix:%s/%s", folder, c->manager.local.sun_path);
+    struct address whole;
+    if (address_parse(&whole, text) == 0)
+        c->manager = whole;
+}
+
+static void describe(struct up *u, struct in_addr host) {
+    struct cluster *c = &u->cluster;
+    struct timespec now;
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(c->name, sizeof c->name, "%s", u->name);
+    snprintf(c->prefix, sizeof c->prefix, "n");
+    snprintf(c->version, sizeof c->version, "%s", release_version);
+    c->nodes = u->local > 0 ? (uint32_t)u->local : online > 0 ? (uint32_t)online : 1;
+    c->pes = (uint32_t)u->pes;
+    c->started_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+    place_manager(c, u->folder, host);
+}
+
+static int find_program(const char *name, char out[PATH_MAX]) {
+    if (companion_find(name, out, PATH_MAX) == 0)
+        return 0;
+    complain(name, "it is neither beside storm nor in ../libexec/storm; install STORM as a whole");
+    return STATUS_STORM;
+}
+
+/* The daemons work in another directory. */
+static void set_home(const struct up *u) {
+    char home[CLUSTER_PATH_MAX];
+    snprintf(home, sizeof home, "%s", u->folder);
+    *strrchr(home, '/') = '\0';
+    setenv("STORM_HOME", home, 1);
+}
+
+static int launch(struct up *u, int claim) {
+    struct in_addr host = plan_draw_host();
+    struct watch_trouble trouble;
+    struct watch_config w = {.folder = u->folder,
+                             .name = u->name,
+                             .links = u->cluster.links,
+                             .host = host,
+                             .lease_ns = PLAN_LEASE_NS,
+                             .prefix = u->cluster.prefix,
+                             .announce = announce,
+                             .scribe = write_down,
+                             .context = u};
+    describe(u, host);
+    ssize_t got = getrandom(w.key, sizeof w.key, 0);
+    if (got != sizeof w.key || find_program("storm-mm", w.manager_program) != 0 ||
+        find_program("storm-pl", w.launcher_program) != 0)
+        return STATUS_STORM;
+    memcpy(u->cluster.key, w.key, sizeof w.key);
+    w.prim = plan_prim(u->cluster.nodes, u->shape, PRIM_PERIOD_NS);
+    remains_folder(u->folder); /* a cluster that crashed may have left something */
+    remains_forget(u->folder);
+    set_home(u);
+    if (watch_launch(&w, claim, &trouble) < 0) {
+        complain(u->name, "%s (log: %s/log)", trouble.words, u->folder);
+        return STATUS_STORM;
+    }
+    return STATUS_OK;
+}
+
+/* ---- waiting ---- */
+
+static void show_progress(const struct up *u, const struct cluster_row *row) {
+    char words[80];
+    snprintf(words, sizeof words, "cluster %s: %" PRIu32 " of %" PRIu32 " nodes", u->name, row->up,
+             row->nodes);
+    terminal_progress(words);
+}
+
+/* Until all nodes are there, or none comes any more. */
+static bool await_nodes(const struct up *u, struct cluster_row *row) {
+    struct claim_holder holder;
+    struct pulse *p = pulse_new(&u->cluster);
+    uint32_t most = 0;
+    uint64_t until = clock_ns() + PATIENCE_NS;
+    bool up = false;
+    while (p != NULL && !up && clock_ns() < until && claim_look(u->folder, &holder) == 1) {
+        struct cluster_row now;
+        if (!pulse_ask(p, clock_ns() + NS_PER_S, &now))
+            continue;
+        *row = now;
+        if (now.up > most)
+            until = clock_ns() + PATIENCE_NS;
+        most = now.up > most ? now.up : most;
+        up = now.nodes > 0 && now.up == now.nodes;
+        show_progress(u, &now);
+        if (!up)
+            pulse_rest(p, ASK_NS);
+    }
+    terminal_progress(NULL);
+    pulse_free(p);
+    return up;
+}
+
+static int too_long(const struct up *u, const struct cluster_row *row) {
+    struct claim_holder holder;
+    if (claim_look(u->folder, &holder) != 1)
+        complain(u->name, "it has ended again; its log says why: %s/log", u->folder);
+    else if (row->nodes == 0)
+        complain(u->name, "its manager does not answer; see %s/log, or end it: storm down",
+                 u->folder);
+    else
+        complain(u->name, "only %" PRIu32 " of %" PRIu32 " nodes came up; see %s/log", row->up,
+                 row->nodes, u->folder);
+    return STATUS_STORM;
+}
+
+static const char *guarantee_words(const char *guarantee) {
+    if (strcmp(guarantee, "cgroup") == 0)
+        return "processes of a job are held together by control groups: none escapes";
+    return "no control group for this user: processes of a job are held together by their "
+           "launcher (see storm doctor)";
+}
+
+static void say_up(const struct up *u, const char *how) {
+    const struct cluster *c = &u->cluster;
+    uint64_t ns = clock_ns() - u->begin_ns;
+    printf("storm: cluster %s %s: %" PRIu32 " node%s, %" PRIu64 " processor%s", c->name, how,
+           c->nodes, c->nodes == 1 ? "" : "s", (uint64_t)c->nodes * c->pes,
+           (uint64_t)c->nodes * c->pes == 1 ? "" : "s");
+    if (strcmp(how, "is up") == 0)
+        printf(" (%" PRIu64 ".%02" PRIu64 " s)", ns / NS_PER_S, ns % NS_PER_S / (10 * NS_PER_MS));
+    putchar('\n');
+    if (!u->verbose)
+        return;
+    printf("folder: %s\ntree: %s, links: %s, watcher: process %d\n%s\n", u->folder, c->tree,
+           transport_name(c->links), (int)c->watcher, guarantee_words(c->guarantee));
+}
+
+/* ---- one that runs ---- */
+
+/* Its file is there a moment after the claim is taken. */
+static int load_running(struct up *u) {
+    struct cluster_trouble trouble;
+    struct claim_holder holder;
+    uint64_t until = clock_ns() + PATIENCE_NS;
+    int r = cluster_load(&u->cluster, u->folder, &trouble);
+    while (r == -ENOENT && clock_ns() < until && claim_look(u->folder, &holder) == 1) {
+        struct timespec moment = {.tv_nsec = (long)ASK_NS};
+        nanosleep(&moment, NULL);
+        r = cluster_load(&u->cluster, u->folder, &trouble);
+    }
+    return r;
+}
+
+static bool differs(const struct up *u, const struct cluster *wanted, bool pes_said) {
+    return (u->local > 0 && u->local != wanted->nodes) || (pes_said && u->pes != wanted->pes);
+}
+
+static int already(struct up *u, bool pes_said) {
+    struct cluster_row row = {0};
+    int r = load_running(u);
+    if (r < 0) {
+        complain(u->name, "it runs but its file cannot be read: %s; end it: storm down",
+                 strerror(-r));
+        return STATUS_STORM;
+    }
+    if (differs(u, &u->cluster, pes_said)) {
+        complain(u->name,
+                 "it runs already, with %" PRIu32 " nodes of %" PRIu32
+                 " processors; end it first (storm down), or bring up another (--cluster NAME)",
+                 u->cluster.nodes, u->cluster.pes);
+        return STATUS_STORM;
+    }
+    if (!await_nodes(u, &row))
+        return too_long(u, &row);
+    say_up(u, "runs already");
+    return STATUS_OK;
+}
+
+static int bring_up(struct up *u, bool pes_said) {
+    struct cluster_row row = {0};
+    struct cluster_trouble trouble;
+    int r = make_folder(u);
+    if (r < 0) {
+        complain(u->folder, "%s; set STORM_HOME to a folder of yours", strerror(-r));
+        return STATUS_STORM;
+    }
+    int claim = claim_take(u->folder);
+    if (claim == -EBUSY)
+        return already(u, pes_said);
+    if (claim < 0) {
+        complain(u->folder, "%s", strerror(-claim));
+        return STATUS_STORM;
+    }
+    int status = launch(u, claim);
+    close(claim);
+    if (status != STATUS_OK)
+        return status;
+    if (cluster_load(&u->cluster, u->folder, &trouble) < 0 || !await_nodes(u, &row))
+        return too_long(u, &row);
+    say_up(u, "is up");
+    return STATUS_OK;
+}
+
+int up_main(int argc, char **argv) {
+    struct up u = {.tree = "k-ary", .links = "unix", .policy = "fcfs", .begin_ns = clock_ns()};
+    const char *asked = NULL;
+    const struct option table[] = {
+        {"local", OPTION_NUMBER, &u.local, "N", "nodes (default: one a processor)"},
+        {"pes", OPTION_NUMBER, &u.pes, "P", "processors of each node (default 1)"},
+        {"tree", OPTION_TEXT, &u.tree, "SHAPE", "k-ary:8 (default), binomial, chain, flat"},
+        {"links", OPTION_TEXT, &u.links, "KIND", "unix (default) or tcp"},
+        {"cluster", OPTION_TEXT, &asked, "NAME", "its name (default: STORM_CLUSTER, or local)"},
+        {"policy", OPTION_TEXT, &u.policy, "P", "fcfs"},
+        {"quantum", OPTION_DURATION, &u.quantum_ns, "T", "not used yet"},
+        {"verbose,v", OPTION_FLAG, &u.verbose, NULL, "more about it"},
+        {0}};
+    int count = options_parse(table, argc, argv);
+    if (count == OPTIONS_HELP) {
+        print_help(table);
+        return STATUS_OK;
+    }
+    if (count == OPTIONS_WRONG)
+        return STATUS_USAGE;
+    if (count > 0)
+        return complain("up", "what is \"%s\" for? leave it out", argv[1]);
+    bool pes_said = u.pes != 0;
+    u.pes = pes_said ? u.pes : 1;
+    u.name = cluster_pick(asked);
+    int r = check(&u);
+    return r != 0 ? r : bring_up(&u, pes_said);
+}

@@ -13,14 +13,14 @@ __storm_options() {
     run) echo "$size $program -l --label --stdin= --pty --detach --auto -v --cluster=" ;;
     submit) echo "$size $program --array= --wait --cluster=" ;;
     alloc) echo "$size --cluster=" ;;
-    up) echo '--local= --pes= --cluster=' ;;
+    up) echo '--local= --pes= --tree= --links= --policy= --quantum= --cluster= -v --verbose' ;;
     down) echo '--keep-jobs --cluster=' ;;
     ps) echo '-a --json --cluster=' ;;
     show | nodes) echo '--json --cluster=' ;;
     kill) echo '-s= --cluster=' ;;
     drain) echo '--reason= --cluster=' ;;
     why | wait | attach | suspend | resume | undrain) echo '--cluster=' ;;
-    version) echo '--json' ;;
+    version | doctor) echo '--json' ;;
     bench) echo '--nodes= --runs= --json --launchers= --peers --svg= --jobs= --queued= --sim' ;;
     esac
     echo '--help'

@@ -115,13 +115,13 @@ bool options_rate(const char *text, uint64_t *ret) {
     return true;
 }
 
-static const char *example(enum option_kind kind) {
+static const char *example(const struct option *o) {
     static const char *const examples[] = {
         [OPTION_FLAG] = "",        [OPTION_TEXT] = "a name", [OPTION_NUMBER] = "64",
         [OPTION_LIST] = "4..1024", [OPTION_RANGE] = "1..20", [OPTION_DURATION] = "20us",
         [OPTION_RATE] = "1.25GB",  [OPTION_SIGNED] = "-5",   [OPTION_TEXTS] = "NAME=VALUE",
     };
-    return examples[kind];
+    return o->kind == OPTION_TEXT && o->value != NULL ? o->value : examples[o->kind];
 }
 
 static bool set_signed(const char *text, int64_t *ret) {
@@ -240,13 +240,13 @@ static bool take_value(struct cursor *c, const struct option *o, const char *val
     if (value == NULL && c->at + 1 < c->argc)
         value = c->argv[++c->at];
     if (value == NULL) {
-        complain(command, "%s needs a value; for example %s %s", s.text, s.text, example(o->kind));
+        complain(command, "%s needs a value; for example %s %s", s.text, s.text, example(o));
         return false;
     }
     if (set_value(o, value))
         return true;
     complain(command, "%s: \"%s\" will not do; for example %s %s", s.text, value, s.text,
-             example(o->kind));
+             example(o));
     return false;
 }
 

@@ -195,6 +195,7 @@ struct input_tree {
 /* An event of the log: who it is about (a job, a node), what happened. */
 struct input_replay {
     uint64_t key;
+    bool over;         /* the key is: its first event is told, as it is the highest there is */
     struct bytes body; /* empty: that was the last */
 };
 
@@ -348,6 +349,7 @@ struct effect_put {
 struct effect_log {
     uint64_t ticket; /* ascending */
     uint64_t key;
+    bool opens; /* the first of its key */
     bool closes;
     struct bytes body; /* not empty */
 };

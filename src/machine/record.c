@@ -155,6 +155,7 @@ static void walk_tree(struct walker *w, struct input_tree *t) {
 
 static void walk_replay(struct walker *w, struct input_replay *r) {
     codec_u64(&w->c, &r->key);
+    codec_bool(&w->c, &r->over);
     codec_bytes(&w->c, &r->body, 1);
 }
 

@@ -97,7 +97,7 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
         in.tree = (struct input_tree){set, true};
         break;
     case INPUT_REPLAY:
-        in.replay = (struct input_replay){171, body};
+        in.replay = (struct input_replay){171, true, body};
         break;
     case INPUT_LOGGED:
         in.logged = (struct input_logged){181, -28};

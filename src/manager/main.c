@@ -16,11 +16,12 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/hash.h"
 #include "base/units.h"
 #include "client/cluster.h"
-#include "manager/standin.h"
 #include "mm/mm.h"
 #include "os/child.h"
+#include "os/journal.h"
 #include "os/life.h"
 #include "os/plan.h"
 
@@ -30,6 +31,7 @@ enum { JOBS_MAX = 1 << 18, CLIENTS_MAX = 10240 };
 struct manager {
     struct cluster cluster;
     struct mm_config config;
+    struct journal *journal;
     struct life *life;
     struct source signals;
 };
@@ -114,6 +116,20 @@ static struct address *make_book(const struct cluster *c) {
     return book;
 }
 
+/* State belongs to the cluster of this name, whatever key it has this time. */
+static int open_journal(struct manager *m) {
+    int error = 0;
+    const uint64_t owner[2] = {hash_once(m->cluster.name, strlen(m->cluster.name)), 0};
+    m->journal = journal_open(".", owner, &error);
+    if (m->journal != NULL)
+        return 0;
+    return complain("state.db", error == -EXDEV     ? "it belongs to a cluster of another name; "
+                                                      "move it away, or use that cluster"
+                                : error == -EBUSY   ? "another manager has it open"
+                                : error == -EUCLEAN ? "it is damaged; move it away to start anew"
+                                                    : strerror(-error));
+}
+
 static int live(struct manager *m, const struct prim_config *prim, int listener) {
     int error = 0;
     struct address *book = make_book(&m->cluster);
@@ -126,7 +142,7 @@ static int live(struct manager *m, const struct prim_config *prim, int listener)
                                      1U << PURPOSE_TREE | 1U << PURPOSE_SLOT | 1U << PURPOSE_CLIENT,
                                  .key = {m->cluster.key[0], m->cluster.key[1]},
                                  .folder = "mm",
-                                 .log = standin_log(),
+                                 .log = journal_log(m->journal),
                                  .daemon = make_daemon,
                                  .context = m};
     m->life = book == NULL ? NULL : life_new(&config, &error);
@@ -137,6 +153,7 @@ static int live(struct manager *m, const struct prim_config *prim, int listener)
         return complain("signals", strerror(-r));
     life_run(m->life);
     life_free(m->life);
+    journal_close(m->journal);
     close(m->signals.fd);
     free(book);
     return 0;
@@ -156,5 +173,8 @@ int main(int argc, char **argv) {
     if (r != 0)
         return r;
     configure(&m, &prim);
+    r = open_journal(&m);
+    if (r != 0)
+        return r;
     return live(&m, &prim, listener);
 }

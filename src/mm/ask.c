@@ -170,6 +170,12 @@ void ask_fetched(struct mm *m, const struct input_fetched *in) {
     q->link = 0;
 }
 
+static uint32_t total_of(const struct mm *m) {
+    struct mm_counts c;
+    mm_counts(m, &c);
+    return c.queued + c.running;
+}
+
 void ask_heard(struct mm *m, uint32_t link, const struct message_ask *a) {
     if (a->subject == SUBJECT_SPEC) {
         inquire(m, link, a);
@@ -179,10 +185,11 @@ void ask_heard(struct mm *m, uint32_t link, const struct message_ask *a) {
     union message r = {.rows = {.request = {a->request[0], a->request[1]},
                                 .subject = a->subject,
                                 .last = true,
-                                .total = m->queued + m->running_count}};
+                                .total = 0}};
     const struct job *j = job_find(m, a->job);
     switch ((enum subject)a->subject) {
     case SUBJECT_JOBS:
+        r.rows.total = total_of(m);
         r.rows.last = add_jobs(&out);
         break;
     case SUBJECT_JOB:

@@ -35,11 +35,14 @@ static struct codec begin(struct mm *m, struct record_head h) {
     return c;
 }
 
-static uint64_t finish(struct mm *m, struct codec *c, uint64_t key, bool closes) {
+static uint64_t finish(struct mm *m, struct codec *c, uint64_t key, bool opens, bool closes) {
     ASSERT(!c->failed);
     struct effect *e = effects_add(m->out, EFFECT_LOG);
-    e->log = (struct effect_log){
-        .ticket = ++m->tickets, .key = key, .closes = closes, .body = effects_take(m->out, c->at)};
+    e->log = (struct effect_log){.ticket = ++m->tickets,
+                                 .key = key,
+                                 .opens = opens,
+                                 .closes = closes,
+                                 .body = effects_take(m->out, c->at)};
     return e->log.ticket;
 }
 
@@ -48,7 +51,7 @@ uint64_t record_submit(struct mm *m, const struct job *first, uint32_t count, st
         m, (struct record_head){
                .event = EVENT_SUBMIT, .job = first->id, .count = count, .at = first->submitted_ns});
     codec_rest(&c, &body);
-    return finish(m, &c, first->key, false);
+    return finish(m, &c, first->key, true, false);
 }
 
 uint64_t record_start(struct mm *m, const struct job *j, const struct running *r) {
@@ -56,7 +59,7 @@ uint64_t record_start(struct mm *m, const struct job *j, const struct running *r
         begin(m, (struct record_head){
                      .event = EVENT_START, .job = j->id, .count = j->attempt, .at = j->started_ns});
     codec_set(&c, (struct nodeset *)&r->set);
-    return finish(m, &c, j->key, false);
+    return finish(m, &c, j->key, false, false);
 }
 
 static void walk_end(struct codec *c, struct job *j) {
@@ -81,7 +84,7 @@ uint64_t record_end(struct mm *m, const struct job *j) {
         begin(m, (struct record_head){
                      .event = EVENT_END, .job = j->id, .count = j->attempt, .at = j->ended_ns});
     walk_end(&c, &copy);
-    return finish(m, &c, j->key, first == NULL || first->left <= 1);
+    return finish(m, &c, j->key, false, first == NULL || first->left <= 1);
 }
 
 uint64_t record_drain(struct mm *m, const struct nodeset *set, bool drained, struct bytes reason) {
@@ -89,7 +92,7 @@ uint64_t record_drain(struct mm *m, const struct nodeset *set, bool drained, str
         begin(m, (struct record_head){.event = EVENT_DRAIN, .count = drained, .at = wall(m)});
     codec_set(&c, (struct nodeset *)set);
     codec_bytes(&c, &reason, 1);
-    return finish(m, &c, NODES_KEY, false);
+    return finish(m, &c, NODES_KEY, true, false);
 }
 
 /* ---- taking up again ---- */
@@ -167,6 +170,11 @@ void record_replay(struct mm *m, const struct input_replay *in) {
     walk_head(&c, &h);
     if (c.failed)
         return;
+    if (in->over) { /* only its numbers are of interest: they are not given out again */
+        if (h.event == EVENT_SUBMIT && h.job + h.count > m->next_id)
+            m->next_id = h.job + h.count;
+        return;
+    }
     struct job *j = job_find(m, h.job);
     switch ((enum event)h.event) {
     case EVENT_SUBMIT:

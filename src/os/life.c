@@ -208,10 +208,10 @@ static void on_fetched(void *context, uint64_t ticket, struct bytes body) {
     life_feed(l, LAYER_DAEMON, &in);
 }
 
-static void on_replay(void *context, uint64_t key, struct bytes body) {
+static void on_replay(void *context, uint64_t key, bool over, struct bytes body) {
     struct life *l = context;
     struct input in = {.kind = INPUT_REPLAY, .now = l->loop.now};
-    in.replay = (struct input_replay){.key = key, .body = body};
+    in.replay = (struct input_replay){.key = key, .over = over, .body = body};
     life_feed(l, LAYER_DAEMON, &in);
 }
 
@@ -382,7 +382,7 @@ static int replay(struct life *l) {
         r = log->replay(log->self, on_replay, l);
     if (r < 0)
         return complain(&l->config, "log", r);
-    on_replay(l, 0, (struct bytes){0});
+    on_replay(l, 0, false, (struct bytes){0});
     return 0;
 }
 

@@ -33,7 +33,8 @@ struct life_log {
                   void (*fetched)(void *context, uint64_t ticket, struct bytes body),
                   void *context);
     /* Tells what former lives have logged, in order, but for keys that are over. */
-    int (*replay)(void *self, void (*event)(void *context, uint64_t key, struct bytes body),
+    int (*replay)(void *self,
+                  void (*event)(void *context, uint64_t key, bool over, struct bytes body),
                   void *context);
     void (*append)(void *self, const struct effect_log *event);
     void (*fetch)(void *self, uint64_t ticket, uint64_t key);

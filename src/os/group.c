@@ -193,6 +193,7 @@ void group_free(struct group *g) {
     list_remove(&g->link);
     list_remove(&g->watch);
     list_remove(&g->due);
+    sweep_fini(&g->known);
     recipe_free(g->recipe);
     free(g);
 }

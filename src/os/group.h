@@ -35,6 +35,7 @@ struct group {
     uint32_t live;         /* of its own processes */
     bool started, killed, frozen, closed;
     bool empty, empty_told;
+    struct sweep known; /* all that were found when something was last done to them */
     uint64_t sweep_at; /* killed without a cgroup: when to look for more, and how long after that */
     uint64_t sweep_pause;
     uint32_t count;

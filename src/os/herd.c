@@ -3,8 +3,8 @@
  *
  * Without a cgroup they are found by descent: a group's own processes are known, what descends from
  * them is below them, and what has lost its parent is our child now. Such an orphan is told by its
- * session (that of the group's process, unless it made one of its own), then by its environment, and
- * if neither helps it belongs to the only group there is, or to nobody. */
+ * session (that of the group's process, unless it made one of its own), then by its environment, then
+ * because it was found before; if nothing helps it belongs to the only group there is, or to nobody. */
 #include <errno.h>
 #include <signal.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 #include "os/group.h"
 #include "wire/message.h"
 
-enum { ROUNDS = 16 }; /* of stopping what is found, in one turn */
+enum { ROUNDS = 16 }; /* of looking for more, in one turn */
 #define PAUSE_MIN_NS (1 * NS_PER_MS)
 #define PAUSE_MAX_NS (64 * NS_PER_MS)
 
@@ -46,6 +46,16 @@ static struct group *by_environment(struct kernel *k, pid_t pid) {
     return NULL;
 }
 
+/* One that is just ending has no environment any more. */
+static struct group *by_memory(struct kernel *k, pid_t pid) {
+    LIST_EACH (l, &k->all) {
+        struct group *g = CONTAINER_OF(l, struct group, link);
+        if (runs_here(g) && sweep_has(&g->known, pid))
+            return g;
+    }
+    return NULL;
+}
+
 static struct group *only_group(struct kernel *k) {
     struct group *only = NULL;
     LIST_EACH (l, &k->all) {
@@ -67,19 +77,21 @@ static struct group *owner(struct kernel *k, pid_t top) {
     if (p != NULL)
         return p->group;
     struct group *g = by_environment(k, top);
+    if (g == NULL)
+        g = by_memory(k, top);
     return g != NULL ? g : only_group(k);
 }
 
 /* ---- all of them ---- */
 
-/* A signal on its way to all of a group that are not in `but`. */
+/* A signal on its way to all of a group, once to each. */
 struct shot {
     struct group *group, *of;
     bool alone; /* no other group runs: whatever is found belongs to this one */
     pid_t top;  /* the last one asked about, `of` is its group */
     int number;
-    uint32_t hit;
-    const struct sweep *but;
+    uint32_t hit; /* in this round */
+    struct sweep done;
 };
 
 static void hit_found(void *context, struct descendant d) {
@@ -87,36 +99,37 @@ static void hit_found(void *context, struct descendant d) {
     if (!s->alone && d.top != s->top)
         s->of = owner(s->group->kernel, d.top);
     s->top = d.top;
-    if (s->of != s->group || (s->but != NULL && sweep_has(s->but, d.pid)))
+    if (s->of != s->group || sweep_has(&s->done, d.pid))
         return;
     kill(d.pid, s->number);
-    s->hit++;
+    s->hit += sweep_add(&s->done, d) == 0;
 }
 
-/* How many were hit. */
-static uint32_t signal_found(struct group *g, int number, const struct sweep *but) {
-    struct shot s = {.group = g, .of = g, .number = number, .but = but};
+/* Until a look finds none that was not there before: what is born meanwhile, or moves to us because
+ * its parent ends, is missed by one look but not by the next. What can make a process end is sent
+ * after a look, not during it, so that it moves as little as possible; what stops it, at once. */
+static void signal_found(struct group *g, int number) {
+    struct sweep *sweep = &g->kernel->sweep;
+    bool at_once = number == SIGSTOP;
+    struct shot s = {.group = g, .of = g, .number = number};
     s.alone = only_group(g->kernel) == g;
-    return sweep_all(&g->kernel->sweep, hit_found, &s) < 0 ? 0 : s.hit;
-}
-
-/* Until a look finds none that was not there before: who is stopped has no more children. */
-static void stop_found(struct group *g) {
-    struct kernel *k = g->kernel;
-    struct sweep before = {0};
-    for (int i = 0; i < ROUNDS && signal_found(g, SIGSTOP, &before) > 0; i++) {
-        struct sweep swap = before;
-        before = k->sweep;
-        k->sweep = swap;
+    for (int i = 0; i < ROUNDS; i++) {
+        s.hit = 0;
+        int r = sweep_all(sweep, at_once ? hit_found : NULL, &s);
+        for (uint32_t d = 0; !at_once && d < sweep->count; d++)
+            hit_found(&s, sweep->at[d]);
+        if (r < 0 || s.hit == 0)
+            break;
     }
-    sweep_fini(&before);
+    sweep_fini(&g->known);
+    g->known = s.done;
 }
 
 void herd_signal(struct group *g, int number) {
     if (g->cgroup != NULL)
         cgroup_signal(g->cgroup, number);
     else if (g->started && !g->empty)
-        signal_found(g, number, NULL);
+        signal_found(g, number);
 }
 
 void herd_freeze(struct group *g, bool stop) {
@@ -124,17 +137,17 @@ void herd_freeze(struct group *g, bool stop) {
     if (g->cgroup != NULL)
         cgroup_freeze(g->cgroup, stop);
     else if (stop && g->started && !g->empty)
-        stop_found(g);
+        signal_found(g, SIGSTOP);
     else if (g->started && !g->empty)
-        signal_found(g, SIGCONT, NULL);
+        signal_found(g, SIGCONT);
 }
 
 /* Again and again, less and less often, until the group is empty. */
 void herd_kill(struct group *g) {
     struct kernel *k = g->kernel;
     if (g->cgroup == NULL) {
-        stop_found(g);
-        signal_found(g, SIGKILL, NULL);
+        signal_found(g, SIGSTOP);
+        signal_found(g, SIGKILL);
     } else if (cgroup_kill(g->cgroup) == -ENODEV)
         return;
     g->sweep_pause = g->sweep_pause == 0 ? PAUSE_MIN_NS : 2 * g->sweep_pause;

@@ -869,7 +869,8 @@ static void test_terminal(void) {
     CHECK_EQ(h->stream[1].next, 0);
     CHECK_EQ(h->drained, 17);
     close_group(0);
-    order_shell(&o, "sleep 1000"); /* Ctrl-C from the terminal reaches it */
+    /* Ctrl-C from the terminal reaches it. */
+    order_program(&o, "sleep", (const char *[]){"sleep", "1000", NULL});
     o.spec.terminal = true;
     open_group(0, &o);
     type(0, 0, "\003", 1, false);

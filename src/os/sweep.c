@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 
-static int add(struct sweep *s, pid_t pid, pid_t top) {
+int sweep_add(struct sweep *s, struct descendant d) {
     if (s->count == s->cap) {
         uint32_t cap = s->cap == 0 ? 64 : 2 * s->cap;
         struct descendant *at = realloc(s->at, cap * sizeof *at);
@@ -20,10 +20,14 @@ static int add(struct sweep *s, pid_t pid, pid_t top) {
         s->at = at;
         s->cap = cap;
     }
-    s->at[s->count++] = (struct descendant){.pid = pid, .top = top};
+    s->at[s->count++] = d;
     if (s->found != NULL)
-        s->found(s->context, s->at[s->count - 1]);
+        s->found(s->context, d);
     return 0;
+}
+
+static int add(struct sweep *s, pid_t pid, pid_t top) {
+    return sweep_add(s, (struct descendant){.pid = pid, .top = top});
 }
 
 void sweep_fini(struct sweep *s) {

@@ -28,6 +28,9 @@ int sweep_children(struct sweep *s);
 int sweep_all(struct sweep *s, void (*found)(void *context, struct descendant d), void *context);
 void sweep_fini(struct sweep *s);
 
+/* 0 or -ENOMEM. */
+int sweep_add(struct sweep *s, struct descendant d);
+
 bool sweep_has(const struct sweep *s, pid_t pid);
 
 /* The value of a variable in a process's environment as it was when it was executed; false if it has

@@ -20,7 +20,7 @@ enum { ACTORS_MAX = 8, ACTORS_STEPS = 12, ACTORS_TEXT = 2048, ACTORS_PIECE = 409
 enum { STAGE, CLOCK, ACTORS_GROUPS }; /* groups */
 
 enum step_kind {
-    STEP_NONE,
+    STEP_NONE, /* the last: waits until all is over and told */
     STEP_START,
     STEP_SIGNAL,
     STEP_FREEZE,
@@ -186,7 +186,7 @@ static inline void actors_feed(struct actors *a) {
     uint8_t piece[ACTORS_PIECE];
     for (uint32_t i = 0; a->feeding && i < a->count; i++) {
         struct actor_heard *h = &a->heard[i];
-        while (h->drained != UINT64_MAX && !h->over && a->fed[i] <= a->want &&
+        while (h->drained != UINT64_MAX && a->fed[i] <= a->want &&
                a->fed[i] - h->drained < 8 * ACTORS_PIECE) {
             uint64_t left = a->want - a->fed[i];
             size_t n = left < ACTORS_PIECE ? (size_t)left : ACTORS_PIECE;
@@ -211,6 +211,14 @@ static inline bool actors_drained(const struct actors *a) {
     return true;
 }
 
+/* Everything that was written, and that no more comes. */
+static inline bool actors_read(const struct actors *a) {
+    for (uint32_t i = 0; i < 2 * a->count; i++)
+        if (a->heard[i / 2].next[i % 2] > 0 && !a->heard[i / 2].ended[i % 2])
+            return false;
+    return true;
+}
+
 static inline bool actors_holds(const struct actors *a, const struct step *s) {
     switch (s->kind) {
     case STEP_WAIT_HEARD:
@@ -221,6 +229,8 @@ static inline bool actors_holds(const struct actors *a, const struct step *s) {
         return actors_drained(a);
     case STEP_WAIT_EMPTY:
         return a->empties[STAGE] > 0;
+    case STEP_NONE:
+        return a->empties[STAGE] > 0 && actors_read(a);
     case STEP_CLOCK:
         return a->empties[CLOCK] > 0;
     default:
@@ -310,7 +320,7 @@ static inline void actors_tell(struct actors *a, uint32_t index) {
 }
 
 static inline void actors_play(struct actors *a, const struct play *p) {
-    static const struct step last = {.kind = STEP_WAIT_EMPTY};
+    static const struct step last = {.kind = STEP_NONE};
     a->count = p->count;
     a->hold = p->hold;
     actors_open(a, p, STAGE, p->words, p->count);
@@ -401,9 +411,9 @@ static const struct play plays[] = {
     {"catches", 1, "catch-term 77 write 1 hang",
      .steps = {{STEP_START, 0}, {STEP_WAIT_HEARD, 1}, {STEP_SIGNAL, 15}},
      .history = "0: wrote 1 0 exited 77\n"},
-    {"stops and goes on", 1, "write 1 run 10ms exit 6",
-     .steps = {{STEP_START, 0}, {STEP_WAIT_HEARD, 1}, {STEP_SIGNAL, 19}, {STEP_CLOCK, 50},
-               {STEP_NOTE, 0}, {STEP_SIGNAL, 18}},
+    {"stops and goes on", 1, "write 1 read 9 exit 6", .stdin_mode = STDIN_ALL,
+     .steps = {{STEP_START, 0}, {STEP_WAIT_HEARD, 1}, {STEP_SIGNAL, 19}, {STEP_FEED, 9},
+               {STEP_CLOCK, 50}, {STEP_NOTE, 0}, {STEP_SIGNAL, 18}},
      .history = "note: heard 1, ended 0\n0: wrote 1 0 exited 6 in scene 1\n"},
     {"is frozen", 2, "cat", .stdin_mode = STDIN_ALL,
      .steps = {{STEP_START, 0}, {STEP_FREEZE, 0}, {STEP_FEED, 10}, {STEP_CLOCK, 50}, {STEP_NOTE, 0},
@@ -416,10 +426,10 @@ static const struct play plays[] = {
     {"is killed while frozen", 2, "write 1 hang",
      .steps = {{STEP_START, 0}, {STEP_WAIT_HEARD, 2}, {STEP_FREEZE, 0}, {STEP_KILL, 0}},
      .history = "0: wrote 1 0 killed 9\n1: wrote 1 0 killed 9\n"},
-    {"a signal waits for the thaw", 1, "write 1 hang",
-     .steps = {{STEP_START, 0}, {STEP_WAIT_HEARD, 1}, {STEP_FREEZE, 0}, {STEP_SIGNAL, 15},
-               {STEP_CLOCK, 30}, {STEP_NOTE, 0}, {STEP_THAW, 0}},
-     .history = "note: heard 1, ended 0\n0: wrote 1 0 killed 15 in scene 1\n"},
+    {"a signal waits for the thaw", 1, "catch-term 8 write 1 hang",
+     .steps = {{STEP_START, 0}, {STEP_WAIT_HEARD, 1}, {STEP_FREEZE, 0}, {STEP_CLOCK, 30},
+               {STEP_SIGNAL, 15}, {STEP_CLOCK, 30}, {STEP_NOTE, 0}, {STEP_THAW, 0}},
+     .history = "note: heard 1, ended 0\n0: wrote 1 0 exited 8 in scene 1\n"},
     {"leaves a child", 2, "fork exit 3",
      .steps = {{STEP_START, 0}, {STEP_WAIT_ENDS, 2}, {STEP_CLOCK, 30}, {STEP_NOTE, 0},
                {STEP_KILL, 0}},
@@ -437,9 +447,9 @@ static const struct play plays[] = {
     {"gets away and is terminated", 1, "fork-away write 10 hang",
      .steps = {{STEP_START, 0}, {STEP_WAIT_HEARD, 10}, {STEP_SIGNAL, 15}},
      .history = "0: wrote 10 0 exited 0\n"},
-    {"a child is frozen too", 1, "fork-away write 10 run 10ms write 10",
-     .steps = {{STEP_START, 0}, {STEP_WAIT_HEARD, 10}, {STEP_FREEZE, 0}, {STEP_CLOCK, 50},
-               {STEP_NOTE, 0}, {STEP_THAW, 0}},
+    {"who got away is frozen too", 1, "fork-away write 10 read 9 write 10", .stdin_mode = STDIN_ALL,
+     .steps = {{STEP_START, 0}, {STEP_WAIT_HEARD, 10}, {STEP_FREEZE, 0}, {STEP_FEED, 9},
+               {STEP_CLOCK, 50}, {STEP_NOTE, 0}, {STEP_THAW, 0}},
      .history = "note: heard 10, ended 1\n0: wrote 20 0 exited 0\n"},
 };
 /* clang-format on */

@@ -54,22 +54,25 @@ static void change_stopped(struct actor *a, bool stopped, uint64_t now) {
         actor_go_on(a, now);
 }
 
+static bool ignores(const struct actor *a, uint32_t number) {
+    return number == SIGCHLD || number == SIGURG || number == SIGWINCH ||
+           (number == SIGTERM && a->ignores_term);
+}
+
+/* What ends a process without its help ends it even if it is frozen, but not if it is stopped. */
 void actor_signal(struct actor *a, uint32_t number, uint64_t now) {
-    if (!a->alive)
+    bool catches = number == SIGTERM && a->catches_term;
+    if (!a->alive || ignores(a, number))
         return;
     if (number == SIGKILL)
         die(a, CHILD_KILLED, number);
     else if (number == SIGCONT)
         change_stopped(a, false, now);
-    else if (actor_held(a) && number < 64)
-        a->pending |= UINT64_C(1) << number;
-    else if (stops(number))
+    else if (stops(number) && !actor_held(a))
         change_stopped(a, true, now);
-    else if (number == SIGCHLD || number == SIGURG || number == SIGWINCH)
-        return;
-    else if (number == SIGTERM && a->ignores_term)
-        return;
-    else if (number == SIGTERM && a->catches_term)
+    else if (a->stopped || (actor_held(a) && (catches || stops(number))))
+        a->pending |= UINT64_C(1) << (number & 63);
+    else if (catches)
         die(a, CHILD_EXITED, a->term_status);
     else
         die(a, CHILD_KILLED, number);

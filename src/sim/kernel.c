@@ -269,8 +269,16 @@ static bool tell_stream(struct member *m, uint32_t i, struct input *in) {
     return true;
 }
 
+/* Is anybody left who could read? */
+static bool attended(const struct member *m) {
+    bool alive = m->self.alive || !m->group->started;
+    for (const struct actor *a = m->offspring; a != NULL; a = a->next)
+        alive = alive || a->alive;
+    return m->listens && alive;
+}
+
 static bool tell_drained(struct member *m, struct input *in) {
-    bool deaf = !m->listens || (m->group->started && !m->self.alive && m->in.to > m->in.from);
+    bool deaf = !attended(m) && (!m->listens || m->in.to > m->in.from);
     uint64_t in_pipe = m->in.from + PIPE_BYTES;
     if (!m->in_due)
         return false;

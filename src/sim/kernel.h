@@ -4,7 +4,7 @@
  * It carries out the same effects as os/kernel.h and tells of the same things, but its processes are
  * actors that do as their arguments say (sim/act.h). What it does must be what Linux does:
  * tests/actors_test.c plays the same scripts on both. Groups hold everything that descends from their
- * processes, as cgroups do: killing is thorough, freezing holds back signals too, except SIGKILL. */
+ * processes, as cgroups do: killing is thorough, and what is frozen can be killed. */
 #pragma once
 
 #include <stdbool.h>

@@ -112,6 +112,20 @@ static void test_who_is_alive(void) {
     sim_kernel_free(k);
 }
 
+/* As in a cgroup; where Linux has none and stops the processes instead, the signal waits. */
+static void test_a_fatal_signal_ends_what_is_frozen(void) {
+    struct sim_kernel *k = fresh(1, 0);
+    struct input in;
+    launch(k, 0, 1, "a hang", 0);
+    while (sim_kernel_tell(k, NS_PER_S, &in))
+        ;
+    carry(k, EFFECT_GROUP_FREEZE, 0, 1, NS_PER_S);
+    carry(k, EFFECT_GROUP_SIGNAL, 0, 15, NS_PER_S);
+    CHECK_EQ(play_until(k, INPUT_CHILD, &in), NS_PER_S);
+    CHECK(in.child.event == CHILD_KILLED && in.child.value == 15);
+    sim_kernel_free(k);
+}
+
 static void test_starts_may_fail(void) {
     struct sim_kernel *k = fresh(1, 1000);
     struct input in;
@@ -126,6 +140,7 @@ int main(void) {
     TEST(test_time_stands_still_for_who_is_frozen);
     TEST(test_the_same_seed_draws_the_same);
     TEST(test_who_is_alive);
+    TEST(test_a_fatal_signal_ends_what_is_frozen);
     TEST(test_starts_may_fail);
     return tap_finish();
 }

@@ -5,7 +5,7 @@
  * takes SIGCHLD and SIGPIPE, and makes itself the reaper of what its children leave behind. Where
  * there are cgroups, a group is one: nothing gets out of it. Otherwise a group is what descends from
  * its processes, found in /proc; that is good against everything but a process that hides its
- * origin while several groups run.
+ * origin while several groups run, or chains of processes that live shorter than a look takes.
  *
  * Calls count here more than anything, because every node of a launch makes them at the same time:
  * pipes and cgroups are made ahead, when a group is closed, and closed then too; a process that says

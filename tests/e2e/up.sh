@@ -239,6 +239,49 @@ check 'down does without it' says 0 "$out" 'is down'
 check 'and says so' grep -q 'does not answer' "$err"
 check 'nothing is left of it' nothing_left $all
 
+# ---- what jobs have started ----
+
+# A program whose children leave its session and its parent; it tells their numbers.
+cat >"$scratch/escape" <<END
+#!/bin/sh
+setsid sh -c 'sleep 7777 & echo \$! >>"$scratch/escaped"; exec sleep 7777' >/dev/null 2>&1 </dev/null &
+echo \$! >>"$scratch/escaped"
+echo \$\$ >>"$scratch/escaped"
+sleep 7777
+END
+chmod 755 "$scratch/escape"
+
+# Runs it on three nodes, in the background.
+start_escape() {
+    : >"$scratch/escaped"
+    chmod 666 "$scratch/escaped"
+    $as "$STORM" run -N 3 "$scratch/escape" >"$scratch/run" 2>&1 </dev/null &
+    client=$!
+    until_holds sh -c "test \$(wc -l <'$scratch/escaped') -eq 9"
+}
+
+storm up --local 3
+check 'a job whose processes go their own ways' start_escape
+kill -9 $(daemon "$(watcher)" 'storm-pl n[0-2]')
+check 'the launchers are killed: none of them is left' until_holds gone $(cat "$scratch/escaped")
+wait $client
+status=$?
+check 'the command says that a node was lost' says 125 "$scratch/run" 'n[0-2]'
+start_escape
+all=$(processes)
+kill -9 "$(watcher)"
+check 'the watcher is killed: none of them is left' until_holds gone $(cat "$scratch/escaped")
+check 'nor anything else' nothing_left $all
+kill -9 $client 2>/dev/null
+storm up --local 3
+start_escape
+storm down --keep-jobs
+check 'a job runs: --keep-jobs refuses' says 125 "$err" '1 jobs\? run'
+storm down
+check 'without it the job is ended' says 0 "$out" 'is down'
+check 'with all that it has started' until_holds gone $(cat "$scratch/escaped")
+kill -9 $client 2>/dev/null
+
 # ---- other places and links ----
 
 storm up --local 3 --links tcp --tree binomial --pes 2

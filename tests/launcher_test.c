@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/units.h"
+#include "os/child.h"
 #include "os/links.h"
 #include "os/loop.h"
 #include "os/process.h"
@@ -142,8 +143,9 @@ static void begin(struct manager *m) {
     CHECK_EQ(loop_init(&m->loop), 0);
     m->launcher = fork();
     if (m->launcher == 0) {
-        execl(program, program, "--socket", socket, "--node", node, "--key",
-              "00000000000000010000000000000002", (char *)NULL);
+        const uint64_t key[2] = {1, 2};
+        child_place(child_secret(key), 3, 0);
+        execl(program, program, "--socket", socket, "--node", node, "--key-fd", "3", (char *)NULL);
         _exit(127);
     }
     begin_links(m);

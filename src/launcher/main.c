@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* storm-pl: the program launcher of one node.
  *
- *     storm-pl --socket PATH --node N --key HEX32 [--cgroup DIR]
+ *     storm-pl --socket PATH --node N --key-fd FD [--cgroup DIR]
  *
  * Started with its node and left alone: its manager comes to the socket, dies and comes again. It
  * is a small static program of its own because starting processes from a small one is cheap. SIGTERM
@@ -16,6 +16,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/list.h"
 #include "base/units.h"
 #include "os/shift.h"
@@ -47,22 +48,17 @@ static bool parse_number(const char *text, uint32_t *ret) {
     return true;
 }
 
-static int digit(char c) {
-    static const char digits[] = "0123456789abcdef";
-    const char *at = c == '\0' ? NULL : strchr(digits, c);
-    return at == NULL ? -1 : (int)(at - digits);
-}
-
-static bool parse_key(const char *text, uint64_t ret[2]) {
-    if (strlen(text) != 32)
+/* Secrets come by descriptor: arguments can be read by everybody. */
+static bool read_key(const char *text, uint64_t ret[2]) {
+    uint32_t fd;
+    uint8_t bytes[16];
+    if (!parse_number(text, &fd))
         return false;
-    for (int i = 0; i < 32; i++) {
-        int d = digit(text[i]);
-        if (d < 0)
-            return false;
-        ret[i / 16] = ret[i / 16] << 4 | (uint64_t)d;
-    }
-    return true;
+    bool good = read((int)fd, bytes, sizeof bytes) == sizeof bytes;
+    close((int)fd);
+    ret[0] = load_le64(bytes);
+    ret[1] = load_le64(bytes + 8);
+    return good;
 }
 
 static bool parse_socket(const char *path, struct address *ret) {
@@ -74,7 +70,7 @@ static bool parse_socket(const char *path, struct address *ret) {
 static bool parse(struct program *p, int argc, char **argv) {
     static const struct option options[] = {{"socket", required_argument, NULL, 's'},
                                             {"node", required_argument, NULL, 'n'},
-                                            {"key", required_argument, NULL, 'k'},
+                                            {"key-fd", required_argument, NULL, 'k'},
                                             {"cgroup", required_argument, NULL, 'c'},
                                             {0}};
     int option;
@@ -88,7 +84,7 @@ static bool parse(struct program *p, int argc, char **argv) {
             p->node = good = parse_number(optarg, &p->config.node);
             break;
         case 'k':
-            p->key = good = parse_key(optarg, p->config.key);
+            p->key = good = read_key(optarg, p->config.key);
             break;
         case 'c':
             p->config.cgroup = optarg;
@@ -129,7 +125,7 @@ static int prepare(struct program *p) {
 int main(int argc, char **argv) {
     struct program p = {.config = {.pl = limits}};
     if (!parse(&p, argc, argv)) {
-        fprintf(stderr, "usage: storm-pl --socket PATH --node N --key HEX32 [--cgroup DIR]\n");
+        fprintf(stderr, "usage: storm-pl --socket PATH --node N --key-fd FD [--cgroup DIR]\n");
         return EXIT_USAGE;
     }
     int r = prepare(&p);

@@ -10,6 +10,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
+
 void child_follow(pid_t parent) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
@@ -46,6 +48,18 @@ void child_place(int fd, int at, int flags) {
         dup3(fd, at, flags);
     else
         fcntl(at, F_SETFD, flags & O_CLOEXEC ? FD_CLOEXEC : 0);
+}
+
+int child_secret(const uint64_t key[2]) {
+    int fd[2];
+    uint8_t bytes[16];
+    store_le64(bytes, key[0]);
+    store_le64(bytes + 8, key[1]);
+    if (pipe2(fd, O_CLOEXEC) < 0)
+        return -1;
+    bool good = write(fd[1], bytes, sizeof bytes) == sizeof bytes;
+    close(fd[1]);
+    return good ? fd[0] : -1;
 }
 
 void child_raise_limits(void) {

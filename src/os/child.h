@@ -2,6 +2,7 @@
 /* The first steps of a process that was forked to live on its own: it keeps nothing of its parent's. */
 #pragma once
 
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Ends with its parent, whose number it knew before the fork. Exits if the parent is gone already. */
@@ -17,6 +18,9 @@ void child_close_from(unsigned int first);
 
 /* Puts `fd` at the place `at`, close-on-exec or not; -1: nothing is there afterwards. */
 void child_place(int fd, int at, int flags);
+
+/* A descriptor from which a key can be read, 16 bytes, once: for a program that is executed next. */
+int child_secret(const uint64_t key[2]);
 
 /* As many descriptors as are allowed: a root may hold a link to every node. */
 void child_raise_limits(void);

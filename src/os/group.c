@@ -179,6 +179,14 @@ struct group *group_new(struct kernel *k, uint32_t id, struct bytes setup) {
     return g;
 }
 
+/* Nothing is left in its cgroup: the next run can have it, though what is known of this one stays. */
+void group_leave(struct group *g) {
+    struct kernel *k = g->kernel;
+    if (g->cgroup != NULL)
+        cgroups_give(&k->cgroups, g->cgroup, k->loop);
+    g->cgroup = NULL;
+}
+
 void group_free(struct group *g) {
     struct kernel *k = g->kernel;
     for (uint32_t i = 0; i < g->count; i++) {
@@ -188,8 +196,7 @@ void group_free(struct group *g) {
         for (int o = 0; o < 2; o++)
             free_outlet(k, p->out[o]);
     }
-    if (g->cgroup != NULL)
-        cgroups_give(&k->cgroups, g->cgroup, k->loop);
+    group_leave(g);
     list_remove(&g->link);
     list_remove(&g->watch);
     list_remove(&g->due);

@@ -71,6 +71,7 @@ struct kernel {
 /* ---- group.c: what a group is made of ---- */
 
 struct group *group_new(struct kernel *k, uint32_t id, struct bytes setup);
+void group_leave(struct group *g);
 void group_free(struct group *g);
 void group_start(struct group *g);
 void group_due(struct process *p);

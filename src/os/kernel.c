@@ -222,6 +222,7 @@ static bool next_input(struct kernel *k, struct input *in) {
         return false;
     struct group *g = CONTAINER_OF(l, struct group, due);
     g->empty_told = true;
+    group_leave(g);
     in->kind = INPUT_EMPTY;
     in->empty.group = g->id;
     return true;

@@ -78,12 +78,11 @@ static _Noreturn void become_manager(const struct watch *w, pid_t parent) {
 static _Noreturn void become_launcher(const struct watch *w, uint32_t node, pid_t parent) {
     const struct watch_config *c = w->config;
     struct address here = plan_launcher(node);
-    char number[16], key[40], group[PATH_MAX];
-    begin(parent, -1, 0);
+    char number[16], group[PATH_MAX];
+    begin(parent, child_secret(c->key), 0);
     snprintf(number, sizeof number, "%" PRIu32, node);
-    snprintf(key, sizeof key, "%016" PRIx64 "%016" PRIx64, c->key[0], c->key[1]);
     const char *argv[12] = {"storm-pl", "--socket", here.local.sun_path, "--node", number,
-                            "--key",    key};
+                            "--key-fd", "3"};
     if (w->grouped) {
         grounds_node_path(&w->group, node, group);
         argv[7] = "--cgroup";

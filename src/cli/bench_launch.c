@@ -156,7 +156,8 @@ static int measure_row(const struct launch_settings *s, struct launch_row *row) 
         row->ns[who] = memory + who * s->runs;
     snprintf(words, sizeof words, "launching on %" PRIu32 " nodes ...", row->nodes);
     terminal_progress(words);
-    int r = tempcluster_up(&t, s->command, row->nodes, NULL);
+    const char *const launchers[] = {"--launchers", s->launchers, NULL};
+    int r = tempcluster_up(&t, s->command, row->nodes, launchers);
     if (r == 0) {
         for (int64_t i = -WARM_RUNS; i < (int64_t)s->runs && r == 0; i++)
             r = run_round(s, &t, row, i);
@@ -272,10 +273,7 @@ static int check(const struct launch_settings *s) {
                             NODES_MAX);
     if (s->runs < 1 || s->runs > RUNS_MAX)
         return complain("bench", "--runs %" PRIu64 ": give 1 to %d", s->runs, RUNS_MAX);
-    if (strcmp(s->launchers, "process") == 0)
-        return complain("bench", "--launchers process: not yet; this version has one launcher a "
-                                 "node: leave the option out");
-    if (strcmp(s->launchers, "node") != 0)
+    if (strcmp(s->launchers, "node") != 0 && strcmp(s->launchers, "process") != 0)
         return complain("bench", "--launchers \"%s\": give node or process", s->launchers);
     return STATUS_OK;
 }

@@ -43,6 +43,7 @@ struct up {
     const char *links;
     const char *name;
     const char *policy;
+    const char *launchers;
     uint64_t quantum_ns;
     bool verbose;
     uint64_t begin_ns;
@@ -77,6 +78,8 @@ static int check(struct up *u) {
     if (strcmp(u->policy, "fcfs") != 0)
         return complain("up", "there is no policy \"%s\" yet; give fcfs, or leave it out",
                         u->policy);
+    if (strcmp(u->launchers, "node") != 0 && strcmp(u->launchers, "process") != 0)
+        return complain("up", "--launchers \"%s\": give node or process", u->launchers);
     if (u->quantum_ns > 0)
         complain("up", "--quantum is not used yet: one job a processor, first come, first served");
     int r = cluster_folder(u->name, u->folder, sizeof u->folder);
@@ -171,6 +174,8 @@ static int launch(struct up *u, int claim) {
     ssize_t got = getrandom(w.key, sizeof w.key, 0);
     if (got != sizeof w.key || find_program("storm-mm", w.manager_program) != 0 ||
         find_program("storm-pl", w.launcher_program) != 0)
+        return STATUS_STORM;
+    if (strcmp(u->launchers, "process") == 0 && find_program("storm-each", w.each_program) != 0)
         return STATUS_STORM;
     memcpy(u->cluster.key, w.key, sizeof w.key);
     w.prim = plan_prim(u->cluster.nodes, u->shape, PRIM_PERIOD_NS);
@@ -320,7 +325,11 @@ static int bring_up(struct up *u, bool pes_said) {
 }
 
 int up_main(int argc, char **argv) {
-    struct up u = {.tree = "k-ary", .links = "unix", .policy = "fcfs", .begin_ns = clock_ns()};
+    struct up u = {.tree = "k-ary",
+                   .links = "unix",
+                   .policy = "fcfs",
+                   .launchers = "node",
+                   .begin_ns = clock_ns()};
     const char *asked = NULL;
     const struct option table[] = {
         {"local", OPTION_NUMBER, &u.local, "N", "nodes (default: one a processor)"},
@@ -329,6 +338,7 @@ int up_main(int argc, char **argv) {
         {"links", OPTION_TEXT, &u.links, "KIND", "unix (default) or tcp"},
         {"cluster", OPTION_TEXT, &asked, "NAME", "its name (default: STORM_CLUSTER, or local)"},
         {"policy", OPTION_TEXT, &u.policy, "P", "fcfs"},
+        {"launchers", OPTION_TEXT, &u.launchers, "WHICH", "one a node (default), or one a process"},
         {"quantum", OPTION_DURATION, &u.quantum_ns, "T", "not used yet"},
         {"verbose,v", OPTION_FLAG, &u.verbose, NULL, "more about it"},
         {0}};

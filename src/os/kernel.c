@@ -448,6 +448,7 @@ static void open_pool(struct kernel *k, const char *path) {
 static int begin(struct kernel *k) {
     close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
     int r = spawner_init(&k->spawner);
+    k->spawner.inherited.each = k->config.each;
     if (r == 0) {
         k->null = open_null();
         r = k->null < 0 ? k->null : 0;

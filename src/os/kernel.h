@@ -23,6 +23,7 @@ struct kernel_config {
     void (*feed)(void *context, const struct input *in);
     void *context;
     const char *cgroup; /* folder for this node's cgroups; NULL: none */
+    const char *each;   /* a program to start each process by; NULL: none */
     uint32_t groups;    /* their numbers are below this */
 };
 

@@ -224,6 +224,7 @@ static void fill(struct recipe *r, const struct inherited *have, struct heap_cut
     fill_environment(r, &c);
     fill_limits(r, have);
     r->umask = r->spec.umask != have->umask;
+    r->each = have->each;
     choose_program(r);
 }
 
@@ -279,13 +280,13 @@ bool recipe_terminal(const struct recipe *r, uint32_t index) {
 }
 
 const char *recipe_file(const struct recipe *r) {
-    return r->shell ? "/bin/sh" : r->program;
+    return r->shell ? "/bin/sh" : r->each != NULL ? r->each : r->program;
 }
 
 char *const *recipe_arguments(const struct recipe *r) {
-    if (!r->shell)
+    if (!r->shell && r->each == NULL)
         return r->vector + 1;
-    r->vector[0] = (char *)"sh";
+    r->vector[0] = (char *)(r->shell ? "sh" : "storm-each");
     r->vector[1] = r->program;
     return r->vector;
 }

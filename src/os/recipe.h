@@ -15,6 +15,7 @@
 
 /* What a child has without being told. */
 struct inherited {
+    const char *each; /* a launcher for each process; NULL: none */
     mode_t umask;
     struct rlimit limits[RLIM_NLIMITS];
 };
@@ -35,6 +36,7 @@ struct recipe {
     char *rank, *local; /* the digits in the environment */
     struct recipe_limit *limits;
     uint32_t limit_count;
+    const char *each;
     bool umask;
     bool shell; /* the program is a script that says not for whom */
     char bytes[];

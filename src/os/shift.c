@@ -132,6 +132,7 @@ static int open_kernel(struct shift *s) {
                                    .feed = on_kernel,
                                    .context = s,
                                    .cgroup = s->config.cgroup,
+                                   .each = s->config.each,
                                    .groups = s->config.pl.groups};
     int error = 0;
     s->kernel = kernel_new(&kernel, &error);

@@ -14,6 +14,7 @@ struct shift_config {
     uint32_t node;
     uint64_t key[2];
     struct address address; /* where the manager comes */
+    const char *each;       /* a program to start each process by. NULL: none */
     const char *cgroup;     /* a folder of ours in which groups can be made. NULL: do without */
     struct pl_config pl;
 };

@@ -29,6 +29,7 @@ struct watch_config {
     const char *prefix; /* of node names */
     char manager_program[PATH_MAX];
     char launcher_program[PATH_MAX];
+    char each_program[PATH_MAX]; /* to start each process by; empty: none */
     /* Once, before any daemon runs: who watches, and what holds the processes of a job together. 0 or
      * -errno. */
     int (*announce)(void *context, pid_t watcher, const char *guarantee);

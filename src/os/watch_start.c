@@ -83,10 +83,15 @@ static _Noreturn void become_launcher(const struct watch *w, uint32_t node, pid_
     snprintf(number, sizeof number, "%" PRIu32, node);
     const char *argv[12] = {"storm-pl", "--socket", here.local.sun_path, "--node", number,
                             "--key-fd", "3"};
+    size_t count = 7;
     if (w->grouped) {
         grounds_node_path(&w->group, node, group);
-        argv[7] = "--cgroup";
-        argv[8] = group;
+        argv[count++] = "--cgroup";
+        argv[count++] = group;
+    }
+    if (c->each_program[0] != '\0') {
+        argv[count++] = "--each";
+        argv[count++] = c->each_program;
     }
     execute(c->launcher_program, argv);
 }

@@ -60,7 +60,7 @@ static const char *const scripts[] = {
     "a run 2ms write 200000",
     "a catch-term 3 write 5000 hang",
     "a cat exit 0",
-    "a write 1 run 1ms write 1 run 1ms write 1",
+    "a write 9 run 5ms write 9 run 5ms write 9 run 5ms error 9 write 9 run 5ms write 9",
 };
 
 static const struct pl_config config = {.groups = GROUPS,
@@ -77,7 +77,9 @@ static void feed(struct trial *t, struct input *in);
 static void hear_output(struct trial *t, const struct message_output *m) {
     struct run_seen *r = &t->runs[m->run % RUNS];
     uint64_t *next = &r->next[m->rank][m->stream - 1];
-    CHECK(r->known && m->rank < r->count && m->offset <= *next);
+    CHECK(r->known && m->rank < r->count);
+    if (m->offset > *next)
+        return; /* what is missing comes again, and this with it */
     for (size_t i = 0; i < m->bytes.len; i++)
         CHECK(m->bytes.at[i] == act_byte(m->offset + i));
     if (*next < m->offset + m->bytes.len)
@@ -199,7 +201,7 @@ static void go(struct trial *t) {
 
 static void set_up(struct trial *t, uint64_t run) {
     uint8_t spec_bytes[256], setup_bytes[512];
-    char words[64];
+    char words[128];
     struct run_seen *r = &t->runs[run];
     const char *script = scripts[random_below(&t->random, sizeof scripts / sizeof *scripts)];
     snprintf(words, sizeof words, "%s", script);
@@ -312,7 +314,7 @@ static void act(struct trial *t) {
         else if (t->link != 0 && random_chance(&t->random, 1, 4))
             go(t);
         else if (t->link != 0)
-            t->deaf = random_chance(&t->random, 1, 2); /* it will break, and was not heard since */
+            t->deaf = random_chance(&t->random, 1, 2); /* on the way to those who want to know */
         break;
     case 9:
         command(t, 0, VERB_RENEW, 60);

@@ -10,8 +10,12 @@
 
 static void on_attached(void *context, const struct message_answer *a) {
     struct follow *f = context;
-    if (a->code == ANSWER_DONE || f->done)
+    if (f->done)
         return;
+    if (a->code == ANSWER_DONE) {
+        output_gather(f->output);
+        return;
+    }
     f->status = contact_refused("attach", a);
     f->done = true;
 }

@@ -146,6 +146,7 @@ static int begin_streams(struct follow *f) {
                                    .fd = {STDOUT_FILENO, STDERR_FILENO},
                                    .file = {output, w->error != NULL ? w->error : output},
                                    .label = w->label,
+                                   .late = f->order == NULL,
                                    .context = f,
                                    .trouble = on_trouble};
     f->output = output_new(&config);
@@ -186,8 +187,9 @@ int follow_begin(struct follow *f, const struct wish *w, const struct order *o) 
 
 /* ---- the end ---- */
 
-static bool is_lost(const struct follow *f) {
-    return f->last.state == STATE_LOST || f->last.status == STATUS_STORM;
+/* Some bytes may never come: of a lost node, or taken by another before us. */
+static bool may_lack(const struct follow *f) {
+    return f->order == NULL || f->last.state == STATE_LOST || f->last.status == STATUS_STORM;
 }
 
 /* Bytes are missing: they are asked for again, and not for ever. */
@@ -198,9 +200,9 @@ static void wait_for_output(struct follow *f) {
         f->progress_bytes = received;
         f->progress_at = now;
     }
-    uint64_t end = f->progress_at + (is_lost(f) ? MISSING_LOST_NS : MISSING_NS);
+    uint64_t end = f->progress_at + (may_lack(f) ? MISSING_LOST_NS : MISSING_NS);
     if (end <= now) {
-        if (!is_lost(f)) {
+        if (!may_lack(f)) {
             complain(NULL, "job %" PRIu32 ": %" PRIu64 " bytes of its output are missing", f->job,
                      f->last.output - received);
             f->status = STATUS_STORM;
@@ -232,13 +234,23 @@ static void settle(struct follow *f) {
         wait_for_output(f);
 }
 
+/* Whoever ended the job from here knows it. */
+static bool is_expected(const struct follow *f) {
+    const struct follow_signals *s = &f->signals;
+    bool interrupted = f->last.cause == CAUSE_KILLED && f->last.value == SIGINT;
+    return f->failed || s->ending != 0 ||
+           (s->interrupted_at != 0 && (interrupted || f->last.state == STATE_KILLED));
+}
+
 static void finish(struct follow *f) {
     rawtty_end(&f->tty);
     signals_end(f);
     if (f->output != NULL)
         output_finish(f->output);
-    if (f->over && f->signals.ending != SIGPIPE && !f->failed)
+    if (f->over && !is_expected(f))
         epilogue_print(&f->contact.cluster, &f->last, &f->epilogue);
+    if (f->over && f->signals.interrupted_at != 0 && f->last.state == STATE_KILLED)
+        f->status = STATUS_SIGNAL + SIGINT;
     if (f->signals.ending != 0 && f->status != 0)
         f->status = STATUS_SIGNAL + f->signals.ending;
     if (f->failed)

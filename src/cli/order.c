@@ -259,6 +259,7 @@ static int order_program(struct order *o, enum wish_command command, const char 
         return r;
     if (command == WISH_SUBMIT && is_script(o->program)) {
         o->submit.flags |= JOB_SCRIPT;
+        o->submit.procs = 1; /* it holds the rest for what it runs */
         if (surroundings_set(&o->around, "STORM_INSIDE=1") < 0 ||
             surroundings_strings(&o->around, &o->spec.environment) < 0)
             return no_memory();

@@ -24,6 +24,7 @@ enum {
 
 #define WAITING_MAX (64 * MIB) /* for all sinks of a job; what is more will come again */
 #define LULL_NS     NS_PER_MS
+#define GATHER_NS   (200 * NS_PER_MS) /* who comes late looks so long where each stream begins */
 
 struct outlet {
     struct list at;
@@ -41,6 +42,9 @@ struct stream {
     uint32_t next; /* dirty: the next of them, by index + 1 */
     bool dirty;
     bool again; /* to be acknowledged whatever was before */
+    bool seen;  /* late: the oldest offset that was seen is `base` */
+    bool based; /* late: it begins there */
+    uint64_t base;
 };
 
 struct output {
@@ -58,7 +62,8 @@ struct output {
     uint32_t dirty; /* first of the list, by index + 1 */
     uint64_t lull_at;
     uint64_t received;
-    bool dropped; /* for want of room: to be sent again */
+    bool dropped;          /* for want of room: to be sent again */
+    uint64_t gather_until; /* 0: not gathering */
 };
 
 /* ---- where it goes ---- */
@@ -252,6 +257,35 @@ static void deliver(struct output *o, struct stream *s, uint32_t rank, struct by
     mark(o, s);
 }
 
+/* New output may be faster than what waits to be sent again: the oldest of both is where a stream
+ * begins. False while that is not known. */
+static bool find_base(struct output *o, struct stream *s, uint64_t offset) {
+    if (!o->config.late || s->based)
+        return true;
+    if (!s->seen || offset < s->base)
+        s->base = offset;
+    s->seen = true;
+    if (o->gather_until != 0)
+        return false;
+    s->based = true;
+    s->expected = s->taken = s->base;
+    o->received += s->base;
+    return true;
+}
+
+void output_gather(struct output *o) {
+    o->gather_until = o->config.loop->now + GATHER_NS;
+}
+
+static void gathered(struct output *o) {
+    if (o->gather_until > o->config.loop->now) {
+        loop_wake_at(o->config.loop, o->gather_until);
+        return;
+    }
+    o->gather_until = 0;
+    session_do(o->config.session, o->job, VERB_FOLLOW, 1, NULL, NULL); /* all of it again */
+}
+
 static bool has_room(const struct stream *s, size_t len) {
     size_t waiting = sink_waiting(&s->outlet->sink);
     return waiting == 0 || waiting + len <= WAITING_MAX;
@@ -263,7 +297,7 @@ void output_take(struct output *o, const struct message_output *m) {
     if (m->run > o->run)
         begin_run(o, m->run);
     struct stream *s = stream_of(o, m->rank, m->stream);
-    if (s == NULL || m->offset > s->expected)
+    if (s == NULL || !find_base(o, s, m->offset) || m->offset > s->expected)
         return;
     if (s->outlet == NULL)
         s->outlet = outlet_find(o, m->stream - 1, m->rank);
@@ -346,6 +380,8 @@ void output_settle(struct output *o) {
         o->lull_at = o->lull_at == 0 ? now + LULL_NS : o->lull_at;
         loop_wake_at(o->config.loop, o->lull_at);
     }
+    if (o->gather_until != 0)
+        gathered(o);
     if (o->dropped && !output_waiting(o)) {
         o->dropped = false;
         session_do(o->config.session, o->job, VERB_FOLLOW, 1, NULL, NULL); /* all of it again */

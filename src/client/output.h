@@ -19,6 +19,7 @@ struct output_config {
     int fd[2];           /* for streams 1 and 2, unless they go to files */
     const char *file[2]; /* patterns; NULL: to the descriptor */
     bool label;          /* whole lines, each behind its rank */
+    bool late; /* others have taken some of it before: begin with the oldest that is left */
     void *context;
     /* Once for each sink that has failed: its name, and -errno. */
     void (*trouble)(void *context, const char *what, int error);
@@ -33,6 +34,9 @@ int output_open(struct output *o);
 /* The job, and (when they are known) its nodes and how many processes they share. */
 void output_job(struct output *o, uint32_t job);
 void output_nodes(struct output *o, const struct nodeset *nodes, uint32_t procs);
+
+/* Late: what nobody has taken begins to come now. */
+void output_gather(struct output *o);
 
 void output_take(struct output *o, const struct message_output *m);
 

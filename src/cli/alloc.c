@@ -55,6 +55,16 @@ static void on_lost(void *context, enum session_loss why) {
         a->status = contact_lost(&a->contact.cluster, why);
 }
 
+static void on_followed(void *context, const struct message_answer *m) {
+    struct alloc *a = context;
+    if (m->code == ANSWER_DONE || a->over)
+        return;
+    complain(NULL, "job %" PRIu32 " is not known to the manager any more; see: storm ps", a->job);
+    a->over = true;
+    if (a->child <= 0)
+        a->status = STATUS_STORM;
+}
+
 static void on_answer(void *context, const struct message_answer *m) {
     struct alloc *a = context;
     a->job = m->job;
@@ -63,7 +73,7 @@ static void on_answer(void *context, const struct message_answer *m) {
         a->over = true;
         return;
     }
-    session_follow(a->contact.session, a->job, 1, true, NULL, NULL);
+    session_follow(a->contact.session, a->job, 1, true, on_followed, a);
 }
 
 static void on_ended(struct source *s, uint32_t events) {

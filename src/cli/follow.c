@@ -110,6 +110,16 @@ static void on_trouble(void *context, const char *what, int error) {
 
 /* ---- the submission ---- */
 
+/* A manager that came back may have lost the job, if its disk was lost. */
+static void on_followed(void *context, const struct message_answer *a) {
+    struct follow *f = context;
+    if (a->code == ANSWER_DONE || f->over)
+        return;
+    complain(NULL, "job %" PRIu32 " is not known to the manager any more; see: storm ps", f->job);
+    f->status = STATUS_STORM;
+    f->done = true;
+}
+
 static void on_submitted(void *context, const struct message_answer *a) {
     struct follow *f = context;
     f->answered_ns = clock_ns();
@@ -121,7 +131,7 @@ static void on_submitted(void *context, const struct message_answer *a) {
     f->job = a->job;
     if (f->output != NULL)
         output_job(f->output, f->job);
-    session_follow(f->contact.session, f->job, 1, true, NULL, NULL);
+    session_follow(f->contact.session, f->job, 1, true, on_followed, f);
     if (f->signals.interrupted_at != 0)
         session_do(f->contact.session, f->job, VERB_KILL, 0, NULL, NULL);
 }

@@ -26,7 +26,9 @@ static int attach(struct follow *f, const struct wish *w, const char *typed) {
     if (r == 0)
         r = contact_find(&f->contact.cluster, w->cluster);
     if (r == 0)
-        r = follow_begin(f, w, NULL);
+        r = follow_connect(f, w);
+    if (r == 0)
+        r = follow_begin(f, NULL);
     if (r != 0)
         return r;
     signal(SIGPIPE, SIG_IGN);

@@ -2,7 +2,9 @@
 /* The table of subcommands, and which of them is meant: see command.h. */
 #include "cli/command.h"
 
+#include <fcntl.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/complain.h"
@@ -56,7 +58,15 @@ int command_unknown(const char *typed) {
     return complain(typed, "there is no such command; see: storm help");
 }
 
+/* Sockets must not get the numbers of standard streams that somebody has closed. */
+static void hold_standard_streams(void) {
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
+            abort();
+}
+
 int command_run(int argc, char **argv) {
+    hold_standard_streams();
     static char help[] = "help";
     static char version[] = "version";
     static char *nothing[] = {help, NULL};

@@ -175,7 +175,7 @@ static int begin_streams(struct follow *f) {
     return f->typing == NULL ? STATUS_STORM : 0;
 }
 
-int follow_begin(struct follow *f, const struct wish *w, const struct order *o) {
+int follow_connect(struct follow *f, const struct wish *w) {
     struct session_config callbacks = {.patience_ns = PATIENCE_WAITING,
                                        .context = f,
                                        .up = on_up,
@@ -184,14 +184,18 @@ int follow_begin(struct follow *f, const struct wish *w, const struct order *o) 
                                        .drained = on_drained,
                                        .lost = on_lost};
     f->wish = w;
-    f->order = o;
     f->signals.source.fd = -1;
-    f->epilogue.verbose = w->verbose;
-    f->epilogue.limit_ns = w->time_ns;
     int r = contact_begin(&f->contact, &callbacks);
-    if (r != 0)
-        return r;
-    r = begin_streams(f);
+    if (r == 0)
+        session_flush(f->contact.session);
+    return r;
+}
+
+int follow_begin(struct follow *f, const struct order *o) {
+    f->order = o;
+    f->epilogue.verbose = f->wish->verbose;
+    f->epilogue.limit_ns = f->wish->time_ns;
+    int r = begin_streams(f);
     return r == 0 && o != NULL ? submit(f) : r;
 }
 

@@ -50,8 +50,11 @@ struct follow {
     uint64_t since_ns[STATES]; /* of the submission, at the manager */
 };
 
-/* Connects. 0, or the exit status after a complaint. */
-int follow_begin(struct follow *f, const struct wish *w, const struct order *o);
+/* Connects; the manager can answer while we make ready. 0, or the exit status after a complaint. */
+int follow_connect(struct follow *f, const struct wish *w);
+
+/* Makes ready for output and input, and submits the order if there is one. */
+int follow_begin(struct follow *f, const struct order *o);
 
 /* Until the job is over and everything of it has come. Returns the exit status. */
 int follow_until_over(struct follow *f);

@@ -21,6 +21,8 @@ static int help(const struct option *table) {
 
 static int run(struct follow *f, const struct wish *w, struct order *o, char **argv) {
     int r = contact_find(&f->contact.cluster, w->cluster);
+    if (r == 0 && !w->dry_run)
+        r = follow_connect(f, w);
     if (r == 0)
         r = order_make(o, w, WISH_RUN, &f->contact.cluster, argv);
     if (r != 0)
@@ -32,7 +34,7 @@ static int run(struct follow *f, const struct wish *w, struct order *o, char **a
     f->keep = w->detach;
     f->epilogue.program = argv[0];
     f->epilogue.folder = o->folder;
-    r = follow_begin(f, w, o);
+    r = follow_begin(f, o);
     if (r != 0)
         return r;
     signals_begin(f);

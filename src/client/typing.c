@@ -12,7 +12,7 @@
 #include "base/list.h"
 #include "base/units.h"
 
-enum { WINDOW_BYTES = 256 * 1024, PART_BYTES = 64 * 1024 };
+enum { PART_BYTES = 64 * 1024 };
 
 /* The first part may be there before the process is: it is not waited for as long. */
 #define AGAIN_FIRST_NS (50 * NS_PER_MS)
@@ -36,7 +36,8 @@ struct typing {
     uint64_t *drained; /* by rank, if it is for all */
     uint64_t again_ns; /* so long without progress, then once more */
     uint64_t again_at;
-    uint8_t *ring; /* byte n is at n % WINDOW_BYTES */
+    uint32_t window;
+    uint8_t *ring; /* byte n is at n % window */
 };
 
 bool typing_possible(int fd) {
@@ -50,10 +51,10 @@ bool typing_possible(int fd) {
 
 /* A part that is in one piece; the end goes with the last byte. */
 static uint64_t send_part(struct typing *t, uint64_t from) {
-    size_t at = (size_t)(from % WINDOW_BYTES);
+    size_t at = (size_t)(from % t->window);
     uint64_t len = t->read - from;
     len = len > PART_BYTES ? PART_BYTES : len;
-    len = len > WINDOW_BYTES - at ? WINDOW_BYTES - at : len;
+    len = len > t->window - at ? t->window - at : len;
     struct message_typed m = {.run = t->run,
                               .rank = t->config.rank,
                               .end = t->eof && from + len == t->read,
@@ -88,9 +89,9 @@ static bool in_background(const struct typing *t) {
 }
 
 static void read_some(struct typing *t) {
-    size_t at = (size_t)(t->read % WINDOW_BYTES);
-    size_t room = (size_t)(WINDOW_BYTES - (t->read - t->base));
-    room = room > WINDOW_BYTES - at ? WINDOW_BYTES - at : room;
+    size_t at = (size_t)(t->read % t->window);
+    size_t room = (size_t)(t->window - (t->read - t->base));
+    room = room > t->window - at ? t->window - at : room;
     ssize_t n = read(t->source.fd, t->ring + at, room > PART_BYTES ? PART_BYTES : room);
     if (n < 0 && (errno == EINTR || errno == EAGAIN || (errno == EIO && t->terminal)))
         return;
@@ -125,10 +126,10 @@ void typing_settle(struct typing *t) {
     uint64_t now = t->config.loop->now;
     if (!t->running)
         return;
-    bool room = !t->eof && t->read - t->base < WINDOW_BYTES;
+    bool room = !t->eof && t->read - t->base < t->window;
     bool behind = room && in_background(t);
     watch(t, room && !behind);
-    while (t->always && !t->eof && t->read - t->base < WINDOW_BYTES)
+    while (t->always && !t->eof && t->read - t->base < t->window)
         read_some(t);
     if (behind)
         loop_wake_at(t->config.loop, now + LOOK_NS);
@@ -202,7 +203,8 @@ struct typing *typing_new(const struct typing_config *config) {
     t->source = (struct source){.fd = config->fd, .ready = ready};
     t->config = *config;
     t->terminal = isatty(config->fd) == 1;
-    t->ring = malloc(WINDOW_BYTES);
+    t->window = stream_window(config->procs);
+    t->ring = malloc(t->window);
     if (config->rank == RANK_ALL)
         t->drained = calloc(config->procs, sizeof *t->drained);
     if (t->ring == NULL || (config->rank == RANK_ALL && t->drained == NULL)) {

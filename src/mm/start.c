@@ -13,7 +13,6 @@
 #include "rm/say.h"
 
 /* Bytes of all streams of a run that may be on their way; each stream has its share. */
-enum { WINDOW_ALL = 8 << 20, WINDOW_MIN = 4 << 10, WINDOW_MAX = 256 << 10 };
 
 enum { ATTEMPTS_MAX = 8 };
 
@@ -137,11 +136,6 @@ void start_durable(struct mm *m, struct job *j) {
     e->fetch.key = j->key;
 }
 
-static uint32_t window_of(const struct job *j) {
-    uint32_t share = WINDOW_ALL / (j->procs < WINDOW_ALL ? j->procs : WINDOW_ALL);
-    return share < WINDOW_MIN ? WINDOW_MIN : share > WINDOW_MAX ? WINDOW_MAX : share;
-}
-
 void start_fetched(struct mm *m, const struct input_fetched *in) {
     struct job *j = job_find(m, run_job(in->ticket));
     struct running *r = j == NULL ? NULL : job_running(m, j);
@@ -156,7 +150,7 @@ void start_fetched(struct mm *m, const struct input_fetched *in) {
     }
     union message launch = {.launch = {.run = r->run,
                                        .procs = j->procs,
-                                       .window = window_of(j),
+                                       .window = stream_window(j->procs),
                                        .index = j->index,
                                        .set = &r->set}};
     struct say_all how = {.set = &r->waiting,

@@ -368,6 +368,13 @@ struct message_ends {
 
 #define RANK_ALL UINT32_MAX
 
+/* Bytes of each stream of a run that may be on their way: who sends and who takes them must agree. All
+ * streams together have a bound, each of them has a page at least. */
+static inline uint32_t stream_window(uint32_t procs) {
+    uint32_t share = (8U << 20) / (procs == 0 ? 1 : procs);
+    return share < 4U << 10 ? 4U << 10 : share > 256U << 10 ? 256U << 10 : share;
+}
+
 struct message_output {
     uint64_t run;
     uint32_t rank;

@@ -12,8 +12,6 @@
 #include "mm/inside.h"
 #include "rm/say.h"
 
-/* Bytes of all streams of a run that may be on their way; each stream has its share. */
-
 enum { ATTEMPTS_MAX = 8 };
 
 struct running *running_new(struct mm *m, struct job *j, const struct nodeset *set) {

@@ -110,6 +110,66 @@ static void test_wrong(void) {
     CHECK_EQ(PARSE(&v, "bench", "--seeds", "3..1"), OPTIONS_WRONG);
 }
 
+/* ---- letters, and commands that run another ---- */
+
+struct letters {
+    bool label, verbose;
+    uint64_t procs;
+    int64_t priority;
+    struct text_list env;
+};
+
+static int parse_letters(struct letters *v, bool leading, int argc, const char *const *args,
+                         char **argv) {
+    const struct option table[] = {{"procs,n", OPTION_NUMBER, &v->procs, "N", "words"},
+                                   {"label,l", OPTION_FLAG, &v->label, NULL, "words"},
+                                   {"verbose,v", OPTION_FLAG, &v->verbose, NULL, "words"},
+                                   {"priority", OPTION_SIGNED, &v->priority, "N", "words"},
+                                   {"env", OPTION_TEXTS, &v->env, "NAME=VALUE", "words"},
+                                   {0}};
+    *v = (struct letters){0};
+    for (int i = 0; i < argc; i++)
+        argv[i] = (char *)args[i];
+    return leading ? options_parse_leading(table, argc, argv) : options_parse(table, argc, argv);
+}
+
+#define LETTERS(v, leading, argv, ...)                                                    \
+    parse_letters((v), (leading), sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *), \
+                  (const char *[]){__VA_ARGS__}, (argv))
+
+static void test_letters(void) {
+    struct letters v;
+    char *argv[16] = {0};
+    CHECK_EQ(LETTERS(&v, false, argv, "run", "-n", "4", "x", "-lv"), 1);
+    CHECK(v.procs == 4 && v.label && v.verbose);
+    CHECK_EQ(LETTERS(&v, false, argv, "run", "-n4", "-vln7"), 0);
+    CHECK(v.procs == 7 && v.label && v.verbose);
+    CHECK_EQ(LETTERS(&v, false, argv, "run", "--procs=3", "--priority", "-5"), 0);
+    CHECK(v.procs == 3 && v.priority == -5);
+    CHECK_EQ(LETTERS(&v, false, argv, "run", "--env", "A=1", "--env=B=2"), 0);
+    CHECK_EQ(v.env.count, 2);
+    CHECK_STR(v.env.at[1], "B=2");
+    CHECK_EQ(LETTERS(&v, false, argv, "run", "-"), 1); /* a dash alone is a word */
+    CHECK_EQ(LETTERS(&v, false, argv, "run", "-n"), OPTIONS_WRONG);
+    CHECK_EQ(LETTERS(&v, false, argv, "run", "-lx"), OPTIONS_WRONG);
+    CHECK_EQ(LETTERS(&v, false, argv, "run", "-nx"), OPTIONS_WRONG);
+    CHECK_EQ(LETTERS(&v, false, argv, "run", "--priority", "--5"), OPTIONS_WRONG);
+}
+
+static void test_leading(void) {
+    struct letters v;
+    char *argv[16] = {0};
+    CHECK_EQ(LETTERS(&v, true, argv, "run", "-n", "2", "ls", "-l", "--", "--help"), 4);
+    CHECK(v.procs == 2 && !v.label);
+    CHECK_STR(argv[1], "ls");
+    CHECK_STR(argv[3], "--");
+    CHECK(argv[5] == NULL);
+    CHECK_EQ(LETTERS(&v, true, argv, "run", "-l", "--", "-n", "2"), 2);
+    CHECK(v.label && v.procs == 0);
+    CHECK_STR(argv[1], "-n");
+    CHECK_EQ(LETTERS(&v, true, argv, "run", "-h", "ls"), OPTIONS_HELP);
+}
+
 /* ---- names ---- */
 
 static void test_nearest(void) {
@@ -133,6 +193,8 @@ int main(void) {
     TEST(test_rate);
     TEST(test_parse);
     TEST(test_wrong);
+    TEST(test_letters);
+    TEST(test_leading);
     TEST(test_nearest);
     return tap_finish();
 }

@@ -344,8 +344,11 @@ struct effect_put {
     uint64_t note;
 };
 
-/* One event of the log. A key is opened by its first event and over with the one that closes it: events
- * of keys that are over are not replayed. */
+/* Of the keys that are over the newest are replayed: somebody may still ask for them. */
+enum { LOG_OVER_KEPT = 1024 };
+
+/* One event of the log. A key is opened by its first event and over with the one that closes it. Of
+ * keys that are over only the LOG_OVER_KEPT that were closed last are replayed, and the highest. */
 struct effect_log {
     uint64_t ticket; /* ascending */
     uint64_t key;

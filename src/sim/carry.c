@@ -83,6 +83,24 @@ static void carry_persist(struct carrier *c, const struct effect *e) {
     clock_push(&c->w->clock, &n->event, c->when + c->w->config.link.durable_ns);
 }
 
+static void carry_log(struct carrier *c, const struct effect_log *e) {
+    ASSERT(e->body.len > 0);
+    struct notice *n = notice_new(c->w, EVENT_LOGGED, c->n->number, c->n->boots);
+    n->cookie = e->ticket;
+    n->value = e->key;
+    n->closes = e->closes;
+    n->body = body_new(c->w, e->body.len);
+    memcpy(n->body->bytes, e->body.at, e->body.len);
+    clock_push(&c->w->clock, &n->event, c->when + c->w->config.link.durable_ns);
+}
+
+static void carry_fetch(struct carrier *c, const struct effect *e) {
+    struct notice *n = notice_new(c->w, EVENT_FETCHED, c->n->number, c->n->boots);
+    n->cookie = e->fetch.ticket;
+    n->value = e->fetch.key;
+    clock_push(&c->w->clock, &n->event, c->when + c->w->config.link.durable_ns / 4);
+}
+
 static void write_heap(struct carrier *c, uint32_t offset, const uint8_t *from, uint64_t len) {
     uint64_t heap_bytes = c->w->config.prim.limits.heap_bytes;
     ASSERT(offset <= heap_bytes && len <= heap_bytes - offset);
@@ -123,7 +141,8 @@ static void carry_out(struct carrier *c, const struct effect *e) {
         carry_publish(c, &e->heap);
         break;
     case EFFECT_HEAP_CLEAR:
-        memset(c->n->heap, 0, c->n->heap_touched);
+        if (c->n->heap_touched > 0)
+            memset(c->n->heap, 0, c->n->heap_touched);
         c->n->heap_touched = 0;
         break;
     case EFFECT_BUFFER_OPEN:
@@ -138,10 +157,19 @@ static void carry_out(struct carrier *c, const struct effect *e) {
     case EFFECT_PUT:
         carry_put(c, &e->put);
         break;
+    case EFFECT_LOG:
+        carry_log(c, &e->log);
+        break;
+    case EFFECT_FETCH:
+        carry_fetch(c, e);
+        break;
     case EFFECT_NONE:
+    case EFFECT_NOTE:
         break;
     default:
-        assert_failed("an effect for the world", __FILE__, __LINE__);
+        ASSERT(e->kind >= EFFECT_GROUP_OPEN && e->kind < EFFECT_KINDS);
+        ASSERT(c->w->config.process != NULL);
+        c->w->config.process(c->w->config.context, c->n->number, e, c->when);
     }
 }
 

@@ -2,6 +2,7 @@
 /* The way of an event: clock, then perhaps the inbox of its node, then the node's machines. */
 #include "sim/event.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "sim/carry.h"
@@ -20,7 +21,33 @@ struct notice *notice_new(struct world *w, enum event_kind kind, uint32_t node, 
 void notice_free(struct world *w, struct notice *n) {
     if (n->link != NULL)
         link_unref(w, n->link);
+    body_free(w, n->body);
     pool_give(&w->pool, n, sizeof *n);
+}
+
+struct told *told_new(struct world *w, const struct node *n, const struct input *in) {
+    struct told *t = pool_take(&w->pool, sizeof *t);
+    memset(t, 0, sizeof *t);
+    list_init(&t->event.place);
+    t->event.kind = EVENT_TOLD;
+    t->event.node = n->number;
+    t->event.life = n->boots;
+    t->in = *in;
+    if (in->kind == INPUT_STREAM && in->stream.bytes.len > 0) {
+        t->body = body_new(w, in->stream.bytes.len);
+        memcpy(t->body->bytes, in->stream.bytes.at, in->stream.bytes.len);
+        t->in.stream.bytes = bytes_of(t->body->bytes, t->body->len);
+    }
+    return t;
+}
+
+static void told_free(struct world *w, struct told *t) {
+    body_free(w, t->body);
+    pool_give(&w->pool, t, sizeof *t);
+}
+
+static struct told *told_of(struct event *e) {
+    return CONTAINER_OF(e, struct told, event);
 }
 
 static struct notice *notice_of(struct event *e) {
@@ -43,6 +70,27 @@ static void feed_durable(struct world *w, struct node *n, struct notice *notice)
     enum layer layer = (enum layer)notice->layer;
     notice_free(w, notice);
     carry_input(w, n, layer, &in, 0);
+}
+
+static void feed_logged(struct world *w, struct node *n, struct notice *notice) {
+    struct input in = {.kind = INPUT_LOGGED, .now = w->now};
+    in.logged = (struct input_logged){.ticket = notice->cookie, .error = notice->error};
+    notice_free(w, notice);
+    carry_input(w, n, LAYER_DAEMON, &in, 0);
+}
+
+static void feed_fetched(struct world *w, struct node *n, struct notice *notice) {
+    struct input in = {.kind = INPUT_FETCHED, .now = w->now};
+    in.fetched = (struct input_fetched){.ticket = notice->cookie,
+                                        .body = journal_first(&n->journal, notice->value)};
+    notice_free(w, notice);
+    carry_input(w, n, LAYER_DAEMON, &in, 0);
+}
+
+static void feed_told(struct world *w, struct node *n, struct told *t) {
+    t->in.now = w->now;
+    carry_input(w, n, LAYER_DAEMON, &t->in, 0);
+    told_free(w, t);
 }
 
 void event_process(struct world *w, struct event *e) {
@@ -68,6 +116,15 @@ void event_process(struct world *w, struct event *e) {
         break;
     case EVENT_DURABLE:
         feed_durable(w, n, notice_of(e));
+        break;
+    case EVENT_LOGGED:
+        feed_logged(w, n, notice_of(e));
+        break;
+    case EVENT_FETCHED:
+        feed_fetched(w, n, notice_of(e));
+        break;
+    case EVENT_TOLD:
+        feed_told(w, n, told_of(e));
         break;
     case EVENT_WAKE:
     case EVENT_WIRE:
@@ -114,6 +171,18 @@ static void reach_disk(struct world *w, const struct notice *notice) {
         n->persisted = notice->value;
 }
 
+static void reach_journal(struct world *w, struct notice *notice) {
+    struct node *n = &w->nodes[notice->event.node];
+    if (!alive(w, &notice->event))
+        return;
+    if (n->full_until > w->now) {
+        notice->error = -ENOSPC;
+        return;
+    }
+    journal_append(&n->journal, notice->value, notice->closes,
+                   bytes_of(notice->body->bytes, notice->body->len));
+}
+
 void event_happen(struct world *w, struct event *e) {
     switch ((enum event_kind)e->kind) {
     case EVENT_WAKE:
@@ -141,10 +210,15 @@ void event_happen(struct world *w, struct event *e) {
     case EVENT_DURABLE:
         reach_disk(w, notice_of(e));
         break;
+    case EVENT_LOGGED:
+        reach_journal(w, notice_of(e));
+        break;
     case EVENT_TIMER:
     case EVENT_REFUSED:
     case EVENT_UP:
     case EVENT_DOWN:
+    case EVENT_FETCHED:
+    case EVENT_TOLD:
         break;
     }
     event_arrive(w, e);
@@ -169,7 +243,12 @@ void event_drop(struct world *w, struct event *e) {
     case EVENT_ENDING:
     case EVENT_DOWN:
     case EVENT_DURABLE:
+    case EVENT_LOGGED:
+    case EVENT_FETCHED:
         notice_free(w, notice_of(e));
+        break;
+    case EVENT_TOLD:
+        told_free(w, told_of(e));
         break;
     }
 }

@@ -13,6 +13,8 @@
 
 struct world;
 struct link;
+struct node;
+struct body;
 
 enum event_kind {
     EVENT_WAKE,    /* a node has time for the next event in its inbox */
@@ -24,7 +26,10 @@ enum event_kind {
     EVENT_UP,      /* our link is open */
     EVENT_ENDING,  /* the end of a link has come off the wire */
     EVENT_DOWN,    /* a link is gone */
-    EVENT_DURABLE  /* the disk has taken a value */
+    EVENT_DURABLE, /* the disk has taken a value */
+    EVENT_LOGGED,  /* or an event of the log */
+    EVENT_FETCHED, /* or has found one */
+    EVENT_TOLD     /* something from outside */
 };
 
 /* For events that do not depend on the life of their node. */
@@ -48,9 +53,21 @@ struct notice {
     uint32_t opener_life;
     uint32_t target;
     enum purpose purpose;
-    uint64_t cookie; /* or the ticket of DURABLE */
-    uint64_t value;  /* DURABLE */
+    uint64_t cookie;   /* or the ticket of DURABLE, LOGGED, FETCHED */
+    uint64_t value;    /* DURABLE; LOGGED, FETCHED: the key */
+    struct body *body; /* LOGGED */
+    bool closes;       /* LOGGED: the key */
+    int32_t error;     /* LOGGED */
 };
+
+/* An input as it is, with its bytes. */
+struct told {
+    struct event event;
+    struct input in;
+    struct body *body;
+};
+
+struct told *told_new(struct world *w, const struct node *n, const struct input *in);
 
 struct notice *notice_new(struct world *w, enum event_kind kind, uint32_t node, uint32_t life);
 void notice_free(struct world *w, struct notice *n);

@@ -58,6 +58,10 @@ void world_slow(struct world *w, uint32_t node, uint32_t factor, uint64_t until)
     extend(&w->slow_until, until);
 }
 
+void world_fill_disk(struct world *w, uint32_t node, uint64_t until) {
+    extend(&find(w, node)->full_until, until);
+}
+
 /* One frame of as many of the bytes as its header asks for. Returns how many it took. */
 static size_t toss(struct world *w, struct end *to, const uint8_t *bytes, size_t len) {
     size_t head = len < HEADER_BYTES ? len : HEADER_BYTES;

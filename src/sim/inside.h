@@ -25,9 +25,12 @@ struct world {
     struct clock clock;
     struct pool pool;
     struct node *nodes;
-    uint32_t node_count;
-    uint32_t epoch;      /* the highest any root was given; durable */
-    uint64_t slow_until; /* when the last slow node is well again */
+    uint32_t node_count;   /* bodies included */
+    uint32_t universe;     /* and without them */
+    uint32_t first_client; /* launchers come before */
+    uint32_t acting;       /* the seat that was last given an epoch */
+    uint32_t epoch;        /* the highest any root was given; durable */
+    uint64_t slow_until;   /* when the last slow node is well again */
     struct random jitter;
     struct random faults;
     struct random lives;

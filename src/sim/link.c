@@ -70,30 +70,52 @@ static void tell(struct world *w, struct end *e, enum event_kind kind, uint64_t 
     clock_push(&w->clock, &n->event, at);
 }
 
-/* Tree and slot links belong to the primitives. */
-static void feed_link(struct world *w, uint32_t node, enum input_kind kind,
-                      struct input_link link) {
-    struct input in = {.kind = kind, .now = w->now, .link = link};
-    carry_input(w, &w->nodes[node], LAYER_PRIM, &in, 0);
+/* Tree and slot links belong to the primitives, the others to the daemon. */
+static enum layer layer_of(enum purpose purpose) {
+    return purpose == PURPOSE_TREE || purpose == PURPOSE_SLOT ? LAYER_PRIM : LAYER_DAEMON;
 }
 
-static struct input_link describe(struct end *e) {
+static void feed_link(struct world *w, uint32_t node, enum purpose purpose, enum input_kind kind,
+                      struct input_link link) {
+    struct input in = {.kind = kind, .now = w->now, .link = link};
+    carry_input(w, &w->nodes[node], layer_of(purpose), &in, 0);
+}
+
+/* What a machine calls this one: a launcher has the number of its node, a client none. */
+static uint32_t name_of(const struct world *w, uint32_t node) {
+    if (node < w->universe)
+        return node;
+    return node < w->first_client ? node - w->universe : NO_NODE;
+}
+
+static struct input_link describe(const struct world *w, struct end *e) {
     uint64_t cookie = e->side == 0 ? end_link(e)->cookie : 0;
-    return (struct input_link){
-        .link = e->number, .peer = end_peer(e)->node, .cookie = cookie, .role = e->role};
+    return (struct input_link){.link = e->number,
+                               .peer = name_of(w, end_peer(e)->node),
+                               .cookie = cookie,
+                               .role = e->role};
+}
+
+/* To whom a link leads. */
+static uint32_t target_of(const struct world *w, const struct effect_open *open) {
+    if (open->purpose == PURPOSE_LAUNCHER)
+        return world_launcher(w, open->node);
+    return open->purpose == PURPOSE_CLIENT ? w->acting : open->node;
 }
 
 /* ---- opening ---- */
 
 void link_open(struct world *w, uint32_t opener, const struct effect_open *open, uint64_t when) {
-    ASSERT(open->node < w->node_count && open->purpose < PURPOSES && open->cookie != 0);
-    struct notice *n = notice_new(w, EVENT_CONNECT, open->node, ANY_LIFE);
+    ASSERT(open->purpose < PURPOSES && open->cookie != 0);
+    uint32_t target = target_of(w, open);
+    ASSERT(target < w->node_count);
+    struct notice *n = notice_new(w, EVENT_CONNECT, target, ANY_LIFE);
     n->opener = opener;
     n->opener_life = w->nodes[opener].boots;
-    n->target = open->node;
+    n->target = target;
     n->purpose = open->purpose;
     n->cookie = open->cookie;
-    uint64_t takes = w->config.link.connect_ns * slowness(w, opener, open->node);
+    uint64_t takes = w->config.link.connect_ns * slowness(w, opener, target);
     clock_push(&w->clock, &n->event, when + takes + draw_jitter(w));
 }
 
@@ -114,6 +136,7 @@ static struct link *establish(struct world *w, const struct notice *n) {
     struct link *l = pool_take(&w->pool, sizeof *l);
     memset(l, 0, sizeof *l);
     l->cookie = n->cookie;
+    l->purpose = n->purpose;
     init_end(w, l, 0, n->opener, purpose_role(n->purpose, true), n->target);
     init_end(w, l, 1, n->target, purpose_role(n->purpose, false), n->opener);
     node_attach(&w->nodes[n->opener], &l->ends[0]);
@@ -130,7 +153,7 @@ void link_connect(struct world *w, struct notice *n) {
     struct link *l = establish(w, n);
     notice_free(w, n);
     tell(w, &l->ends[0], EVENT_UP, w->now); /* before anything that the target's machine may do */
-    feed_link(w, l->ends[1].node, INPUT_LINK_UP, describe(&l->ends[1]));
+    feed_link(w, l->ends[1].node, l->purpose, INPUT_LINK_UP, describe(w, &l->ends[1]));
 }
 
 void link_refuse(struct world *w, struct notice *n, uint64_t at) {
@@ -142,19 +165,21 @@ void link_refuse(struct world *w, struct notice *n, uint64_t at) {
 
 void link_refused(struct world *w, struct notice *n) {
     struct input_link link = {
-        .peer = n->target, .cookie = n->cookie, .role = purpose_role(n->purpose, true)};
+        .peer = name_of(w, n->target), .cookie = n->cookie, .role = purpose_role(n->purpose, true)};
     uint32_t opener = n->opener;
+    enum purpose purpose = n->purpose;
     notice_free(w, n);
-    feed_link(w, opener, INPUT_LINK_DOWN, link);
+    feed_link(w, opener, purpose, INPUT_LINK_DOWN, link);
 }
 
 void link_up(struct world *w, struct notice *n) {
     struct end *e = &n->link->ends[n->side];
     ASSERT(e->number != 0);
-    struct input_link link = describe(e);
+    struct input_link link = describe(w, e);
     uint32_t node = e->node;
+    enum purpose purpose = n->link->purpose;
     notice_free(w, n);
-    feed_link(w, node, INPUT_LINK_UP, link);
+    feed_link(w, node, purpose, INPUT_LINK_UP, link);
 }
 
 /* ---- ending ---- */
@@ -237,11 +262,12 @@ void link_down(struct world *w, struct notice *n) {
         notice_free(w, n);
         return;
     }
-    struct input_link link = describe(e);
+    struct input_link link = describe(w, e);
     uint32_t node = e->node;
+    enum purpose purpose = n->link->purpose;
     node_detach(w, e);
     notice_free(w, n);
-    feed_link(w, node, INPUT_LINK_DOWN, link);
+    feed_link(w, node, purpose, INPUT_LINK_DOWN, link);
 }
 
 /* ---- frames ---- */
@@ -362,10 +388,11 @@ static void refuse_frame(struct world *w, struct end *to, enum refusal r) {
     w->counts.refused[r]++;
     if (r == REFUSAL_DUPLICATE || r == REFUSAL_EPOCH || r == REFUSAL_LIFE)
         return;
-    struct input_link link = describe(to);
+    struct input_link link = describe(w, to);
     uint32_t node = to->node;
+    enum purpose purpose = end_link(to)->purpose;
     link_close(w, to, w->now);
-    feed_link(w, node, INPUT_LINK_DOWN, link);
+    feed_link(w, node, purpose, INPUT_LINK_DOWN, link);
 }
 
 /* What a frame costs the receiving processor. A process that reads a socket gets all that is there
@@ -383,10 +410,13 @@ static uint64_t receive_ns(const struct world *w, struct end *to, uint64_t bytes
 static void deliver_message(struct world *w, struct end *to, const struct header *h,
                             struct bytes body) {
     struct input in = {.kind = INPUT_MESSAGE, .now = w->now};
-    in.message = (struct input_message){
-        .link = to->number, .peer = h->node, .epoch = h->epoch, .type = h->type, .body = body};
+    in.message = (struct input_message){.link = to->number,
+                                        .peer = name_of(w, h->node),
+                                        .epoch = h->epoch,
+                                        .type = h->type,
+                                        .body = body};
     w->counts.messages++;
-    carry_input(w, &w->nodes[to->node], LAYER_PRIM, &in,
+    carry_input(w, &w->nodes[to->node], layer_of(end_link(to)->purpose), &in,
                 receive_ns(w, to, HEADER_BYTES + body.len));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A link between two nodes, and what travels on it.
+/* A link between two nodes (or bodies: world.h), and what travels on it.
  *
  * Each end has a number at its node until that node's machine has closed it or heard LINK_DOWN, or
  * the node has crashed; then the number is 0, and whatever still comes for that end is dropped.
@@ -40,7 +40,8 @@ struct end {
 struct link {
     struct end ends[2];
     uint64_t cookie; /* side 0's */
-    uint32_t refs;   /* ends with a number, notices; frames are counted by their end */
+    enum purpose purpose;
+    uint32_t refs; /* ends with a number, notices; frames are counted by their end */
 };
 
 static inline struct link *end_link(struct end *e) {

@@ -29,6 +29,10 @@ void node_init(struct node *n, uint32_t number, uint8_t *heap) {
 
 static void make_lower(struct world *w, struct node *n) {
     const struct world_config *c = &w->config;
+    if (n->number >= w->universe) {
+        n->stack.prim = (struct machine){.step = no_step};
+        return;
+    }
     uint32_t nodes = c->prim.limits.nodes;
     bool seat = n->number >= nodes;
     struct region *region = seat ? &w->seats : &w->arenas;
@@ -52,7 +56,8 @@ void node_power_on(struct world *w, struct node *n) {
     ASSERT(!n->up);
     n->up = true;
     n->boots++;
-    memset(n->heap, 0, n->heap_touched);
+    if (n->heap_touched > 0)
+        memset(n->heap, 0, n->heap_touched);
     n->heap_touched = 0;
     make_lower(w, n);
     if (w->config.daemon != NULL)
@@ -92,6 +97,8 @@ void node_power_off(struct world *w, struct node *n) {
     n->prim = NULL;
     n->globals = (struct globals){0};
     n->stack = (struct stack){0};
+    if (w->config.died != NULL)
+        w->config.died(w->config.context, n->number);
 }
 
 /* ---- the processor ---- */

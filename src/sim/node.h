@@ -3,7 +3,8 @@
  *
  * Its processor is serial: an input waits in the inbox until the node is neither busy nor paused.
  * The two lanes of its network interface have timelines of their own, so bulk never delays control.
- * Of a life nothing survives a crash but the disk: the count of boots and the persisted value. */
+ * Of a life nothing survives a crash but the disk: the count of boots, the persisted value and the
+ * journal. A body (world.h) is a node without primitives and heap. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,6 +14,7 @@
 #include "machine/stack.h"
 #include "prim/prim.h"
 #include "sim/event.h"
+#include "sim/journal.h"
 #include "sim/timer.h"
 
 struct end;
@@ -61,6 +63,8 @@ struct node {
     struct prim *prim; /* NULL when down, or when another machine is in its place */
     struct globals globals;
     uint64_t persisted; /* on the disk */
+    struct journal journal;
+    uint64_t full_until; /* the disk */
     uint64_t slow_until;
     uint32_t slow_factor;
     void *sink_context;

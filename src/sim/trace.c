@@ -42,6 +42,36 @@ void trace_input(struct hash *h, uint32_t node, enum layer layer, const struct i
         hash_u64(h, in->put.len);
         hash_u64(h, in->put.note);
         break;
+    case INPUT_REPLAY:
+        hash_u64(h, in->replay.key);
+        add_bytes(h, in->replay.body);
+        break;
+    case INPUT_LOGGED:
+        hash_u64(h, in->logged.ticket);
+        hash_u64(h, (uint64_t)(int64_t)in->logged.error);
+        break;
+    case INPUT_FETCHED:
+        hash_u64(h, in->fetched.ticket);
+        add_bytes(h, in->fetched.body);
+        break;
+    case INPUT_CHILD:
+        hash_u64(h, (uint64_t)in->child.group << 32 | in->child.index);
+        hash_u64(h, (uint64_t)in->child.event << 32 | in->child.value);
+        hash_u64(h, in->child.step);
+        break;
+    case INPUT_EMPTY:
+        hash_u64(h, in->empty.group);
+        break;
+    case INPUT_STREAM:
+        hash_u64(h, (uint64_t)in->stream.group << 32 | in->stream.index);
+        hash_u64(h, (uint64_t)in->stream.stream << 1 | in->stream.end);
+        hash_u64(h, in->stream.offset);
+        add_bytes(h, in->stream.bytes);
+        break;
+    case INPUT_DRAINED:
+        hash_u64(h, (uint64_t)in->drained.group << 32 | in->drained.index);
+        hash_u64(h, in->drained.offset);
+        break;
     default:
         break;
     }
@@ -62,6 +92,25 @@ static void trace_put(struct hash *h, const struct effect_put *p) {
     hash_u64(h, (uint64_t)p->len << 32 | p->peer_buffer);
     hash_u64(h, p->peer_offset);
     hash_u64(h, p->note);
+}
+
+static void trace_group(struct hash *h, const struct effect_group *g) {
+    hash_u64(h, (uint64_t)g->group << 32 | g->value);
+    hash_u64(h, g->rows);
+    add_bytes(h, g->setup);
+}
+
+static void trace_stream(struct hash *h, const struct effect_stream *s) {
+    hash_u64(h, (uint64_t)s->group << 32 | s->index);
+    hash_u64(h, (uint64_t)s->stream << 1 | s->end);
+    hash_u64(h, s->offset);
+    add_bytes(h, s->bytes);
+}
+
+static void trace_log(struct hash *h, const struct effect_log *l) {
+    hash_u64(h, l->ticket);
+    hash_u64(h, l->key << 1 | l->closes);
+    add_bytes(h, l->body);
 }
 
 static void trace_effect(struct hash *h, const struct effect *e) {
@@ -99,6 +148,30 @@ static void trace_effect(struct hash *h, const struct effect *e) {
         break;
     case EFFECT_PUT:
         trace_put(h, &e->put);
+        break;
+    case EFFECT_LOG:
+        trace_log(h, &e->log);
+        break;
+    case EFFECT_FETCH:
+        hash_u64(h, e->fetch.ticket);
+        hash_u64(h, e->fetch.key);
+        break;
+    case EFFECT_NOTE:
+        add_bytes(h, e->note);
+        break;
+    case EFFECT_GROUP_OPEN:
+    case EFFECT_GROUP_START:
+    case EFFECT_GROUP_SIGNAL:
+    case EFFECT_GROUP_FREEZE:
+    case EFFECT_GROUP_KILL:
+    case EFFECT_GROUP_CLOSE:
+    case EFFECT_GROUP_SIZE:
+        trace_group(h, &e->group);
+        break;
+    case EFFECT_STREAM_TAKEN:
+    case EFFECT_STREAM_AGAIN:
+    case EFFECT_STREAM_FEED:
+        trace_stream(h, &e->stream);
         break;
     default:
         break;

@@ -22,10 +22,11 @@ static int reserve(struct world *w) {
     bool prim = c->lower == NULL;
     size_t node_bytes = prim ? prim_bytes(&c->prim, false) : c->lower_bytes;
     size_t seat_bytes = prim ? prim_bytes(&c->prim, true) : c->lower_bytes;
+    uint32_t universe = limits_universe(limits);
     if (region_init(&w->node_array, 1, w->node_count * sizeof(struct node), true) < 0 ||
         region_init(&w->arenas, limits->nodes, node_bytes, false) < 0 ||
         region_init(&w->seats, limits->roots, seat_bytes, false) < 0 ||
-        region_init(&w->heaps, w->node_count, limits->heap_bytes, false) < 0 ||
+        region_init(&w->heaps, universe, limits->heap_bytes, false) < 0 ||
         region_init(&w->effect_list, 1, EFFECTS_MAX * sizeof(struct effect), false) < 0 ||
         region_init(&w->effect_bytes, 1, EFFECT_BYTES_MAX, false) < 0)
         return -1;
@@ -46,7 +47,10 @@ struct world *world_new(const struct world_config *config) {
     if (w == NULL)
         return NULL;
     w->config = *config;
-    w->node_count = limits_universe(&config->prim.limits);
+    w->universe = limits_universe(&config->prim.limits);
+    w->first_client = w->universe + (config->launchers ? config->prim.limits.nodes : 0);
+    w->node_count = w->first_client + config->clients;
+    w->acting = config->prim.limits.nodes;
     clock_init(&w->clock);
     pool_init(&w->pool);
     cores_init(&w->cores, config->link.cores);
@@ -58,7 +62,7 @@ struct world *world_new(const struct world_config *config) {
     }
     w->nodes = (struct node *)(void *)w->node_array.at;
     for (uint32_t i = 0; i < w->node_count; i++)
-        node_init(&w->nodes[i], i, region_at(&w->heaps, i));
+        node_init(&w->nodes[i], i, i < w->universe ? region_at(&w->heaps, i) : NULL);
     effects_init(&w->effects, (struct effect *)(void *)w->effect_list.at, EFFECTS_MAX,
                  w->effect_bytes.at, EFFECT_BYTES_MAX);
     return w;
@@ -72,6 +76,8 @@ void world_free(struct world *w) {
     struct event *e;
     while ((e = clock_pop(&w->clock)) != NULL)
         event_drop(w, e);
+    for (uint32_t i = 0; i < w->node_count; i++)
+        journal_fini(&w->nodes[i].journal);
     clock_fini(&w->clock);
     pool_fini(&w->pool);
     region_fini(&w->node_array);
@@ -89,10 +95,35 @@ static const struct node *at(const struct world *w, uint32_t node) {
     return &w->nodes[node];
 }
 
+uint32_t world_launcher(const struct world *w, uint32_t node) {
+    ASSERT(w->config.launchers && node < w->config.prim.limits.nodes);
+    return w->universe + node;
+}
+
+uint32_t world_client(const struct world *w, uint32_t client) {
+    ASSERT(client < w->config.clients);
+    return w->first_client + client;
+}
+
+/* Former lives of the root have logged this. */
+static void replay(struct world *w, struct node *n) {
+    struct input in = {.kind = INPUT_REPLAY, .now = w->now};
+    uint32_t life = n->boots;
+    for (uint32_t at = 0; journal_next(&n->journal, &at, &in.replay);) {
+        carry_input(w, n, LAYER_DAEMON, &in, 0);
+        if (!n->up || n->boots != life)
+            return; /* whoever watches has cut it off */
+    }
+    in.replay = (struct input_replay){.key = 0};
+    carry_input(w, n, LAYER_DAEMON, &in, 0);
+}
+
 void world_boot(struct world *w, uint32_t node, bool root) {
     ASSERT(node < w->node_count);
     struct node *n = &w->nodes[node];
-    ASSERT(!root || node >= w->config.prim.limits.nodes);
+    ASSERT(!root || (node >= w->config.prim.limits.nodes && node < w->universe));
+    if (root)
+        w->acting = node;
     node_power_on(w, n);
     struct input in = {.kind = INPUT_BOOT, .now = w->now};
     in.boot =
@@ -104,6 +135,8 @@ void world_boot(struct world *w, uint32_t node, bool root) {
                             .random_seed = random_u64(&w->lives)};
     n->busy_until = w->now;
     carry_input(w, n, LAYER_PRIM, &in, 0);
+    if (root && w->node_count > w->universe)
+        replay(w, n);
     cores_flush(w, n);
 }
 
@@ -158,6 +191,16 @@ void world_run_until(struct world *w, uint64_t time) {
         w->now = time;
 }
 
+bool world_next(const struct world *w, uint64_t *ret_at) {
+    return clock_peek(&w->clock, ret_at);
+}
+
+void world_tell(struct world *w, uint32_t node, const struct input *in, uint64_t at) {
+    ASSERT(node < w->node_count);
+    if (w->nodes[node].up)
+        clock_push(&w->clock, &told_new(w, &w->nodes[node], in)->event, at > w->now ? at : w->now);
+}
+
 uint64_t world_now(const struct world *w) {
     return w->now;
 }
@@ -208,6 +251,10 @@ uint32_t world_links(const struct world *w, uint32_t node) {
 
 const struct prim *world_prim(const struct world *w, uint32_t node) {
     return at(w, node)->prim;
+}
+
+const struct journal *world_journal(const struct world *w, uint32_t node) {
+    return &at(w, node)->journal;
 }
 
 void world_record(struct world *w, uint32_t node, void (*sink)(void *context, struct bytes record),

@@ -4,7 +4,11 @@
  * It carries out the effects of the very machines that run on real nodes: links with latency,
  * bandwidth and jitter, nodes whose processor takes time for every message, disks, heaps, buffers,
  * timers; and every fault we can name. Everything follows from the seed: the same seed gives the
- * same trace hash with any compiler, on any byte order. */
+ * same trace hash with any compiler, on any byte order.
+ *
+ * Beside the nodes there may be bodies, which have a daemon's machine but no primitives below it: a
+ * launcher for each compute node, and clients. Their numbers follow those of the seats. A link for a
+ * launcher leads to that of the node; one for a client to the seat that acts as root. */
 #pragma once
 
 #include <stdbool.h>
@@ -36,6 +40,7 @@ struct link_model {
 };
 
 struct world;
+struct journal;
 
 struct world_config {
     struct prim_config prim;
@@ -53,7 +58,20 @@ struct world_config {
     struct machine (*lower)(void *context, uint32_t node, struct arena *a);
     size_t lower_bytes;
     struct globals (*lower_globals)(void *context, uint32_t node);
+    /* Bodies; their machines come from `daemon`, too. */
+    bool launchers; /* one for each compute node */
+    uint32_t clients;
+    /* Carries out effects about processes and their streams; the body's processor has got to `when`.
+     * What comes of them goes through world_tell. NULL: no machine has any. */
+    void (*process)(void *context, uint32_t body, const struct effect *e, uint64_t when);
+    /* Called when a node or a body is no more; `when` it dies its machine may not be asked any more. NULL:
+     * nobody cares. */
+    void (*died)(void *context, uint32_t node);
 };
+
+/* The launcher of a node, and the k'th client, as nodes of the world. */
+uint32_t world_launcher(const struct world *w, uint32_t node);
+uint32_t world_client(const struct world *w, uint32_t client);
 
 /* NULL if the system has no room for so large a world. */
 struct world *world_new(const struct world_config *config);
@@ -65,6 +83,13 @@ void world_boot(struct world *w, uint32_t node, bool root);
 /* Carries out the next event; false when there is none. */
 bool world_step(struct world *w);
 void world_run_until(struct world *w, uint64_t time);
+
+/* When the next event is; false if there is none. */
+bool world_next(const struct world *w, uint64_t *ret_at);
+
+/* An input from outside for a node's daemon, at that time unless the node dies before. The bytes of a
+ * stream are copied; inputs with other pointers are not told this way. */
+void world_tell(struct world *w, uint32_t node, const struct input *in, uint64_t at);
 
 uint64_t world_now(const struct world *w);
 uint64_t world_hash(const struct world *w);
@@ -89,8 +114,9 @@ const uint8_t *world_heap(const struct world *w, uint32_t node);
 /* A buffer of the node, made if there is none of that number yet. */
 uint8_t *world_buffer(struct world *w, uint32_t node, uint32_t buffer, uint64_t bytes);
 uint32_t world_boots(const struct world *w, uint32_t node);
-uint32_t world_links(const struct world *w, uint32_t node);          /* live ones */
-const struct prim *world_prim(const struct world *w, uint32_t node); /* NULL when down */
+uint32_t world_links(const struct world *w, uint32_t node);                /* live ones */
+const struct prim *world_prim(const struct world *w, uint32_t node);       /* NULL when down */
+const struct journal *world_journal(const struct world *w, uint32_t node); /* what it has logged */
 
 /* From now on hands every input of the node, as machine/record.h encodes it, to the sink before it
  * is fed: the log replays the node exactly. A NULL sink ends it. */
@@ -106,5 +132,7 @@ void world_reset(struct world *w, uint32_t node, uint32_t pick); /* breaks one o
 void world_mute(struct world *w, uint32_t node, uint32_t pick, bool outgoing, uint64_t until);
 void world_duplicate(struct world *w, uint32_t node, uint64_t until);
 void world_slow(struct world *w, uint32_t node, uint32_t factor, uint64_t until);
+/* Nothing more goes into its log. */
+void world_fill_disk(struct world *w, uint32_t node, uint64_t until);
 /* Raw bytes arriving on one of a node's links in place of a frame. */
 void world_garbage(struct world *w, uint32_t node, uint32_t pick, const uint8_t *bytes, size_t len);

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "machine/limits.h"
 #include "machine/machine.h"
+#include "wire/message.h"
 
 enum { MM_PREFIX_MAX = 16 };
 
@@ -43,3 +44,26 @@ struct mm_counts {
 };
 
 void mm_counts(const struct mm *m, struct mm_counts *ret);
+
+struct mm_job {
+    enum job_state state;
+    enum job_kind kind;
+    bool settled, logged;
+    bool holds; /* processors */
+    uint16_t attempt;
+    uint32_t status;
+    uint32_t each; /* processors on each node */
+    uint32_t inside;
+    uint64_t output;
+    const struct nodeset *nodes; /* NULL: it has none */
+};
+
+/* False if it is not known (any more). */
+bool mm_job(const struct mm *m, uint32_t id, struct mm_job *ret);
+uint32_t mm_next_job(const struct mm *m); /* higher than any that there was */
+
+/* Is everything durable, and nothing being started? */
+bool mm_quiet(const struct mm *m);
+
+/* S9: reckons anew what is held for whom. NULL, or what is wrong. */
+const char *mm_wrong(const struct mm *m);

@@ -24,6 +24,7 @@ static const struct {
     [ACT_SIGNAL] = {"signal", TAKES_NUMBER},
     [ACT_IGNORE_TERM] = {"ignore-term", TAKES_NOTHING},
     [ACT_CATCH_TERM] = {"catch-term", TAKES_NUMBER},
+    [ACT_RANK] = {"rank", TAKES_NUMBER},
     [ACT_FORK] = {"fork", TAKES_NOTHING},
     [ACT_FORK_AWAY] = {"fork-away", TAKES_NOTHING},
 };

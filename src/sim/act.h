@@ -15,10 +15,11 @@
  *     signal N       ends by this signal
  *     ignore-term    from now on SIGTERM does nothing
  *     catch-term N   from now on SIGTERM makes it exit with this status
+ *     rank N         the next word is for the process of this rank only
  *     fork           a child of it goes on for ever; it does the rest itself
  *     fork-away      a grandchild in a session of its own does the rest; it exits with 0 itself
  *
- * A program named /none is not there; one named /etc/passwd may not be executed. A folder named /none
+ * A program named /none is not there, one named /none-on-1 is not there for rank 1; one named /etc/passwd may not be executed. A folder named /none
  * is not there either. */
 #pragma once
 
@@ -35,6 +36,7 @@ enum act_kind {
     ACT_SIGNAL,
     ACT_IGNORE_TERM,
     ACT_CATCH_TERM,
+    ACT_RANK,
     ACT_FORK,
     ACT_FORK_AWAY,
     ACT_KINDS

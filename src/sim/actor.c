@@ -18,6 +18,7 @@ static void die(struct actor *a, enum child_event event, uint32_t value) {
     a->alive = false;
     if (!a->own)
         return;
+    kernel_watch(m, event, value, false);
     m->end = (struct input_child){
         .group = m->group->id, .index = m->index, .event = event, .value = value};
     m->end_due = true;
@@ -188,6 +189,9 @@ static void begin_act(struct actor *a, const struct act *act, uint64_t now) {
         a->catches_term = true;
         a->term_status = (uint32_t)act->number;
         break;
+    case ACT_RANK:
+        a->skips = act->number != a->member->group->setup.first + a->member->index;
+        break;
     case ACT_FORK:
         offspring(a)->doing = DOING_HANG;
         break;
@@ -225,7 +229,9 @@ void actor_advance(struct actor *a, uint64_t now) {
         struct act act;
         int r = act_next(a->member->group->spec.arguments, &a->at, &act);
         a->doing = DOING_NEXT;
-        if (r > 0)
+        if (r > 0 && a->skips)
+            a->skips = false;
+        else if (r > 0)
             begin_act(a, &act, now);
         else
             die(a, CHILD_EXITED, r < 0 ? 2 : 0);

@@ -169,7 +169,7 @@ static void carry_out(struct carrier *c, const struct effect *e) {
     default:
         ASSERT(e->kind >= EFFECT_GROUP_OPEN && e->kind < EFFECT_KINDS);
         ASSERT(c->w->config.process != NULL);
-        c->w->config.process(c->w->config.context, c->n->number, e, c->when);
+        c->w->config.process(c->w->config.context, c->n->number, e);
     }
 }
 

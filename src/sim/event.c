@@ -25,31 +25,6 @@ void notice_free(struct world *w, struct notice *n) {
     pool_give(&w->pool, n, sizeof *n);
 }
 
-struct told *told_new(struct world *w, const struct node *n, const struct input *in) {
-    struct told *t = pool_take(&w->pool, sizeof *t);
-    memset(t, 0, sizeof *t);
-    list_init(&t->event.place);
-    t->event.kind = EVENT_TOLD;
-    t->event.node = n->number;
-    t->event.life = n->boots;
-    t->in = *in;
-    if (in->kind == INPUT_STREAM && in->stream.bytes.len > 0) {
-        t->body = body_new(w, in->stream.bytes.len);
-        memcpy(t->body->bytes, in->stream.bytes.at, in->stream.bytes.len);
-        t->in.stream.bytes = bytes_of(t->body->bytes, t->body->len);
-    }
-    return t;
-}
-
-static void told_free(struct world *w, struct told *t) {
-    body_free(w, t->body);
-    pool_give(&w->pool, t, sizeof *t);
-}
-
-static struct told *told_of(struct event *e) {
-    return CONTAINER_OF(e, struct told, event);
-}
-
 static struct notice *notice_of(struct event *e) {
     return CONTAINER_OF(e, struct notice, event);
 }
@@ -87,10 +62,13 @@ static void feed_fetched(struct world *w, struct node *n, struct notice *notice)
     carry_input(w, n, LAYER_DAEMON, &in, 0);
 }
 
-static void feed_told(struct world *w, struct node *n, struct told *t) {
-    t->in.now = w->now;
-    carry_input(w, n, LAYER_DAEMON, &t->in, 0);
-    told_free(w, t);
+static void feed_news(struct world *w, struct node *n, struct notice *notice) {
+    struct input in;
+    notice_free(w, notice);
+    if (!w->config.news(w->config.context, n->number, &in))
+        return;
+    in.now = w->now;
+    carry_input(w, n, LAYER_DAEMON, &in, 0);
 }
 
 void event_process(struct world *w, struct event *e) {
@@ -123,8 +101,8 @@ void event_process(struct world *w, struct event *e) {
     case EVENT_FETCHED:
         feed_fetched(w, n, notice_of(e));
         break;
-    case EVENT_TOLD:
-        feed_told(w, n, told_of(e));
+    case EVENT_NEWS:
+        feed_news(w, n, notice_of(e));
         break;
     case EVENT_WAKE:
     case EVENT_WIRE:
@@ -218,7 +196,7 @@ void event_happen(struct world *w, struct event *e) {
     case EVENT_UP:
     case EVENT_DOWN:
     case EVENT_FETCHED:
-    case EVENT_TOLD:
+    case EVENT_NEWS:
         break;
     }
     event_arrive(w, e);
@@ -245,10 +223,8 @@ void event_drop(struct world *w, struct event *e) {
     case EVENT_DURABLE:
     case EVENT_LOGGED:
     case EVENT_FETCHED:
+    case EVENT_NEWS:
         notice_free(w, notice_of(e));
-        break;
-    case EVENT_TOLD:
-        told_free(w, told_of(e));
         break;
     }
 }

@@ -13,7 +13,6 @@
 
 struct world;
 struct link;
-struct node;
 struct body;
 
 enum event_kind {
@@ -29,7 +28,7 @@ enum event_kind {
     EVENT_DURABLE, /* the disk has taken a value */
     EVENT_LOGGED,  /* or an event of the log */
     EVENT_FETCHED, /* or has found one */
-    EVENT_TOLD     /* something from outside */
+    EVENT_NEWS     /* there is something outside */
 };
 
 /* For events that do not depend on the life of their node. */
@@ -59,15 +58,6 @@ struct notice {
     bool closes;       /* LOGGED: the key */
     int32_t error;     /* LOGGED */
 };
-
-/* An input as it is, with its bytes. */
-struct told {
-    struct event event;
-    struct input in;
-    struct body *body;
-};
-
-struct told *told_new(struct world *w, const struct node *n, const struct input *in);
 
 struct notice *notice_new(struct world *w, enum event_kind kind, uint32_t node, uint32_t life);
 void notice_free(struct world *w, struct notice *n);

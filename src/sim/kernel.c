@@ -63,12 +63,27 @@ static void group_free(struct sim_group *g) {
     free(g);
 }
 
+void kernel_watch(const struct member *m, enum child_event event, uint32_t value, bool crash) {
+    const struct sim_group *g = m->group;
+    const struct sim_kernel_config *c = &g->kernel->config;
+    struct sim_deed deed = {.run = g->run,
+                            .rank = g->setup.first + m->index,
+                            .size = g->setup.size,
+                            .event = event,
+                            .value = value,
+                            .crash = crash,
+                            .wrote = m->out[0].to + m->out[1].to};
+    if (c->watch != NULL)
+        c->watch(c->context, &deed);
+}
+
 static bool is(struct bytes text, const char *name) {
     return bytes_equal(text, bytes_from_str(name));
 }
 
 /* Why a process cannot be started; 0 if it can. */
-static int obstacle(struct sim_group *g, enum spawn_step *ret_step) {
+static int obstacle(const struct member *m, enum spawn_step *ret_step) {
+    const struct sim_group *g = m->group;
     struct sim_kernel *k = g->kernel;
     *ret_step = SPAWN_PROGRAM;
     if (g->error != 0)
@@ -77,7 +92,8 @@ static int obstacle(struct sim_group *g, enum spawn_step *ret_step) {
         *ret_step = SPAWN_FOLDER;
         return ENOENT;
     }
-    if (is(g->spec.program, "/none"))
+    if (is(g->spec.program, "/none") ||
+        (is(g->spec.program, "/none-on-1") && g->setup.first + m->index == 1))
         return ENOENT;
     if (is(g->spec.program, "/etc/passwd"))
         return EACCES;
@@ -93,13 +109,14 @@ static void start(struct sim_group *g, uint64_t now) {
     g->started = true;
     MEMBERS_EACH(m, g) {
         enum spawn_step step;
-        int error = obstacle(g, &step);
+        int error = obstacle(m, &step);
         m->start_due = true;
         m->start = (struct input_child){.group = g->id,
                                         .index = m->index,
                                         .event = error == 0 ? CHILD_STARTED : CHILD_FAILED,
                                         .value = error == 0 ? ++g->kernel->pid : (uint32_t)error,
                                         .step = error == 0 ? SPAWN_PROGRAM : step};
+        kernel_watch(m, m->start.event, m->start.value, false);
         if (error != 0)
             continue;
         actor_begin(m, now);
@@ -338,14 +355,25 @@ static void sooner(const struct actor *a, uint64_t *next) {
         *next = a->until;
 }
 
-uint64_t sim_kernel_next(const struct sim_kernel *k) {
-    uint64_t next = UINT64_MAX;
+bool sim_kernel_due(const struct sim_kernel *k) {
     GROUPS_EACH(g, k) {
         if (g->empty && !g->empty_told)
-            return k->now;
+            return true;
+        MEMBERS_EACH(m, g)
+        if (member_due(m))
+            return true;
+    }
+    return false;
+}
+
+uint64_t sim_kernel_next(const struct sim_kernel *k) {
+    return sim_kernel_due(k) ? k->now : sim_kernel_wakes(k);
+}
+
+uint64_t sim_kernel_wakes(const struct sim_kernel *k) {
+    uint64_t next = UINT64_MAX;
+    GROUPS_EACH(g, k) {
         MEMBERS_EACH(m, g) {
-            if (member_due(m))
-                return k->now;
             sooner(&m->self, &next);
             for (const struct actor *a = m->offspring; a != NULL; a = a->next)
                 sooner(a, &next);
@@ -380,7 +408,48 @@ struct sim_kernel *sim_kernel_new(const struct sim_kernel_config *c) {
     return k;
 }
 
+void sim_kernel_run(struct sim_kernel *k, uint64_t now) {
+    advance(k, now);
+}
+
+bool sim_kernel_kill(struct sim_kernel *k, uint32_t pick, uint32_t signal, uint64_t now) {
+    uint32_t all = 0;
+    advance(k, now);
+    GROUPS_EACH(g, k)
+    MEMBERS_EACH(m, g)
+    all += m->self.alive;
+    if (all == 0)
+        return false;
+    uint32_t left = pick % all;
+    GROUPS_EACH(g, k)
+    MEMBERS_EACH(m, g)
+    if (m->self.alive && left-- == 0) {
+        actor_signal(&m->self, signal, now);
+        advance(k, now);
+        return true;
+    }
+    return false;
+}
+
+bool sim_kernel_census(const struct sim_kernel *k, uint32_t *at, struct sim_census *ret) {
+    for (; *at < k->config.groups; (*at)++) {
+        const struct sim_group *g = k->groups[*at];
+        if (g == NULL)
+            continue;
+        *ret = (struct sim_census){.run = g->run, .all = alive(g)};
+        for (uint32_t i = 0; i < g->count; i++)
+            ret->own += g->members[i].self.alive;
+        (*at)++;
+        return true;
+    }
+    return false;
+}
+
 void sim_kernel_crash(struct sim_kernel *k) {
+    GROUPS_EACH(g, k)
+    MEMBERS_EACH(m, g)
+    if (m->self.alive)
+        kernel_watch(m, CHILD_KILLED, 9, true);
     for (uint32_t i = 0; i < k->config.groups; i++) {
         group_free(k->groups[i]);
         k->groups[i] = NULL;

@@ -14,11 +14,24 @@
 
 struct sim_kernel;
 
+/* How it went with a process that a launcher started: what really happened, whoever is told. */
+struct sim_deed {
+    uint64_t run;
+    uint32_t rank;
+    uint32_t size; /* of the run */
+    enum child_event event;
+    uint32_t value;
+    bool crash;     /* KILLED: with its launcher */
+    uint64_t wrote; /* if it has ended: bytes, to both streams */
+};
+
 struct sim_kernel_config {
     uint32_t groups; /* their numbers are below this */
     uint64_t seed;
     uint64_t spawn_ns;      /* at most, until a process that was started does its first deed */
     uint32_t fail_permille; /* of starts fail for lack of memory */
+    void (*watch)(void *context, const struct sim_deed *deed); /* may be NULL */
+    void *context;
 };
 
 struct sim_kernel *sim_kernel_new(const struct sim_kernel_config *c);
@@ -31,6 +44,15 @@ void sim_kernel_carry(struct sim_kernel *k, const struct effect *e, uint64_t now
  * that the model was told. */
 uint64_t sim_kernel_next(const struct sim_kernel *k);
 
+/* Only the time passes. When a process will do something by itself (UINT64_MAX: never); and whether there
+ * is something to tell now. For a launcher that is not always there to listen. */
+void sim_kernel_run(struct sim_kernel *k, uint64_t now);
+uint64_t sim_kernel_wakes(const struct sim_kernel *k);
+bool sim_kernel_due(const struct sim_kernel *k);
+
+/* Somebody else kills one of the processes, the pick'th modulo their number; false if there is none. */
+bool sim_kernel_kill(struct sim_kernel *k, uint32_t pick, uint32_t signal, uint64_t now);
+
 /* What has happened by now and was not told yet, one by one; false if that was all. Bytes are lent until
  * the next call of anything here. */
 bool sim_kernel_tell(struct sim_kernel *k, uint64_t now, struct input *ret);
@@ -41,3 +63,11 @@ void sim_kernel_crash(struct sim_kernel *k);
 /* Processes of a run that are alive, offspring too; of all runs. */
 uint32_t sim_kernel_alive(const struct sim_kernel *k, uint64_t run);
 uint32_t sim_kernel_alive_all(const struct sim_kernel *k);
+
+/* The next group at or above *at that is open, and how many of its processes live (without their
+ * offspring, and with it); false if there is none. */
+struct sim_census {
+    uint64_t run;
+    uint32_t own, all;
+};
+bool sim_kernel_census(const struct sim_kernel *k, uint32_t *at, struct sim_census *ret);

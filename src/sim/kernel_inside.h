@@ -24,6 +24,7 @@ struct actor {
     uint32_t term_status;
     uint64_t pending; /* signals that wait until it goes on, as bits */
     size_t at;        /* in the words */
+    bool skips;       /* the next of them is for another rank */
     enum doing doing;
     uint64_t until; /* RUN: if it is not held */
     uint64_t left;  /* RUN: if it is */
@@ -68,6 +69,9 @@ struct sim_kernel {
     uint32_t pid; /* the last */
     struct sim_group **groups;
 };
+
+/* Tells whoever watches. */
+void kernel_watch(const struct member *m, enum child_event event, uint32_t value, bool crash);
 
 /* ---- actor.c: what a process does ---- */
 

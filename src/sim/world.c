@@ -195,10 +195,12 @@ bool world_next(const struct world *w, uint64_t *ret_at) {
     return clock_peek(&w->clock, ret_at);
 }
 
-void world_tell(struct world *w, uint32_t node, const struct input *in, uint64_t at) {
-    ASSERT(node < w->node_count);
-    if (w->nodes[node].up)
-        clock_push(&w->clock, &told_new(w, &w->nodes[node], in)->event, at > w->now ? at : w->now);
+void world_poke(struct world *w, uint32_t body, uint64_t at) {
+    ASSERT(body >= w->universe && body < w->node_count);
+    if (!w->nodes[body].up)
+        return;
+    struct notice *n = notice_new(w, EVENT_NEWS, body, w->nodes[body].boots);
+    clock_push(&w->clock, &n->event, at > w->now ? at : w->now);
 }
 
 uint64_t world_now(const struct world *w) {

@@ -61,11 +61,12 @@ struct world_config {
     /* Bodies; their machines come from `daemon`, too. */
     bool launchers; /* one for each compute node */
     uint32_t clients;
-    /* Carries out effects about processes and their streams; the body's processor has got to `when`.
-     * What comes of them goes through world_tell. NULL: no machine has any. */
-    void (*process)(void *context, uint32_t body, const struct effect *e, uint64_t when);
-    /* Called when a node or a body is no more; `when` it dies its machine may not be asked any more. NULL:
-     * nobody cares. */
+    /* Carries out effects about processes and their streams. NULL: no machine has any. */
+    void (*process)(void *context, uint32_t body, const struct effect *e);
+    /* What is new outside for a body that was poked; false if nothing is. Bytes are lent until the next
+     * call. */
+    bool (*news)(void *context, uint32_t body, struct input *ret);
+    /* Called when a node or a body has died. NULL: nobody cares. */
     void (*died)(void *context, uint32_t node);
 };
 
@@ -87,9 +88,8 @@ void world_run_until(struct world *w, uint64_t time);
 /* When the next event is; false if there is none. */
 bool world_next(const struct world *w, uint64_t *ret_at);
 
-/* An input from outside for a node's daemon, at that time unless the node dies before. The bytes of a
- * stream are copied; inputs with other pointers are not told this way. */
-void world_tell(struct world *w, uint32_t node, const struct input *in, uint64_t at);
+/* Something is new outside for this body: it asks for it at that time, unless it dies before. */
+void world_poke(struct world *w, uint32_t body, uint64_t at);
 
 uint64_t world_now(const struct world *w);
 uint64_t world_hash(const struct world *w);

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* What customers have asked for, and what they were told: the history of a simulated cluster of jobs.
+ *
+ * It belongs to nobody who can die. Customers write it, the auditor (sim/audit.h) reads it. */
+#pragma once
+
+#include "sim/verdict.h"
+#include "wire/message.h"
+
+enum { WORDS_MAX = 160, NO_ORDER = -1 };
+
+/* How one job of an order has ended, as its customer was told. */
+struct ended {
+    bool settled;
+    uint8_t state;
+    uint32_t status;
+    uint8_t cause;
+    uint32_t node;
+    uint64_t run;
+    uint64_t output;
+};
+
+struct order {
+    uint32_t customer;
+    uint64_t request[2];
+    enum job_kind kind;
+    uint32_t flags;
+    uint32_t nodes, ppn, procs;
+    uint32_t count; /* of jobs: an array */
+    int32_t around; /* STEP: the order of its allocation */
+    uint64_t limit_ns;
+    uint64_t typed; /* bytes for its standard input */
+    const char *program;
+    uint32_t words_len; /* strings, as in wire/spec.h */
+    char words[WORDS_MAX];
+    /* what became of it */
+    uint64_t asked_at; /* 0: not yet */
+    uint64_t answered_at;
+    enum answer code;
+    uint32_t job;   /* the first; 0: not told */
+    bool killed;    /* somebody has asked for its end, or sent a signal */
+    bool abandoned; /* its customer has died, or left it alone for long */
+    bool complete;  /* all output was received */
+    uint64_t received;
+    struct ended *ends;
+};
+
+struct book {
+    struct order *orders;
+    uint32_t count, cap;
+    struct verdict *verdict; /* what customers find wrong at once */
+};
+
+void book_fini(struct book *b);
+
+/* A copy of it is written down; its number. */
+int32_t book_add(struct book *b, const struct order *o);
+
+/* The order that has this job, NO_ORDER if none was told so. */
+int32_t book_find(const struct book *b, uint32_t job);
+
+/* A customer was told this. */
+void book_answer(struct book *b, int32_t order, const struct message_answer *a, uint64_t now);
+void book_news(struct book *b, int32_t order, const struct message_news *n);

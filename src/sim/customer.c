@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: MIT */
+/* A client of the simulated cluster: see customer.h.
+ *
+ * Four times a second it looks at everything it has under way and says what is to be said, or to be said
+ * again. An errand is one order from its submission to its last byte. */
+#include "sim/customer.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/units.h"
+#include "sim/act.h"
+#include "wire/row.h"
+#include "wire/spec.h"
+
+#define LOOK_NS  (250 * NS_PER_MS)
+#define AGAIN_NS (1200 * NS_PER_MS)
+#define ASK_NS   (2 * NS_PER_S)
+
+/* For output of a launcher that has died: nobody knows how much there was. */
+#define GIVE_UP_NS (4 * NS_PER_S)
+
+enum { COOKIE = 1, TIMER_LOOK = 1, TYPE_BYTES = 6000, ACTS_MAX = 32, SPEC_BYTES = 1024 };
+
+struct errand {
+    bool used;
+    int32_t order;
+    uint64_t asked_at; /* last time; 0: not on this link */
+    bool followed;     /* on this link */
+    uint64_t run;
+    uint8_t state;
+    uint64_t *next; /* of each stream: rank * 2 + (0, 1) */
+    uint64_t received;
+    uint64_t drained, typed_at;
+    uint64_t settled_at;
+    /* What it is going to do, 0: nothing. */
+    uint64_t end_at, suspend_at, resume_at;
+    uint8_t end_verb;
+    uint32_t end_value;
+    uint64_t said_at; /* the last of these */
+    uint32_t steps;   /* of an allocation: still to come */
+};
+
+struct wish {
+    int32_t order; /* NO_ORDER: about nodes */
+    uint8_t verb;
+    uint32_t value;
+};
+
+struct customer {
+    struct customer_config config;
+    struct random random;
+    uint64_t now;
+    struct effects *out;
+    uint32_t link; /* 0: none */
+    bool opening;
+    uint64_t order_at; /* not before */
+    uint64_t ask_at;
+    struct errand errands[ERRANDS_MAX];
+    struct wish wishes[ACTS_MAX];
+    uint32_t wish_count;
+    struct nodeset sets[2], none, nodes;
+};
+
+static struct order *order_of(const struct customer *c, const struct errand *e) {
+    return &c->config.book->orders[e->order];
+}
+
+/* ---- saying ---- */
+
+static void say(struct customer *c, uint16_t type, const union message *m) {
+    if (c->link == 0)
+        return;
+    long len = message_encode(type, m, effects_tail(c->out));
+    ASSERT(len >= 0);
+    effects_send(c->out, c->link, 0, type, effects_take(c->out, (size_t)len), (struct bytes){0});
+}
+
+static void say_act(struct customer *c, const struct nodeset *nodes, uint32_t job, enum verb verb,
+                    uint32_t value) {
+    uint8_t jobs[4];
+    store_le32(jobs, job);
+    uint64_t one = random_u64(&c->random), two = random_u64(&c->random);
+    union message m = {.act = {.request = {one, two},
+                               .verb = (uint8_t)verb,
+                               .value = value,
+                               .nodes = (struct nodeset *)nodes,
+                               .jobs = bytes_of(jobs, job == 0 ? 0 : 4),
+                               .text = bytes_from_str("as it was wished")}};
+    say(c, MESSAGE_ACT, &m);
+}
+
+static struct bytes make_spec(struct customer *c, const struct order *o) {
+    struct spec s = {.stdin_mode = o->typed > 0 ? STDIN_RANK : STDIN_NONE,
+                     .folder = bytes_from_str("/"),
+                     .program = bytes_from_str(o->program),
+                     .arguments = bytes_of(o->words, o->words_len)};
+    uint8_t *room = effects_room(c->out, SPEC_BYTES);
+    long len = spec_encode(&s, room_of(room, SPEC_BYTES));
+    ASSERT(len > 0);
+    return bytes_of(room, (size_t)len);
+}
+
+static void submit(struct customer *c, struct errand *e) {
+    struct order *o = order_of(c, e);
+    uint32_t inside = 0;
+    if (o->kind == JOB_STEP)
+        inside = c->config.book->orders[o->around].job;
+    union message m = {.submit = {.request = {o->request[0], o->request[1]},
+                                  .kind = (uint8_t)o->kind,
+                                  .flags = o->flags,
+                                  .nodes = o->nodes,
+                                  .ppn = o->ppn,
+                                  .procs = o->procs,
+                                  .inside = inside,
+                                  .array_first = o->count > 1 ? 1 : 0,
+                                  .array_last = o->count > 1 ? o->count : 0,
+                                  .limit_ns = o->limit_ns,
+                                  .on = &c->none,
+                                  .exclude = &c->none,
+                                  .name = bytes_from_str("order"),
+                                  .spec = make_spec(c, o)}};
+    if (o->asked_at == 0)
+        o->asked_at = c->now;
+    e->asked_at = c->now;
+    say(c, MESSAGE_SUBMIT, &m);
+}
+
+static bool takes_output(const struct order *o) {
+    return o->kind != JOB_ALLOC && o->count == 1;
+}
+
+static void follow(struct customer *c, struct errand *e) {
+    const struct order *o = order_of(c, e);
+    e->followed = true;
+    say_act(c, &c->none, o->job, VERB_FOLLOW, takes_output(o) || o->kind == JOB_ALLOC ? 1 : 2);
+}
+
+/* ---- errands ---- */
+
+static void begin(struct customer *c, int32_t order) {
+    for (uint32_t i = 0; i < ERRANDS_MAX; i++) {
+        struct errand *e = &c->errands[i];
+        if (e->used)
+            continue;
+        *e = (struct errand){.used = true, .order = order};
+        e->next = calloc((size_t)c->config.book->orders[order].procs * 2, sizeof *e->next);
+        ASSERT(e->next != NULL);
+        return;
+    }
+    assert_failed("a free errand", __FILE__, __LINE__);
+}
+
+static uint32_t busy(const struct customer *c) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < ERRANDS_MAX; i++)
+        n += c->errands[i].used;
+    return n;
+}
+
+static void finish(struct customer *c, struct errand *e) {
+    if (order_of(c, e)->job != 0)
+        say_act(c, &c->none, order_of(c, e)->job, VERB_UNFOLLOW, 0);
+    free(e->next);
+    e->next = NULL;
+    e->used = false;
+    if (c->config.pause_ns > 0)
+        c->order_at = c->now + random_below(&c->random, c->config.pause_ns);
+}
+
+/* What it will do with a job that it has. */
+static void plan(struct customer *c, struct errand *e) {
+    struct random *r = &c->random;
+    struct order *o = order_of(c, e);
+    if (c->config.draw == NULL)
+        return;
+    if (o->kind == JOB_ALLOC) {
+        e->steps = (uint32_t)random_below(r, 3);
+        e->end_at = c->now + random_between(r, NS_PER_S, 8 * NS_PER_S);
+        e->end_verb = VERB_END;
+    } else if (random_chance(r, 1, 7)) {
+        static const uint8_t verbs[] = {VERB_END, VERB_KILL, VERB_SIGNAL, VERB_SIGNAL};
+        static const uint32_t signals[] = {0, 0, 15, 9};
+        uint64_t which = random_below(r, 4);
+        e->end_at = c->now + random_below(r, 3 * NS_PER_S) + 1;
+        e->end_verb = verbs[which];
+        e->end_value = signals[which];
+    } else if (random_chance(r, 1, 8)) {
+        e->suspend_at = c->now + random_below(r, 2 * NS_PER_S) + 1;
+        e->resume_at = e->suspend_at + random_below(r, 3 * NS_PER_S);
+    }
+}
+
+static struct errand *errand_of_job(struct customer *c, uint32_t job) {
+    for (uint32_t i = 0; i < ERRANDS_MAX; i++) {
+        struct errand *e = &c->errands[i];
+        const struct order *o = e->used ? order_of(c, e) : NULL;
+        if (o != NULL && o->job != 0 && job >= o->job && job - o->job < o->count)
+            return e;
+    }
+    return NULL;
+}
+
+/* ---- input ---- */
+
+static void type_some(struct customer *c, struct errand *e) {
+    const struct order *o = order_of(c, e);
+    if (e->run == 0 || e->drained >= o->typed || c->link == 0)
+        return;
+    uint64_t len = o->typed - e->drained;
+    if (len > TYPE_BYTES)
+        len = TYPE_BYTES;
+    uint8_t *bytes = effects_room(c->out, (size_t)len);
+    for (uint64_t i = 0; i < len; i++)
+        bytes[i] = act_byte(e->drained + i);
+    union message m = {.typed = {.run = e->run,
+                                 .rank = 0,
+                                 .end = e->drained + len == o->typed,
+                                 .offset = e->drained,
+                                 .bytes = bytes_of(bytes, (size_t)len)}};
+    e->typed_at = c->now;
+    say(c, MESSAGE_TYPED, &m);
+}
+
+static void on_drained(struct customer *c, const struct message_drained *m) {
+    struct errand *e = errand_of_job(c, run_job(m->run));
+    if (e == NULL || e->run != m->run || m->offset <= e->drained)
+        return;
+    e->drained = m->offset;
+    type_some(c, e);
+}
+
+/* ---- output ---- */
+
+static void begin_run(struct customer *c, struct errand *e, uint64_t run) {
+    if (run <= e->run)
+        return;
+    e->run = run;
+    e->received = e->drained = 0;
+    memset(e->next, 0, (size_t)order_of(c, e)->procs * 2 * sizeof *e->next);
+}
+
+static void check_bytes(struct customer *c, const struct message_output *m, uint64_t from) {
+    for (uint64_t at = from; at < m->offset + m->bytes.len; at++)
+        if (m->bytes.at[at - m->offset] != act_byte(at)) {
+            verdict_add(c->config.book->verdict, "output",
+                        "run %" PRIx64 " rank %" PRIu32 ".%u: a wrong byte at %" PRIu64, m->run,
+                        m->rank, m->stream, at);
+            return;
+        }
+}
+
+static void on_output(struct customer *c, const struct message_output *m) {
+    struct errand *e = errand_of_job(c, run_job(m->run));
+    if (e == NULL || m->run < e->run)
+        return;
+    begin_run(c, e, m->run);
+    if (m->rank >= order_of(c, e)->procs) {
+        verdict_add(c->config.book->verdict, "output", "run %" PRIx64 " has no rank %" PRIu32,
+                    m->run, m->rank);
+        return;
+    }
+    uint64_t *next = &e->next[m->rank * 2 + m->stream - 1], end = m->offset + m->bytes.len;
+    if (m->offset > *next)
+        return; /* what comes before is still on its way */
+    if (end > *next) {
+        check_bytes(c, m, *next);
+        e->received += end - *next;
+        *next = end;
+    }
+    union message taken = {
+        .taken = {.run = m->run, .rank = m->rank, .stream = m->stream, .offset = *next}};
+    say(c, MESSAGE_TAKEN, &taken);
+}
+
+/* ---- what it is told ---- */
+
+static void on_answer(struct customer *c, const struct message_answer *a) {
+    for (uint32_t i = 0; i < ERRANDS_MAX; i++) {
+        struct errand *e = &c->errands[i];
+        struct order *o = e->used ? order_of(c, e) : NULL;
+        if (o == NULL || o->request[0] != a->request[0] || o->request[1] != a->request[1])
+            continue;
+        bool first = o->job == 0;
+        book_answer(c->config.book, e->order, a, c->now);
+        if (a->code == ANSWER_FULL)
+            e->asked_at = c->now; /* again in a while */
+        else if (a->code != ANSWER_DONE)
+            finish(c, e);
+        else if (first)
+            plan(c, e);
+        if (a->code == ANSWER_DONE && e->used && !e->followed)
+            follow(c, e);
+        return;
+    }
+}
+
+static bool all_settled(const struct order *o) {
+    for (uint32_t i = 0; i < o->count; i++)
+        if (!o->ends[i].settled)
+            return false;
+    return true;
+}
+
+static void on_news(struct customer *c, const struct message_news *n) {
+    struct errand *e = errand_of_job(c, n->job);
+    if (e == NULL)
+        return;
+    struct order *o = order_of(c, e);
+    book_news(c->config.book, e->order, n);
+    if (o->count == 1) {
+        e->state = n->state;
+        if (n->state != STATE_QUEUED)
+            begin_run(c, e, n->run);
+    }
+    if (n->state == STATE_RUNNING && e->typed_at == 0)
+        type_some(c, e);
+    if (all_settled(o) && e->settled_at == 0)
+        e->settled_at = c->now;
+}
+
+static void on_rows(struct customer *c, const struct message_rows *m) {
+    size_t at = 0;
+    struct job_row job;
+    struct node_row node;
+    int r = 1;
+    while (r > 0 && (m->subject == SUBJECT_JOBS || m->subject == SUBJECT_NODES))
+        r = m->subject == SUBJECT_JOBS ? job_row_next(m->rows, &at, &job)
+                                       : node_row_next(m->rows, &at, &node);
+    if (r < 0)
+        verdict_add(c->config.book->verdict, "rows", "rows that cannot be read");
+}
+
+/* ---- looking ---- */
+
+/* Is everything of it here? */
+static bool has_all(struct customer *c, struct errand *e) {
+    struct order *o = order_of(c, e);
+    const struct ended *end = &o->ends[0];
+    if (!takes_output(o) || (e->run == end->run && e->received == end->output)) {
+        o->complete = takes_output(o);
+        o->received = e->received;
+        return true;
+    }
+    bool unsure = end->state == STATE_LOST || !state_over((enum job_state)end->state);
+    o->received = e->received;
+    return unsure && c->now > e->settled_at + GIVE_UP_NS;
+}
+
+static void pursue_plans(struct customer *c, struct errand *e) {
+    struct order *o = order_of(c, e);
+    if (c->link == 0 || e->settled_at != 0 || c->now < e->said_at + NS_PER_S)
+        return;
+    e->said_at = c->now;
+    if (e->end_at != 0 && c->now >= e->end_at) {
+        o->killed = true;
+        for (uint32_t i = 0; i < o->count; i++)
+            if (!o->ends[i].settled)
+                say_act(c, &c->none, o->job + i, (enum verb)e->end_verb, e->end_value);
+        if (e->end_verb == VERB_SIGNAL && c->now > e->end_at + 5 * NS_PER_S)
+            e->end_verb = VERB_KILL; /* it does not listen */
+    } else if (e->suspend_at != 0 && c->now >= e->suspend_at && e->state == STATE_RUNNING) {
+        e->suspend_at = 0;
+        say_act(c, &c->none, o->job, VERB_SUSPEND, 0);
+    } else if (e->state == STATE_SUSPENDED && e->resume_at != 0 && c->now >= e->resume_at) {
+        say_act(c, &c->none, o->job, VERB_RESUME, 0);
+    } else {
+        e->said_at = 0;
+    }
+}
+
+static void begin_steps(struct customer *c, struct errand *e) {
+    struct order step;
+    const struct order *o = order_of(c, e);
+    while (e->steps > 0 && e->state == STATE_RUNNING && busy(c) < ERRANDS_MAX) {
+        e->steps--;
+        if (!c->config.draw(c->config.context, c->config.number, &c->random, &step))
+            return;
+        step.kind = JOB_STEP;
+        step.count = 1;
+        step.around = e->order;
+        step.flags &= JOB_BAD_EXIT;
+        step.nodes = step.nodes < o->nodes ? step.nodes : o->nodes;
+        step.ppn = step.ppn < o->ppn ? step.ppn : o->ppn;
+        step.procs = step.nodes * step.ppn;
+        begin(c, book_add(c->config.book, &step));
+        o = order_of(c, e); /* the book may have moved */
+    }
+}
+
+static void look_at(struct customer *c, struct errand *e) {
+    struct order *o = order_of(c, e);
+    if (o->job == 0) {
+        if (c->link != 0 && (e->asked_at == 0 || c->now >= e->asked_at + AGAIN_NS))
+            submit(c, e);
+        return;
+    }
+    if (c->link != 0 && !e->followed)
+        follow(c, e);
+    if (e->settled_at != 0) {
+        if (has_all(c, e))
+            finish(c, e);
+        return;
+    }
+    if (o->typed > 0 && c->now >= e->typed_at + AGAIN_NS)
+        type_some(c, e);
+    pursue_plans(c, e);
+    begin_steps(c, e);
+}
+
+static void grant_wishes(struct customer *c) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < c->wish_count; i++) {
+        struct wish w = c->wishes[i];
+        struct order *o = w.order == NO_ORDER ? NULL : &c->config.book->orders[w.order];
+        if (c->link == 0 || (o != NULL && o->job == 0)) {
+            c->wishes[kept++] = w;
+            continue;
+        }
+        nodeset_clear(&c->nodes);
+        if (o == NULL)
+            nodeset_add(&c->nodes, w.value);
+        else if (w.verb == VERB_END || w.verb == VERB_KILL || w.verb == VERB_SIGNAL)
+            o->killed = true;
+        if (o == NULL)
+            say_act(c, &c->nodes, 0, (enum verb)w.verb, 0);
+        for (uint32_t k = 0; o != NULL && k < o->count; k++)
+            say_act(c, &c->none, o->job + k, (enum verb)w.verb, w.value);
+    }
+    c->wish_count = kept;
+}
+
+static void ask_something(struct customer *c) {
+    static const uint8_t subjects[] = {SUBJECT_JOBS, SUBJECT_NODES, SUBJECT_CLUSTER, SUBJECT_JOBS};
+    uint64_t which = random_below(&c->random, 4);
+    uint64_t one = random_u64(&c->random);
+    union message m = {.ask = {.request = {one, 7}, .subject = subjects[which], .most = 20}};
+    c->ask_at = c->now + ASK_NS;
+    say(c, MESSAGE_ASK, &m);
+}
+
+static void look(struct customer *c) {
+    struct order o;
+    effects_timer(c->out, TIMER_LOOK, c->now + LOOK_NS);
+    if (c->link == 0 && !c->opening) {
+        struct effect *e = effects_add(c->out, EFFECT_OPEN);
+        e->open = (struct effect_open){.purpose = PURPOSE_CLIENT, .cookie = COOKIE};
+        c->opening = true;
+    }
+    grant_wishes(c);
+    for (uint32_t i = 0; i < ERRANDS_MAX; i++)
+        if (c->errands[i].used)
+            look_at(c, &c->errands[i]);
+    if (c->link != 0 && c->now >= c->ask_at)
+        ask_something(c);
+    if (c->config.draw == NULL || *c->config.closed || busy(c) >= c->config.errands ||
+        c->now < c->order_at)
+        return;
+    if (c->config.draw(c->config.context, c->config.number, &c->random, &o))
+        begin(c, book_add(c->config.book, &o));
+}
+
+/* ---- steps ---- */
+
+static void on_message(struct customer *c, const struct input_message *in) {
+    union message m;
+    if (in->link != c->link)
+        return;
+    if (message_decode(in->type, in->body, c->sets, &m) < 0) {
+        verdict_add(c->config.book->verdict, "client", "a message of type %u that cannot be read",
+                    in->type);
+        return;
+    }
+    if (in->type == MESSAGE_ANSWER)
+        on_answer(c, &m.answer);
+    else if (in->type == MESSAGE_NEWS)
+        on_news(c, &m.news);
+    else if (in->type == MESSAGE_OUTPUT)
+        on_output(c, &m.output);
+    else if (in->type == MESSAGE_DRAINED)
+        on_drained(c, &m.drained);
+    else if (in->type == MESSAGE_ROWS)
+        on_rows(c, &m.rows);
+}
+
+/* A new link: what was not answered is asked again, what goes on is followed again. */
+static void on_link(struct customer *c, const struct input_link *in, bool up) {
+    if (!up && in->link != c->link && in->link != 0)
+        return;
+    c->opening = false;
+    c->link = up ? in->link : 0;
+    for (uint32_t i = 0; i < ERRANDS_MAX; i++) {
+        c->errands[i].asked_at = 0;
+        c->errands[i].followed = false;
+    }
+    if (up)
+        look(c);
+}
+
+static void step(void *self, const struct input *in, struct effects *out) {
+    struct customer *c = self;
+    c->now = in->now;
+    c->out = out;
+    switch (in->kind) {
+    case INPUT_BOOT:
+    case INPUT_TIMER:
+        look(c);
+        break;
+    case INPUT_LINK_UP:
+        on_link(c, &in->link, true);
+        break;
+    case INPUT_LINK_DOWN:
+        on_link(c, &in->link, false);
+        break;
+    case INPUT_MESSAGE:
+        on_message(c, &in->message);
+        break;
+    default:
+        break;
+    }
+}
+
+struct customer *customer_new(const struct customer_config *config) {
+    struct customer *c = calloc(1, sizeof *c);
+    size_t bytes = nodeset_bytes(config->universe);
+    ASSERT(c != NULL);
+    c->config = *config;
+    random_init(&c->random, config->seed);
+    struct nodeset *const sets[] = {&c->sets[0], &c->sets[1], &c->none, &c->nodes};
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        void *storage = malloc(bytes);
+        ASSERT(storage != NULL);
+        nodeset_init(sets[i], config->universe, storage);
+    }
+    return c;
+}
+
+void customer_free(struct customer *c) {
+    if (c == NULL)
+        return;
+    for (uint32_t i = 0; i < ERRANDS_MAX; i++) {
+        if (c->errands[i].used)
+            order_of(c, &c->errands[i])->abandoned = true;
+        free(c->errands[i].next);
+    }
+    free(c->sets[0].storage);
+    free(c->sets[1].storage);
+    free(c->none.storage);
+    free(c->nodes.storage);
+    free(c);
+}
+
+struct machine customer_machine(struct customer *c) {
+    return (struct machine){.self = c, .step = step};
+}
+
+int32_t customer_order(struct customer *c, const struct order *o) {
+    int32_t number = book_add(c->config.book, o);
+    begin(c, number);
+    return number;
+}
+
+void customer_act(struct customer *c, int32_t order, enum verb verb, uint32_t value) {
+    ASSERT(c->wish_count < ACTS_MAX);
+    c->wishes[c->wish_count++] =
+        (struct wish){.order = order, .verb = (uint8_t)verb, .value = value};
+}
+
+void customer_drain(struct customer *c, uint32_t node, bool drained) {
+    customer_act(c, NO_ORDER, drained ? VERB_DRAIN : VERB_UNDRAIN, node);
+}
+
+bool customer_idle(const struct customer *c) {
+    return busy(c) == 0 && c->wish_count == 0;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/* A whole cluster in the simulated world: see hall.h.
+ *
+ * Processes go on while their launcher is paused: the kernels' times are kept here, beside the world's
+ * clock. A launcher that has something to hear is poked, and asks its kernel when it has the time. */
+#include "sim/hall.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/units.h"
+
+enum { BODY_BYTES = 4096, RUNS = 192, JOBS_MAX = 1024, OUTSTANDING = 16 };
+
+/* From what a process does to its launcher hearing of it. */
+#define NOTICE_NS (20 * NS_PER_US)
+
+/* Memory of one life. */
+struct life {
+    void *memory;
+    void *machine;
+};
+
+struct hall {
+    struct hall_config config;
+    struct prim_config prim;
+    struct mm_config mm;
+    struct nm_config nm;
+    struct pl_config pl;
+    struct world *world;
+    uint32_t universe;
+    struct life *lives; /* of nodes, seat and launchers */
+    struct sim_kernel **kernels;
+    uint64_t *wakes; /* of the kernels */
+    bool *poked;     /* the launchers */
+    struct deeds deeds;
+};
+
+/* ---- sizes ---- */
+
+static void choose_prim(struct hall *h) {
+    const struct hall_config *c = &h->config;
+    h->prim = (struct prim_config){.tree = c->tree};
+    h->prim.tree.nodes = c->nodes;
+    h->prim.limits = (struct limits){.nodes = c->nodes,
+                                     .roots = 1,
+                                     .variables = 4,
+                                     .events = 2,
+                                     .heap_bytes = BODY_BYTES,
+                                     .children = 64,
+                                     .window = 16,
+                                     .queue = 32,
+                                     .outstanding = OUTSTANDING,
+                                     .body_bytes = BODY_BYTES,
+                                     .standing = 1,
+                                     .transfers = 1,
+                                     .chunk_bytes = 1024,
+                                     .slots = 1};
+    prim_config_times(&h->prim, c->period_ns);
+}
+
+static void choose_others(struct hall *h) {
+    const struct hall_config *c = &h->config;
+    h->mm = (struct mm_config){.limits = h->prim.limits,
+                               .pes = c->pes,
+                               .jobs_max = JOBS_MAX,
+                               .clients_max = 64,
+                               .prefix = "n"};
+    mm_config_times(&h->mm);
+    if (c->lease_ns != 0)
+        h->mm.lease_ns = c->lease_ns;
+    h->nm = (struct nm_config){
+        .limits = h->prim.limits, .runs = RUNS, .prefix = "n", .lease_ns = h->mm.lease_ns};
+    h->pl = (struct pl_config){.groups = RUNS,
+                               .processes = RUNS * c->pes,
+                               .setup_bytes = RUNS * 1024,
+                               .resend_ns = NS_PER_S,
+                               .resend_max_ns = 8 * NS_PER_S,
+                               .lease_ns = h->mm.lease_ns};
+}
+
+/* ---- machines ---- */
+
+static struct arena arena_of(struct life *l, size_t bytes) {
+    struct arena a;
+    free(l->memory);
+    l->memory = calloc(1, bytes);
+    ASSERT(l->memory != NULL);
+    arena_init(&a, l->memory, bytes);
+    return a;
+}
+
+static struct machine make_mm(struct hall *h, struct life *l) {
+    struct arena a = arena_of(l, mm_bytes(&h->mm));
+    l->machine = mm_new(&h->mm, &a);
+    return mm_machine(l->machine);
+}
+
+static struct machine make_nm(struct hall *h, struct life *l, uint32_t node) {
+    struct nm_config c = h->nm;
+    c.self = node;
+    struct arena a = arena_of(l, nm_bytes(&c));
+    l->machine = nm_new(&c, &a);
+    return nm_machine(l->machine);
+}
+
+static struct machine make_pl(struct hall *h, struct life *l) {
+    struct arena a = arena_of(l, pl_bytes(&h->pl));
+    l->machine = pl_new(&h->pl, &a);
+    return pl_machine(l->machine);
+}
+
+static struct machine make_daemon(void *context, uint32_t node, struct globals globals) {
+    struct hall *h = context;
+    (void)globals;
+    if (node >= h->universe + h->config.nodes)
+        return h->config.client(h->config.context, h, node - h->universe - h->config.nodes);
+    struct life *l = &h->lives[node];
+    if (node >= h->universe)
+        return make_pl(h, l);
+    return node == hall_root(h) ? make_mm(h, l) : make_nm(h, l, node);
+}
+
+/* ---- processes ---- */
+
+/* The kernel of a node has changed, or time has passed for it. */
+static void look_at(struct hall *h, uint32_t node) {
+    h->wakes[node] = sim_kernel_wakes(h->kernels[node]);
+    if (h->poked[node] || !sim_kernel_due(h->kernels[node]))
+        return;
+    h->poked[node] = true;
+    world_poke(h->world, hall_launcher(h, node), hall_now(h) + NOTICE_NS);
+}
+
+static void on_process(void *context, uint32_t body, const struct effect *e) {
+    struct hall *h = context;
+    uint32_t node = body - h->universe;
+    sim_kernel_carry(h->kernels[node], e, hall_now(h));
+    look_at(h, node);
+}
+
+static bool on_news(void *context, uint32_t body, struct input *ret) {
+    struct hall *h = context;
+    uint32_t node = body - h->universe;
+    h->poked[node] = false;
+    bool told = sim_kernel_tell(h->kernels[node], hall_now(h), ret);
+    look_at(h, node);
+    return told;
+}
+
+static void on_death(void *context, uint32_t who) {
+    struct hall *h = context;
+    if (h->world == NULL || who < h->universe || who >= h->universe + h->config.nodes)
+        return;
+    uint32_t node = who - h->universe;
+    sim_kernel_crash(h->kernels[node]);
+    h->poked[node] = false;
+    h->wakes[node] = UINT64_MAX;
+}
+
+static void on_step(void *context, struct world *w, uint32_t node) {
+    struct hall *h = context;
+    (void)w;
+    if (h->config.observe != NULL)
+        h->config.observe(h->config.context, h, node);
+}
+
+bool hall_kill(struct hall *h, uint32_t node, uint32_t pick, uint32_t signal) {
+    bool any = sim_kernel_kill(h->kernels[node], pick, signal, hall_now(h));
+    look_at(h, node);
+    return any;
+}
+
+/* ---- time ---- */
+
+static uint32_t first_to_wake(const struct hall *h) {
+    uint32_t first = 0;
+    for (uint32_t i = 1; i < h->config.nodes; i++)
+        if (h->wakes[i] < h->wakes[first])
+            first = i;
+    return first;
+}
+
+bool hall_step(struct hall *h, uint64_t until) {
+    uint64_t next = UINT64_MAX;
+    uint32_t node = first_to_wake(h);
+    bool any = world_next(h->world, &next);
+    if (h->wakes[node] <= until && (!any || h->wakes[node] < next)) {
+        world_run_until(h->world, h->wakes[node]);
+        sim_kernel_run(h->kernels[node], h->wakes[node]);
+        look_at(h, node);
+        return true;
+    }
+    if (!any || next > until)
+        return false;
+    world_step(h->world);
+    return true;
+}
+
+void hall_run_until(struct hall *h, uint64_t time) {
+    while (hall_step(h, time))
+        ;
+    world_run_until(h->world, time);
+}
+
+/* ---- lives ---- */
+
+void hall_boot(struct hall *h, uint32_t who) {
+    if (!world_up(h->world, who))
+        world_boot(h->world, who, who == hall_root(h));
+}
+
+void hall_boot_all(struct hall *h) {
+    uint32_t all = h->universe + h->config.nodes + h->config.clients;
+    for (uint32_t i = all; i-- > 0;) /* the root before its nodes, launchers before both */
+        hall_boot(h, i);
+}
+
+void hall_crash(struct hall *h, uint32_t who) {
+    world_crash(h->world, who);
+}
+
+static void make_kernels(struct hall *h) {
+    for (uint32_t i = 0; i < h->config.nodes; i++) {
+        struct sim_kernel_config k = {.groups = RUNS,
+                                      .seed = h->config.seed * 1000003 + i,
+                                      .spawn_ns = NS_PER_MS,
+                                      .fail_permille = h->config.fail_permille,
+                                      .watch = deeds_watch,
+                                      .context = &h->deeds};
+        h->kernels[i] = sim_kernel_new(&k);
+        h->wakes[i] = UINT64_MAX;
+    }
+}
+
+struct hall *hall_new(const struct hall_config *c) {
+    struct hall *h = calloc(1, sizeof *h);
+    ASSERT(h != NULL);
+    h->config = *c;
+    choose_prim(h);
+    choose_others(h);
+    h->universe = limits_universe(&h->prim.limits);
+    h->lives = calloc(h->universe + c->nodes, sizeof *h->lives);
+    h->kernels = calloc(c->nodes, sizeof(struct sim_kernel *));
+    h->wakes = calloc(c->nodes, sizeof *h->wakes);
+    h->poked = calloc(c->nodes, sizeof *h->poked);
+    ASSERT(h->lives != NULL && h->kernels != NULL && h->wakes != NULL && h->poked != NULL);
+    make_kernels(h);
+    struct world_config config = {.prim = h->prim,
+                                  .link = c->link,
+                                  .seed = c->seed,
+                                  .hash = true,
+                                  .daemon = make_daemon,
+                                  .context = h,
+                                  .observe = on_step,
+                                  .launchers = true,
+                                  .clients = c->clients,
+                                  .process = on_process,
+                                  .news = on_news,
+                                  .died = on_death};
+    h->world = world_new(&config);
+    if (h->world == NULL) {
+        hall_free(h);
+        return NULL;
+    }
+    return h;
+}
+
+void hall_free(struct hall *h) {
+    if (h == NULL)
+        return;
+    world_free(h->world);
+    for (uint32_t i = 0; i < h->universe + h->config.nodes; i++)
+        free(h->lives[i].memory);
+    for (uint32_t i = 0; i < h->config.nodes; i++)
+        sim_kernel_free(h->kernels[i]);
+    deeds_fini(&h->deeds);
+    free(h->lives);
+    free(h->kernels);
+    free(h->wakes);
+    free(h->poked);
+    free(h);
+}
+
+/* ---- what is there ---- */
+
+struct world *hall_world(const struct hall *h) {
+    return h->world;
+}
+
+uint64_t hall_now(const struct hall *h) {
+    return world_now(h->world);
+}
+
+uint32_t hall_root(const struct hall *h) {
+    return h->config.nodes;
+}
+
+uint32_t hall_launcher(const struct hall *h, uint32_t node) {
+    return h->universe + node;
+}
+
+uint32_t hall_client(const struct hall *h, uint32_t k) {
+    return h->universe + h->config.nodes + k;
+}
+
+static const void *machine_of(const struct hall *h, uint32_t who) {
+    return world_up(h->world, who) ? h->lives[who].machine : NULL;
+}
+
+const struct mm *hall_mm(const struct hall *h) {
+    return machine_of(h, hall_root(h));
+}
+
+const struct nm *hall_nm(const struct hall *h, uint32_t node) {
+    return machine_of(h, node);
+}
+
+const struct pl *hall_pl(const struct hall *h, uint32_t node) {
+    return machine_of(h, hall_launcher(h, node));
+}
+
+const struct sim_kernel *hall_kernel(const struct hall *h, uint32_t node) {
+    return h->kernels[node];
+}
+
+const struct deeds *hall_deeds(const struct hall *h) {
+    return &h->deeds;
+}
+
+const struct mm_config *hall_mm_config(const struct hall *h) {
+    return &h->mm;
+}

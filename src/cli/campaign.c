@@ -12,19 +12,21 @@ struct settings {
     struct number_range seeds;
     uint64_t seed;
     uint64_t processes;
-    bool quick, trace, cover, verbose;
+    bool quick, trace, cover, verbose, jobs;
 };
 
 static void print_help(const struct option *table) {
     puts(
-        "usage: storm campaign [--seeds N|A..B] [--quick] [--processes N] [--verbose] [--cover]\n"
-        "       storm campaign --seed S [--trace]\n"
+        "usage: storm campaign [--jobs] [--seeds N|A..B] [--quick] [--processes N] [--verbose] [--cover]\n"
+        "       storm campaign [--jobs] --seed S [--trace]\n"
         "\n"
         "Each seed is one simulated cluster: its size, tree, network, requests and faults are drawn\n"
         "from it. Nodes crash, pause, slow down; links break, go silent, repeat and garble; the\n"
         "root dies. A checker that knows nothing of the protocol then judges whether the primitives\n"
         "kept their promises. The same seed always gives the same run: a seed that failed can be\n"
-        "looked at again, with its whole history.\n"
+        "looked at again, with its whole history. With --jobs, managers, launchers, their\n"
+        "processes and customers are simulated as well: jobs are submitted, killed, followed, and\n"
+        "an auditor who knows what really became of every process judges.\n"
         "\n"
         "Exit status: 0 if all seeds passed, 1 if not.");
     options_print(table, stdout);
@@ -32,10 +34,11 @@ static void print_help(const struct option *table) {
 
 static int run(const struct settings *s) {
     if (s->seed != UINT64_MAX)
-        return campaign_seed(s->seed, s->trace, stdout) == 0 ? STATUS_OK : STATUS_FAILED;
+        return campaign_seed(s->seed, s->jobs, s->trace, stdout) == 0 ? STATUS_OK : STATUS_FAILED;
     struct campaign_config config = {.seed_first = s->seeds.first,
                                      .seed_count = s->seeds.last - s->seeds.first + 1,
                                      .processes = (uint32_t)s->processes,
+                                     .jobs = s->jobs,
                                      .verbose = s->verbose,
                                      .cover = s->cover};
     return campaign_run(&config, stdout) == 0 ? STATUS_OK : STATUS_FAILED;
@@ -49,6 +52,7 @@ int campaign_main(int argc, char **argv) {
         {"seed", OPTION_NUMBER, &s.seed, "S", "one seed only"},
         {"trace", OPTION_FLAG, &s.trace, NULL, "with --seed: print its whole history"},
         {"processes", OPTION_NUMBER, &s.processes, "N", "at once (default: one a processor)"},
+        {"jobs", OPTION_FLAG, &s.jobs, NULL, "whole clusters that run jobs"},
         {"verbose", OPTION_FLAG, &s.verbose, NULL, "a line for every seed"},
         {"cover", OPTION_FLAG, &s.cover, NULL, "fail if a fault and phase never met"},
         {0}};

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "sim/jobs_trial.h"
 #include "sim/trial.h"
 
 enum { SHARES_MAX = 64, VIOLATIONS_SHOWN = 6 };
@@ -25,6 +26,13 @@ struct totals {
     uint64_t seeds, failed, asked, done, faults, steps;
     struct coverage coverage;
 };
+
+static void run_one(uint64_t seed, bool jobs, struct trial_result *ret, FILE *trace) {
+    if (jobs)
+        jobs_trial_run(seed, ret, trace);
+    else
+        trial_run(seed, ret, trace);
+}
 
 /* ---- Reporting ------------------------------------------------------------------------------ */
 
@@ -54,6 +62,13 @@ static void take(struct totals *t, const struct campaign_config *c, const struct
 }
 
 static int conclude(const struct totals *t, const struct campaign_config *c, FILE *out) {
+    if (c->jobs) {
+        fprintf(out,
+                "%" PRIu64 " seeds, %" PRIu64 " failed; %" PRIu64 " jobs (%" PRIu64
+                " done), %" PRIu64 " faults, %" PRIu64 " steps\n",
+                t->seeds, t->failed, t->asked, t->done, t->faults, t->steps);
+        return (int)t->failed;
+    }
     uint32_t empty = coverage_empty(&t->coverage);
     coverage_print(&t->coverage, out);
     fprintf(out,
@@ -99,7 +114,7 @@ static _Noreturn void work(const struct campaign_config *c, uint64_t from, uint3
                            int fd) {
     struct trial_result r;
     for (uint64_t i = from; i < c->seed_count; i += stride) {
-        trial_run(c->seed_first + i, &r, NULL);
+        run_one(c->seed_first + i, c->jobs, &r, NULL);
         if (!write_all(fd, &r, sizeof r))
             break;
     }
@@ -165,15 +180,15 @@ int campaign_run(const struct campaign_config *config, FILE *out) {
     if (shares > 1)
         run_shared(config, shares, &t, out);
     for (uint64_t i = 0; shares <= 1 && i < config->seed_count; i++) {
-        trial_run(config->seed_first + i, &r, NULL);
+        run_one(config->seed_first + i, config->jobs, &r, NULL);
         take(&t, config, &r, out);
     }
     return conclude(&t, config, out);
 }
 
-int campaign_seed(uint64_t seed, bool trace, FILE *out) {
+int campaign_seed(uint64_t seed, bool jobs, bool trace, FILE *out) {
     struct trial_result r;
-    trial_run(seed, &r, trace ? out : NULL);
+    run_one(seed, jobs, &r, trace ? out : NULL);
     print_result(&r, out);
     if (r.verdict.count > VIOLATIONS_SHOWN)
         verdict_print(&r.verdict, VERDICT_LINES, out);

@@ -13,6 +13,7 @@ struct campaign_config {
     uint64_t seed_first;
     uint64_t seed_count;
     uint32_t processes; /* 0: as many as there are processors; 1: this one alone */
+    bool jobs;          /* whole clusters that run jobs, instead of the primitives alone */
     bool verbose;       /* a line for every seed */
     bool cover;         /* an empty field of the coverage table is a failure */
 };
@@ -21,4 +22,4 @@ struct campaign_config {
 int campaign_run(const struct campaign_config *config, FILE *out);
 
 /* One seed, with its whole history if `trace`. Returns 0 or 1. */
-int campaign_seed(uint64_t seed, bool trace, FILE *out);
+int campaign_seed(uint64_t seed, bool jobs, bool trace, FILE *out);

@@ -22,7 +22,7 @@
 /* For output of a launcher that has died: nobody knows how much there was. */
 #define GIVE_UP_NS (4 * NS_PER_S)
 
-enum { COOKIE = 1, TIMER_LOOK = 1, TYPE_BYTES = 6000, ACTS_MAX = 32, SPEC_BYTES = 1024 };
+enum { COOKIE = 1, TIMER_LOOK = 1, TYPE_BYTES = 6000, ACTS_MAX = 256, SPEC_BYTES = 1024 };
 
 struct errand {
     bool used;

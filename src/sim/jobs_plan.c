@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* What a run of a campaign of jobs is like: see jobs_plan.h. */
+#include "sim/jobs_plan.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/units.h"
+
+static uint32_t draw32(struct random *r, uint32_t low, uint32_t high) {
+    return (uint32_t)random_between(r, low, high);
+}
+
+/* ---- the cluster ---- */
+
+static uint32_t draw_nodes(struct random *r) {
+    uint64_t kind = random_below(r, 100);
+    if (kind < 60)
+        return draw32(r, 2, 6);
+    return kind < 90 ? draw32(r, 7, 20) : draw32(r, 21, 64);
+}
+
+static void draw_tree(struct random *r, struct hall_config *c) {
+    static const enum shape shapes[] = {SHAPE_KARY, SHAPE_KARY, SHAPE_BINOMIAL, SHAPE_FLAT,
+                                        SHAPE_CHAIN};
+    uint64_t which = random_below(r, c->nodes <= 8 ? 5 : 4);
+    c->tree = (struct tree){.shape = shapes[which], .nodes = c->nodes, .arity = draw32(r, 2, 8)};
+}
+
+static void draw_link(struct random *r, struct link_model *m) {
+    *m = (struct link_model){.latency_ns = random_between(r, 5, 1000) * NS_PER_US};
+    m->jitter_ns = random_below(r, m->latency_ns + 1);
+    m->bytes_per_s = random_chance(r, 1, 2) ? 1000000000 : 0;
+    m->cpu_receive_ns = random_between(r, 500, 5000);
+    m->cpu_send_ns = random_between(r, 500, 3000);
+    m->connect_ns = 3 * m->latency_ns;
+    m->durable_ns = random_between(r, 20, 8000) * NS_PER_US;
+}
+
+void jobs_plan_draw(struct jobs_plan *p, uint64_t seed) {
+    struct random r;
+    random_init(&r, seed ^ 0x6A6F6273);
+    *p = (struct jobs_plan){.hall = {.seed = seed}};
+    struct hall_config *h = &p->hall;
+    h->nodes = draw_nodes(&r);
+    h->pes = draw32(&r, 1, 4);
+    h->clients = draw32(&r, 1, 4);
+    draw_tree(&r, h);
+    draw_link(&r, &h->link);
+    h->period_ns = random_between(&r, 4, 10) * 100 * NS_PER_MS;
+    h->fail_permille = random_chance(&r, 1, 8) ? 5 : 0;
+    p->orders = draw32(&r, 8, 30);
+    p->errands = draw32(&r, 1, 3);
+    p->pause_ns = random_between(&r, 1, 2000) * NS_PER_MS;
+    p->faults = random_chance(&r, 1, 10) ? 0 : draw32(&r, 1, 8);
+    p->fault_gap_ns = random_between(&r, 200, 6000) * NS_PER_MS;
+}
+
+/* ---- what processes do ---- */
+
+static void word(struct order *o, const char *text) {
+    size_t len = strlen(text) + 1;
+    ASSERT(o->words_len + len <= sizeof o->words);
+    memcpy(o->words + o->words_len, text, len);
+    o->words_len += (uint32_t)len;
+}
+
+static void number(struct order *o, const char *name, uint64_t value) {
+    char text[24];
+    word(o, name);
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    word(o, text);
+}
+
+static void run_for(struct order *o, uint64_t low_ms, uint64_t high_ms) {
+    char text[48];
+    word(o, "run");
+    snprintf(text, sizeof text, "%" PRIu64 "ms-%" PRIu64 "ms", low_ms, high_ms);
+    word(o, text);
+}
+
+static void draw_end(struct random *r, struct order *o) {
+    static const uint32_t signals[] = {9, 11, 15, 6};
+    uint64_t status = random_below(r, 4) * 7, which = random_below(r, 4);
+    uint64_t rank = random_below(r, o->procs);
+    run_for(o, 1, 1500);
+    number(o, "rank", rank);
+    if (random_chance(r, 1, 2))
+        number(o, "exit", status);
+    else
+        number(o, "signal", signals[which]);
+    run_for(o, 1, 1500);
+}
+
+static void draw_output(struct random *r, struct order *o, uint64_t most) {
+    uint64_t out = random_below(r, most), error = random_below(r, most / 4 + 1);
+    number(o, "write", out);
+    number(o, "error", error);
+    run_for(o, 1, 300);
+    number(o, "write", out / 3);
+}
+
+static void draw_stubborn(struct random *r, struct order *o) {
+    uint64_t kind = random_below(r, 4);
+    if (kind == 0)
+        word(o, "ignore-term");
+    else if (kind == 1)
+        number(o, "catch-term", 5);
+    else
+        word(o, kind == 2 ? "fork" : "fork-away");
+    run_for(o, 10, 6000);
+}
+
+static void draw_words(struct random *r, struct order *o, uint64_t most_output) {
+    static const char *const wrong[] = {"/none", "/none-on-1", "/etc/passwd"};
+    uint64_t kind = random_below(r, 16), which = random_below(r, 3);
+    o->program = "/actor";
+    word(o, "actor");
+    if (kind < 2)
+        return;
+    if (kind < 6)
+        run_for(o, 1, 2500);
+    else if (kind < 9)
+        draw_end(r, o);
+    else if (kind < 12 && most_output > 0)
+        draw_output(r, o, most_output);
+    else if (kind < 14)
+        draw_stubborn(r, o);
+    else if (kind == 14)
+        o->program = wrong[which];
+    else
+        run_for(o, 2000, 12000);
+}
+
+/* ---- what customers want ---- */
+
+static void draw_size(const struct jobs_plan *p, struct random *r, struct order *o) {
+    uint32_t most = p->hall.nodes / 3 > 0 ? p->hall.nodes / 3 : 1;
+    uint32_t part = draw32(r, 1, most);
+    o->nodes = random_chance(r, 1, 8) ? p->hall.nodes : part;
+    o->ppn = draw32(r, 1, p->hall.pes);
+    uint32_t last = draw32(r, 1, o->nodes);
+    o->procs = o->nodes * (o->ppn - 1) + last;
+    if (o->procs < o->nodes)
+        o->procs = o->nodes;
+}
+
+static void draw_flags(struct random *r, struct order *o) {
+    uint64_t coin = random_u64(r);
+    o->flags |= coin % 5 == 0 ? JOB_REQUEUE : 0;
+    o->flags |= coin / 5 % 4 == 0 ? JOB_BAD_EXIT : 0;
+    o->flags |= coin / 20 % 8 == 0 ? JOB_EXCLUSIVE : 0;
+    if (coin / 160 % 8 == 0)
+        o->limit_ns = random_between(r, 300, 4000) * NS_PER_MS;
+}
+
+static void draw_kind(struct random *r, struct order *o) {
+    uint64_t kind = random_below(r, 100);
+    uint64_t small = 4000;
+    if (kind < 40) {
+        uint64_t large = random_chance(r, 1, 3) ? 700000 : 20000;
+        o->kind = JOB_RUN;
+        draw_words(r, o, large / o->procs + 1);
+    } else if (kind < 50) {
+        o->kind = JOB_RUN;
+        o->flags |= JOB_DETACHED;
+        draw_words(r, o, 0);
+    } else if (kind < 65) {
+        o->kind = JOB_BATCH;
+        if (random_chance(r, 1, 4)) {
+            o->flags |= JOB_SCRIPT;
+            o->procs = 1;
+        }
+        draw_words(r, o, small);
+    } else if (kind < 75) {
+        o->kind = JOB_BATCH;
+        o->count = draw32(r, 2, 6);
+        draw_words(r, o, 0);
+    } else if (kind < 88) {
+        o->kind = JOB_ALLOC;
+        o->flags &= JOB_EXCLUSIVE;
+        o->program = "/actor";
+        word(o, "actor");
+    } else {
+        o->kind = JOB_RUN;
+        o->nodes = o->ppn = o->procs = 1;
+        o->typed = random_between(r, 1, 200000);
+        o->program = "/actor";
+        word(o, "actor");
+        word(o, "cat");
+    }
+}
+
+void jobs_plan_order(const struct jobs_plan *p, uint32_t customer, struct random *r,
+                     struct order *ret) {
+    uint64_t one = random_u64(r), two = random_u64(r);
+    *ret =
+        (struct order){.customer = customer, .request = {one, two}, .count = 1, .around = NO_ORDER};
+    draw_size(p, r, ret);
+    draw_flags(r, ret);
+    draw_kind(r, ret);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* One run of a campaign of jobs: one seed, a whole cluster with customers, from power-on to the verdict.
+ *
+ * Stages: jobs and faults; then no more of either, everything is powered on, what was drained or suspended
+ * goes on, and all must be over within a bound; then the auditor judges. He also looks on after every
+ * step. */
+#pragma once
+
+#include "sim/trial.h"
+
+/* `asked` are jobs, `done` those that ended so. `trace`: where to print what happened, or NULL. */
+void jobs_trial_run(uint64_t seed, struct trial_result *ret, FILE *trace);

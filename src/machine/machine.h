@@ -195,7 +195,7 @@ struct input_tree {
 /* An event of the log: who it is about (a job, a node), what happened. */
 struct input_replay {
     uint64_t key;
-    bool over;         /* the key is: its first event is told, as it is the highest there is */
+    bool over;         /* the key is, and long ago: only its first event is told, as it is the highest */
     struct bytes body; /* empty: that was the last */
 };
 
@@ -348,7 +348,7 @@ struct effect_put {
 enum { LOG_OVER_KEPT = 1024 };
 
 /* One event of the log. A key is opened by its first event and over with the one that closes it. Of
- * keys that are over only the LOG_OVER_KEPT that were closed last are replayed, and the highest. */
+ * keys that are over the LOG_OVER_KEPT that were closed last are replayed, and the highest. */
 struct effect_log {
     uint64_t ticket; /* ascending */
     uint64_t key;

@@ -85,7 +85,7 @@ static void judge(struct job *j, const struct running *r) {
 
 /* ---- over ---- */
 
-static void give_back(struct mm *m, struct job *j, const struct running *r) {
+void end_give_back(struct mm *m, const struct job *j, const struct running *r) {
     m->dirty = true;
     if (j->kind != JOB_STEP) {
         bool whole = (j->flags & JOB_EXCLUSIVE) != 0;
@@ -104,7 +104,7 @@ static void give_back(struct mm *m, struct job *j, const struct running *r) {
 }
 
 static void queue_again(struct mm *m, struct job *j, struct running *r) {
-    give_back(m, j, r);
+    end_give_back(m, j, r);
     end_forget(m, r->run, &r->set);
     running_free(m, r);
     j->slot = NO_SLOT;
@@ -126,7 +126,7 @@ static void over(struct mm *m, struct job *j, struct running *r) {
             m->starting--;
         r->phase = PHASE_OVER;
         due_set(m, r);
-        give_back(m, j, r);
+        end_give_back(m, j, r);
     }
     after_add(m, record_end(m, j), AFTER_SETTLE)->job = j->id;
     struct job *first = job_find(m, (uint32_t)j->key);

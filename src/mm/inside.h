@@ -233,6 +233,8 @@ void end_job(struct mm *m, struct job *j, enum reason reason, uint32_t signal, b
 void end_node_lost(struct mm *m, uint32_t node);
 /* Nobody has processes of it any more? Then it is over. */
 void end_check(struct mm *m, struct running *r);
+/* Its processors, or its allocation's, are free. */
+void end_give_back(struct mm *m, const struct job *j, const struct running *r);
 void end_settled(struct mm *m, struct job *j);
 /* Nobody takes its output any more: it is kept for a while. */
 void end_unfollowed(struct mm *m, struct job *j);

@@ -133,10 +133,7 @@ static void replay_undo(struct mm *m, struct job *j) {
     struct running *r = job_running(m, j);
     if (r == NULL)
         return;
-    if (j->kind != JOB_STEP) {
-        bool whole = (j->flags & JOB_EXCLUSIVE) != 0;
-        places_give(&m->places, &r->set, whole ? PLACES_WHOLE : j->ppn);
-    }
+    end_give_back(m, j, r);
     running_free(m, r);
     j->slot = NO_SLOT;
     queue_add_front(m, j);

@@ -39,8 +39,6 @@ struct bytes journal_first(const struct journal *j, uint64_t key) {
 /* Was it closed, and so long ago that nobody will ask for it? */
 static bool is_old(const struct journal *j, uint64_t key) {
     uint32_t since = 0; /* keys that were closed after it */
-    if (key == j->highest)
-        return false;
     for (uint32_t i = j->count; i-- > 0;) {
         if (!j->events[i].closes)
             continue;
@@ -54,9 +52,11 @@ static bool is_old(const struct journal *j, uint64_t key) {
 bool journal_next(const struct journal *j, uint32_t *at, struct input_replay *ret) {
     while (*at < j->count) {
         const struct journal_event *e = &j->events[(*at)++];
-        if (is_old(j, e->key))
+        bool old = is_old(j, e->key);
+        if (old && (e->key != j->highest || journal_first(j, e->key).at != e->at))
             continue;
-        *ret = (struct input_replay){.key = e->key, .body = bytes_of(e->at, e->len)};
+        *ret = (struct input_replay){
+            .key = e->key, .over = old, .body = bytes_of(e->at, e->len)};
         return true;
     }
     return false;

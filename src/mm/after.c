@@ -2,9 +2,13 @@
 /* What happens when an event is durable: a ring in the order of tickets.
  *
  * Nothing is said before its event is safe. When an event could not be kept (the disk is full) a
- * submission is refused, a start is undone, and an end is logged again later. */
+ * submission is refused as if it had never been, a start is put off, and an end is logged again later. */
 #include "base/assert.h"
+#include "base/units.h"
 #include "mm/inside.h"
+
+/* Until what could not be kept is tried again. */
+#define STALL_NS NS_PER_S
 
 struct after *after_add(struct mm *m, uint64_t ticket, enum after_kind kind) {
     ASSERT(m->after_count < m->after_cap);
@@ -22,11 +26,23 @@ static void submitted(struct mm *m, const struct after *a) {
     client_answer(m, a->link, a->request, ANSWER_DONE, a->job, a->count, "");
 }
 
+/* One that has come again while the first was being logged. */
+static void answer_again(struct mm *m, const struct after *a) {
+    const struct job *j = job_of_request(m, a->request);
+    if (j != NULL && j->logged)
+        client_answer(m, a->link, a->request, ANSWER_DONE, j->id, a->count, "");
+    else
+        client_answer(m, a->link, a->request, ANSWER_FULL, 0, 0, "try again in a moment");
+}
+
 static void durable(struct mm *m, const struct after *a) {
     struct job *j = job_find(m, a->job);
     switch ((enum after_kind)a->kind) {
     case AFTER_ANSWER:
         submitted(m, a);
+        break;
+    case AFTER_AGAIN:
+        answer_again(m, a);
         break;
     case AFTER_START:
         if (j != NULL)
@@ -42,6 +58,54 @@ static void durable(struct mm *m, const struct after *a) {
     }
 }
 
+/* Its submission is not in the log: it has never been. Nothing of it is on any node, as its start comes
+ * after it in the log. */
+static void unmake(struct mm *m, struct job *j) {
+    struct running *r = job_running(m, j);
+    if (r != NULL) {
+        m->starting--;
+        end_give_back(m, j, r);
+        running_free(m, r);
+        j->slot = NO_SLOT;
+    } else if (j->state == STATE_QUEUED) {
+        queue_remove(m, j);
+    }
+    job_free(m, j);
+}
+
+static void stall(struct mm *m) {
+    if (!m->stalled)
+        effects_timer(m->out, TIMER_STALL, m->now + STALL_NS);
+    m->stalled = true;
+}
+
+void after_stalled(struct mm *m) {
+    m->stalled = false;
+    m->dirty = true;
+    for (uint32_t i = 0; i < m->config.jobs_max; i++) {
+        struct job *j = &m->jobs[i];
+        if (j->id == 0 || !j->unlogged)
+            continue;
+        j->unlogged = false;
+        after_add(m, record_end(m, j), AFTER_SETTLE)->job = j->id;
+    }
+}
+
+static void put_off(struct mm *m, struct job *j) {
+    struct running *r = job_running(m, j);
+    if (j->reason != REASON_NONE || r == NULL || r->phase != PHASE_LOGGING) {
+        start_durable(m, j); /* it is to end anyway */
+        return;
+    }
+    m->starting--;
+    end_give_back(m, j, r);
+    running_free(m, r);
+    j->slot = NO_SLOT;
+    j->attempt--;
+    queue_add_front(m, j);
+    stall(m);
+}
+
 static void refused(struct mm *m, const struct after *a) {
     struct job *j = job_find(m, a->job);
     switch ((enum after_kind)a->kind) {
@@ -50,23 +114,22 @@ static void refused(struct mm *m, const struct after *a) {
                       "the manager's disk is full; free some space and try again");
         for (uint32_t i = 0; i < a->count; i++) {
             j = job_find(m, a->job + i);
-            if (j != NULL && j->state == STATE_QUEUED) {
-                queue_remove(m, j);
-                job_free(m, j);
-            } else if (j != NULL) {
-                end_job(m, j, REASON_BAD, 0, true);
-            }
+            if (j != NULL)
+                unmake(m, j);
         }
+        break;
+    case AFTER_AGAIN:
+        answer_again(m, a);
         break;
     case AFTER_START:
         if (j != NULL)
-            end_job(m, j, REASON_BAD, 0, true);
-        if (j != NULL)
-            start_durable(m, j);
+            put_off(m, j);
         break;
     case AFTER_SETTLE:
-        if (j != NULL)
-            after_add(m, record_end(m, j), AFTER_SETTLE)->job = j->id;
+        if (j != NULL) {
+            j->unlogged = true;
+            stall(m);
+        }
         break;
     case AFTER_NODE:
         client_answer(m, a->link, a->request, ANSWER_FULL, 0, 0, "the manager's disk is full");

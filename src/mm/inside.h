@@ -35,6 +35,7 @@ struct job {
     bool settled;   /* over, and that is durable */
     bool logged;    /* its submission is durable */
     bool again;     /* to be queued once more */
+    bool unlogged;  /* its end could not be kept */
     uint32_t left;  /* the first of an array: how many are not over */
     uint32_t count; /* the first of an array: how many there are */
     uint16_t attempt;
@@ -116,7 +117,7 @@ struct follow {
     uint32_t next;
 };
 
-enum after_kind { AFTER_ANSWER, AFTER_START, AFTER_SETTLE, AFTER_NODE };
+enum after_kind { AFTER_ANSWER, AFTER_AGAIN, AFTER_START, AFTER_SETTLE, AFTER_NODE };
 
 /* What happens when an event is durable. */
 struct after {
@@ -144,6 +145,7 @@ struct mm {
     bool replaying;
     bool dirty;   /* something may start now */
     bool stopped; /* nothing may, any more */
+    bool stalled; /* nothing may: the log takes nothing */
     uint32_t epoch;
     uint64_t booted;
 
@@ -187,7 +189,7 @@ struct mm {
     uint64_t submitted, ended;
 };
 
-enum mm_timer { TIMER_DUE = 1, TIMER_FORGET, TIMER_NODES };
+enum mm_timer { TIMER_DUE = 1, TIMER_FORGET, TIMER_NODES, TIMER_STALL };
 enum { EVENT_LAUNCH = 0 };
 
 /* jobs.c: the table */
@@ -205,6 +207,7 @@ uint64_t wall(const struct mm *m);
 
 /* queue.c: who waits, who starts */
 void queue_add(struct mm *m, struct job *j);
+/* Where it was: before those that came after it. */
 void queue_add_front(struct mm *m, struct job *j);
 void queue_remove(struct mm *m, struct job *j);
 /* Starts what can start now. */
@@ -298,3 +301,5 @@ int record_spec(struct mm *m, struct bytes event, struct message_submit *ret);
 /* after.c: when an event is durable */
 struct after *after_add(struct mm *m, uint64_t ticket, enum after_kind kind);
 void after_logged(struct mm *m, const struct input_logged *in);
+/* What could not be kept is tried again. */
+void after_stalled(struct mm *m);

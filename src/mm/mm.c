@@ -143,6 +143,8 @@ static void on_timer(struct mm *m, uint32_t id) {
         end_forget_flush(m);
     else if (id == TIMER_NODES)
         node_tick(m);
+    else if (id == TIMER_STALL)
+        after_stalled(m);
 }
 
 static void step(void *self, const struct input *in, struct effects *out) {

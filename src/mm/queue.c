@@ -43,7 +43,13 @@ void queue_add(struct mm *m, struct job *j) {
 
 void queue_add_front(struct mm *m, struct job *j) {
     j->state = STATE_QUEUED;
-    link_between(m, j, NO_SLOT, *first_of(m, j));
+    uint32_t next = *first_of(m, j), prev = NO_SLOT;
+    while (next != NO_SLOT && m->jobs[next].priority >= j->priority &&
+           (m->jobs[next].priority > j->priority || m->jobs[next].id < j->id)) {
+        prev = next;
+        next = m->jobs[next].next;
+    }
+    link_between(m, j, prev, next);
 }
 
 void queue_remove(struct mm *m, struct job *j) {
@@ -113,7 +119,7 @@ static void run_steps(struct mm *m) {
 }
 
 void queue_run(struct mm *m) {
-    if (!m->dirty || m->stopped || m->replaying)
+    if (!m->dirty || m->stopped || m->stalled || m->replaying)
         return;
     m->dirty = false;
     end_make_room(m);

@@ -89,9 +89,9 @@ static bool known(struct mm *m, uint32_t link, const struct message_submit *s) {
         client_news(m, j);
         return true;
     }
-    struct after *a = after_add(m, m->tickets, AFTER_ANSWER);
+    struct after *a = after_add(m, m->tickets, AFTER_AGAIN);
     *a = (struct after){.ticket = a->ticket,
-                        .kind = AFTER_ANSWER,
+                        .kind = AFTER_AGAIN,
                         .link = link,
                         .request = {s->request[0], s->request[1]},
                         .job = j->id,

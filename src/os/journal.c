@@ -57,7 +57,7 @@ struct wanted {
 struct journal {
     struct life_log log;
     sqlite3 *db;
-    sqlite3_stmt *begin, *commit, *rollback, *insert, *open_key, *close_key, *first;
+    sqlite3_stmt *begin, *commit, *rollback, *insert, *open_key, *close_key, *trim, *first;
     char reserve[PATH_BYTES];
     int lock;
     bool spent; /* the reserve */
@@ -73,7 +73,8 @@ struct journal {
     size_t wanted_count, wanted_cap;
     struct result *results, **results_end;
     uint64_t commits;
-    uint64_t seq; /* of the last event: ascends over all lives */
+    uint64_t seq;    /* of the last event: ascends over all lives */
+    uint64_t closed; /* keys, in this life */
 
     struct source done;
     struct loop *loop;
@@ -132,7 +133,10 @@ static int write_event(struct journal *j, const struct event *e, const uint8_t *
     }
     if (r == SQLITE_OK && e->closes) {
         sqlite3_bind_int64(j->close_key, 1, (sqlite3_int64)e->key);
+        sqlite3_bind_int64(j->close_key, 2, (sqlite3_int64)j->seq);
         r = run(j->close_key);
+        if (r == SQLITE_OK && ++j->closed % LOG_OVER_KEPT == 0)
+            r = run(j->trim);
     }
     return r;
 }
@@ -364,13 +368,14 @@ static int replay_rows(struct journal *j, const char *sql, bool over, replayed *
 static int replay(void *self, replayed *event, void *context) {
     int r = replay_rows(self,
                         "SELECT key, body FROM events WHERE key = (SELECT max(key) FROM events"
-                        " WHERE key < 1 << 48) AND key NOT IN open ORDER BY seq LIMIT 1",
+                        " WHERE key < 1 << 48) AND key NOT IN (SELECT key FROM open)"
+                        " ORDER BY seq LIMIT 1",
                         true, event, context);
     if (r < 0)
         return r;
     return replay_rows(self,
-                       "SELECT e.key, e.body FROM open o JOIN events e ON e.key = o.key "
-                       "ORDER BY e.seq",
+                       "SELECT e.key, e.body FROM open o JOIN events e ON e.key = o.key"
+                       " ORDER BY e.seq",
                        false, event, context);
 }
 
@@ -393,7 +398,9 @@ static int make_tables(struct journal *j) {
         "CREATE TABLE IF NOT EXISTS about (what TEXT PRIMARY KEY, value INTEGER);"
         "CREATE TABLE IF NOT EXISTS events (key INTEGER, seq INTEGER, body BLOB,"
         "  PRIMARY KEY (key, seq)) WITHOUT ROWID;"
-        "CREATE TABLE IF NOT EXISTS open (key INTEGER PRIMARY KEY);";
+        /* keys that are replayed: those that are not over, and the last that are */
+        "CREATE TABLE IF NOT EXISTS open (key INTEGER PRIMARY KEY, closed INTEGER);"
+        "CREATE INDEX IF NOT EXISTS closed ON open (closed) WHERE closed > 0;";
     return sqlite3_exec(j->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : -EUCLEAN;
 }
 
@@ -431,6 +438,12 @@ static int begin_life(struct journal *j) {
     return r;
 }
 
+#define TRIM                                                                                    \
+    "DELETE FROM open WHERE closed > 0 AND closed <= (SELECT closed FROM open WHERE closed > 0" \
+    " ORDER BY closed DESC LIMIT 1 OFFSET 1024)"
+
+_Static_assert(LOG_OVER_KEPT == 1024, "as TRIM says");
+
 static int prepare(struct journal *j) {
     const struct {
         sqlite3_stmt **to;
@@ -439,8 +452,9 @@ static int prepare(struct journal *j) {
                {&j->commit, "COMMIT"},
                {&j->rollback, "ROLLBACK"},
                {&j->insert, "INSERT INTO events VALUES (?1, ?3, ?2)"},
-               {&j->open_key, "INSERT OR IGNORE INTO open VALUES (?1)"},
-               {&j->close_key, "DELETE FROM open WHERE key = ?1"},
+               {&j->open_key, "INSERT OR IGNORE INTO open VALUES (?1, 0)"},
+               {&j->close_key, "INSERT OR REPLACE INTO open VALUES (?1, ?2)"},
+               {&j->trim, TRIM},
                {&j->first, "SELECT body FROM events WHERE key = ?1 ORDER BY seq LIMIT 1"}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (sqlite3_prepare_v3(j->db, all[i].sql, -1, SQLITE_PREPARE_PERSISTENT, all[i].to, NULL) !=
@@ -520,7 +534,7 @@ void journal_close(struct journal *j) {
         loop_remove(j->loop, &j->done);
     }
     sqlite3_stmt *const all[] = {j->begin,    j->commit,    j->rollback, j->insert,
-                                 j->open_key, j->close_key, j->first};
+                                 j->open_key, j->close_key, j->trim,     j->first};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         sqlite3_finalize(all[i]);
     sqlite3_close(j->db);

@@ -3,8 +3,8 @@
  *
  * Events gather while a thread writes those before them: what arrived during one sync is the next
  * batch, and one commit makes all of it safe. An event that is safe is told in the loop. A key is open
- * from its first event to the one that closes it; at start only events of open keys are told, however long the
- * history is. First events of keys are kept in memory for a while, so what was just submitted is fetched
+ * from its first event to the one that closes it; at start only events of open keys and of the last that were
+ * closed are told, however long the history is. First events of keys are kept in memory for a while, so what was just submitted is fetched
  * without the disk.
  *
  * On a full disk a batch is refused, except for events that close a key: for those a reserve is given up.

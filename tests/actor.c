@@ -2,6 +2,7 @@
 /* A process that does as its arguments say (sim/act.h), in the real world. */
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -126,9 +127,16 @@ static void perform(const struct act *a) {
     case ACT_FORK_AWAY:
         fork_away();
         break;
+    case ACT_RANK: /* main's affair */
     case ACT_KINDS:
         break;
     }
+}
+
+/* Is the next word for somebody else? */
+static bool for_another(const struct act *a) {
+    const char *rank = getenv("STORM_RANK");
+    return a->kind == ACT_RANK && (rank == NULL || strtoull(rank, NULL, 10) != a->number);
 }
 
 int main(int argc, char **argv) {
@@ -145,7 +153,11 @@ int main(int argc, char **argv) {
         memcpy(words + len, argv[i], n);
         len += n;
     }
-    while ((r = act_next(bytes_of(words, len), &at, &act)) > 0)
-        perform(&act);
+    bool skip = false;
+    while ((r = act_next(bytes_of(words, len), &at, &act)) > 0) {
+        if (!skip)
+            perform(&act);
+        skip = for_another(&act);
+    }
     return r < 0 ? CONFUSED : 0;
 }

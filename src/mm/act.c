@@ -41,7 +41,10 @@ static const char *suspend(struct mm *m, struct job *j, bool stop) {
         return "it does not run";
     if (j->kind == JOB_ALLOC)
         return "an allocation has no processes of its own";
+    if (r->suspended != stop)
+        record_hold(m, j, stop);
     r->suspended = stop;
+    r->held = true;
     j->state = stop ? STATE_SUSPENDED : STATE_RUNNING;
     command(m, r, stop ? VERB_SUSPEND : VERB_RESUME, 0, 0);
     client_news(m, j);

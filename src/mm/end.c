@@ -340,7 +340,20 @@ static void kill_stray(struct mm *m, uint32_t node, uint64_t run) {
     say_down(m->out, &m->work, MESSAGE_COMMAND, &c, (struct bytes){0});
 }
 
+/* What it was told before may have been lost, or come from a life that we know nothing of. */
+static void hold_or_not(struct mm *m, const struct running *r, uint32_t node) {
+    if (!r->suspended && !r->held && !nodeset_has(&r->unsure, node))
+        return;
+    nodeset_clear(&m->work);
+    nodeset_add(&m->work, node);
+    union message c = {
+        .command = {.run = r->run, .verb = r->suspended ? VERB_SUSPEND : VERB_RESUME}};
+    say_down(m->out, &m->work, MESSAGE_COMMAND, &c, (struct bytes){0});
+}
+
 static void is_there(struct mm *m, struct running *r, uint32_t node) {
+    if (job_find(m, r->job)->state != STATE_ENDING)
+        hold_or_not(m, r, node);
     r->started = true;
     nodeset_remove(&r->unsure, node);
     judge_unknown(m, job_find(m, r->job), r);

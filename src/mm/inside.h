@@ -78,6 +78,7 @@ struct running {
     uint8_t phase;
     bool told;       /* followers know that it is over but for nodes that are lost */
     bool suspended;  /* by its user */
+    bool held;       /* it has been, in this life */
     uint8_t force;   /* 0, or the verb that is being repeated: END, KILL */
     uint32_t signal; /* REASON_USER: which */
     uint64_t run;
@@ -292,6 +293,7 @@ void node_resume(struct mm *m);
 /* record.c: events */
 uint64_t record_submit(struct mm *m, const struct job *first, uint32_t count, struct bytes body);
 uint64_t record_start(struct mm *m, const struct job *j, const struct running *r);
+uint64_t record_hold(struct mm *m, const struct job *j, bool suspended);
 uint64_t record_end(struct mm *m, const struct job *j);
 uint64_t record_drain(struct mm *m, const struct nodeset *set, bool drained, struct bytes reason);
 void record_replay(struct mm *m, const struct input_replay *in);

@@ -9,7 +9,7 @@
 #include "base/assert.h"
 #include "mm/inside.h"
 
-enum event { EVENT_SUBMIT, EVENT_START, EVENT_END, EVENT_DRAIN, EVENTS };
+enum event { EVENT_SUBMIT, EVENT_START, EVENT_END, EVENT_DRAIN, EVENT_HOLD, EVENTS };
 
 /* Key of what is not about a job. */
 #define NODES_KEY ((uint64_t)1 << 48)
@@ -17,7 +17,7 @@ enum event { EVENT_SUBMIT, EVENT_START, EVENT_END, EVENT_DRAIN, EVENTS };
 struct record_head {
     uint8_t event;
     uint32_t job;
-    uint32_t count; /* SUBMIT: of jobs; START, END: the attempt */
+    uint32_t count; /* SUBMIT: of jobs; START, END: the attempt; DRAIN, HOLD: so or not */
     uint64_t at;    /* of the calendar */
 };
 
@@ -59,6 +59,13 @@ uint64_t record_start(struct mm *m, const struct job *j, const struct running *r
         begin(m, (struct record_head){
                      .event = EVENT_START, .job = j->id, .count = j->attempt, .at = j->started_ns});
     codec_set(&c, (struct nodeset *)&r->set);
+    return finish(m, &c, j->key, false, false);
+}
+
+uint64_t record_hold(struct mm *m, const struct job *j, bool suspended) {
+    struct codec c = begin(
+        m,
+        (struct record_head){.event = EVENT_HOLD, .job = j->id, .count = suspended, .at = wall(m)});
     return finish(m, &c, j->key, false, false);
 }
 
@@ -187,6 +194,10 @@ void record_replay(struct mm *m, const struct input_replay *in) {
         break;
     case EVENT_DRAIN:
         replay_drain(m, &h, &c);
+        break;
+    case EVENT_HOLD:
+        if (j != NULL && job_running(m, j) != NULL)
+            job_running(m, j)->suspended = h.count != 0;
         break;
     case EVENTS:
         break;

@@ -197,7 +197,7 @@ void start_resume(struct mm *m) {
             uint64_t ran = wall(m) > j->started_ns ? wall(m) - j->started_ns : 0;
             r->limit_at = m->now + (ran < j->limit_ns ? j->limit_ns - ran : 1);
         }
-        j->state = STATE_RUNNING;
+        j->state = r->suspended ? STATE_SUSPENDED : STATE_RUNNING;
         due_set(m, r);
     }
 }

@@ -70,6 +70,7 @@ void keeper_link_down(struct nm *n, const struct input_link *in) {
         return;
     n->launcher = 0;
     n->ready = false;
+    n->announced = false; /* what was for it is lost: the root hears of it */
     for (uint32_t i = 0; i < n->config.runs; i++) {
         struct run *r = &n->runs[i];
         r->unsure = r->run != 0 && r->handed && !r->over;

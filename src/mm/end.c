@@ -272,6 +272,11 @@ static void judge_unknown(struct mm *m, struct job *j, struct running *r) {
 static void ended_on(struct mm *m, struct job *j, struct running *r, const struct ending *e) {
     if (!nodeset_has(&r->waiting, e->node))
         return;
+    if (e->more) { /* its end will tell all */
+        r->started = true;
+        react(m, j, r, e);
+        return;
+    }
     nodeset_remove(&r->waiting, e->node);
     nodeset_remove(&r->unsure, e->node);
     nodeset_remove(&r->lost, e->node);
@@ -297,7 +302,7 @@ static void stale(struct mm *m, const struct message_ends *e) {
     struct ending one;
     nodeset_copy(&m->work, e->clean);
     for (uint32_t i = 0; ending_load(&one, e->ends, i); i++)
-        if (one.node < m->config.limits.nodes && one.cause != CAUSE_UNKNOWN)
+        if (one.node < m->config.limits.nodes && one.cause != CAUSE_UNKNOWN && !one.more)
             nodeset_add(&m->work, one.node);
     if (!nodeset_empty(&m->work))
         end_forget(m, e->run, &m->work);

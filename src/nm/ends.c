@@ -126,6 +126,18 @@ void ends_repeat(struct nm *n) {
     effects_timer(n->out, TIMER_REPEAT, any ? n->now + REPEAT_NS : 0);
 }
 
+/* Past those in between: they would take it for the end. */
+void ends_early(struct nm *n, const struct run *r) {
+    uint8_t bytes[ENDING_BYTES];
+    if (r->over || !r->ending.more)
+        return;
+    ending_store(bytes, &r->ending);
+    nodeset_clear(&n->work);
+    union message m = {
+        .ends = {.run = r->run, .clean = &n->work, .ends = bytes_of(bytes, sizeof bytes)}};
+    say_root(n->out, MESSAGE_ENDS, &m, (struct bytes){0});
+}
+
 void ends_unknown(struct nm *n, uint64_t run) {
     struct ending e = {.node = n->config.self, .cause = CAUSE_UNKNOWN, .bad = 1};
     nodeset_clear(&n->work);

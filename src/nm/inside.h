@@ -13,14 +13,14 @@
 enum { ENDINGS_MAX = 128 };
 
 struct run {
-    uint64_t run;   /* 0: the place is free */
-    uint64_t order; /* of the launch */
-    bool decided;   /* it is to run */
-    bool handed;    /* the launcher has been told of it */
-    bool unsure;    /* by a launcher whose link broke since */
-    bool over;      /* here */
-    bool whole;     /* `set` is known: not so for a run that was adopted */
-    struct ending ending;
+    uint64_t run;         /* 0: the place is free */
+    uint64_t order;       /* of the launch */
+    bool decided;         /* it is to run */
+    bool handed;          /* the launcher has been told of it */
+    bool unsure;          /* by a launcher whose link broke since */
+    bool over;            /* here */
+    bool whole;           /* `set` is known: not so for a run that was adopted */
+    struct ending ending; /* or, until then, the worst that has ended while others go on: .more */
     uint32_t setup_len;
     uint8_t *setup; /* limits.body_bytes; needed until it is started */
     /* Combining what comes from below, until it was sent once. */
@@ -78,6 +78,8 @@ void ends_heard(struct nm *n, const struct message_ends *m);
 void ends_check(struct nm *n);
 /* Says again what has not been forgotten. */
 void ends_repeat(struct nm *n);
+/* One of its processes has ended badly, others go on: said at once, and whenever it may have been lost. */
+void ends_early(struct nm *n, const struct run *r);
 /* Nothing is known of this run here. */
 void ends_unknown(struct nm *n, uint64_t run);
 

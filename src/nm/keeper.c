@@ -99,6 +99,9 @@ void keeper_announce(struct nm *n) {
     }
     union message m = {.have = {.all = true, .runs = bytes_of(runs, len)}};
     say_root(n->out, MESSAGE_HAVE, &m, (struct bytes){0});
+    for (uint32_t i = 0; i < n->config.runs; i++)
+        if (n->runs[i].run != 0)
+            ends_early(n, &n->runs[i]);
 }
 
 /* The launcher has told all it has. */
@@ -145,6 +148,13 @@ static void on_ended(struct nm *n, const struct message_ended *m) {
     }
     r->handed = true;
     r->unsure = false;
+    if (e.more) {
+        r->ending = e;
+        r->ending.node = n->config.self;
+        r->decided = true;
+        ends_early(n, r);
+        return;
+    }
     run_over(n, r, &e);
 }
 

@@ -139,6 +139,7 @@ void launch_command(struct nm *n, const struct message_command *m) {
         store_le64(run, r->run);
         say_root(n->out, MESSAGE_HAVE, &(union message){.have = {.runs = bytes_of(run, 8)}},
                  (struct bytes){0});
+        ends_early(n, r);
         return;
     }
     if (m->verb == VERB_KILL && !r->handed) { /* no launcher yet: it will never start */

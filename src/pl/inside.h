@@ -43,15 +43,15 @@ struct run {
     uint32_t setup;
     uint32_t setup_bytes;
     bool suspended;
-    bool ending;    /* SIGTERM was sent on our behalf */
-    bool killing;   /* and this: nothing of it may be left */
-    bool failed;    /* a process could not be started */
-    bool lost;      /* killed because nobody renewed */
-    bool dropped;   /* nobody wants to know any more */
-    bool sweep;     /* all have ended; their offspring is to follow */
-    bool empty;     /* nothing of it runs any more */
-    uint32_t rests; /* streams of which more may come nevertheless */
-    struct ending end;
+    bool ending;       /* SIGTERM was sent on our behalf */
+    bool killing;      /* and this: nothing of it may be left */
+    bool failed;       /* a process could not be started */
+    bool lost;         /* killed because nobody renewed */
+    bool dropped;      /* nobody wants to know any more */
+    bool sweep;        /* all have ended; their offspring is to follow */
+    bool empty;        /* nothing of it runs any more */
+    uint32_t rests;    /* streams of which more may come nevertheless */
+    struct ending end; /* or, until then, the worst that has ended: end.more */
 };
 
 struct pl {
@@ -95,6 +95,9 @@ void runs_remove(struct pl *p, struct run *r);
 
 /* Notes how a process ended. */
 void run_child(struct pl *p, struct run *r, const struct input_child *c);
+
+/* Has it ended worse than all before, by itself, while others go on? Then r->end tells of it. */
+bool run_worse(struct pl *p, struct run *r, uint32_t index);
 
 /* It is over: sums up how. */
 void run_close(struct pl *p, struct run *r);

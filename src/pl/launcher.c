@@ -40,7 +40,7 @@ enum { SIGNALS_MAX = 64 }; /* of Linux */
 uint32_t pl_effects_max(const struct pl_config *c) {
     /* A new manager: each run, both streams and the input of each process, and the resend timer
      * moved for each stream; a handful besides. */
-    return c->groups * 2 + c->processes * 5 + 16;
+    return c->groups * 3 + c->processes * 5 + 16;
 }
 
 size_t pl_effect_bytes_max(const struct pl_config *c) {
@@ -333,6 +333,8 @@ static void on_link_up(struct pl *p, const struct input *in, struct effects *out
             say_ended(p, r, out);
         else
             say_hold(p, r, out);
+        if (r->state == RUN_STARTED && r->end.more)
+            say_ended(p, r, out);
         streams_again(p, r, in->now, out);
     }
 }
@@ -348,6 +350,8 @@ static void on_child(struct pl *p, const struct input *in, struct effects *out) 
         r->failed = true;
         kill_group(p, r, out);
     }
+    if (in->child.event != CHILD_STARTED && run_worse(p, r, in->child.index))
+        say_ended(p, r, out);
     if (r->left == 0 && !r->sweep) {
         r->sweep = true;
         effects_timer(out, TIMER_SWEEP, in->now);

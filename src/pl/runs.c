@@ -108,6 +108,19 @@ static void describe(struct ending *e, const struct process *process) {
     e->step = process->event == CHILD_FAILED ? process->step : 0;
 }
 
+bool run_worse(struct pl *p, struct run *r, uint32_t index) {
+    const struct process *process = run_process(p, r, index);
+    struct ending worse = {.rank = r->rank + index, .bad = 1, .more = true};
+    if (r->left == 0 || process->ours || process->event == CHILD_FAILED || badness(process) == 0)
+        return false;
+    describe(&worse, process);
+    uint32_t before = r->end.cause == CAUSE_KILLED ? 128 + r->end.value : r->end.value;
+    if (r->end.more && before >= badness(process))
+        return false;
+    r->end = worse;
+    return true;
+}
+
 void run_close(struct pl *p, struct run *r) {
     struct ending *e = &r->end;
     uint64_t worst = 0;

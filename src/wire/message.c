@@ -238,7 +238,10 @@ static void walk_ending(struct codec *c, struct ending *e) {
     codec_u32(c, &e->node);
     codec_enum(c, &e->cause, CAUSES);
     codec_enum(c, &e->step, SPAWN_STEPS);
-    codec_bool(c, &e->ours);
+    uint8_t flags = (uint8_t)(c->encoding ? e->ours | e->more << 1 : 0);
+    codec_enum(c, &flags, 4);
+    e->ours = (flags & 1) != 0;
+    e->more = (flags & 2) != 0;
     codec_u32(c, &e->rank);
     codec_u32(c, &e->value);
     codec_u32(c, &e->bad);

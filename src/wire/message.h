@@ -349,6 +349,7 @@ struct ending {
     uint8_t cause;
     uint8_t step;
     bool ours;     /* some were ended by STORM, which does not count */
+    bool more;     /* it is not over here: this one has ended badly, others go on */
     uint32_t rank; /* of that process */
     uint32_t value;
     uint32_t bad;    /* processes that did not end with status 0 */

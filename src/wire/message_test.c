@@ -281,6 +281,11 @@ static void test_endings(void) {
     struct ending back;
     CHECK(ending_load(&back, bytes_of(bytes, sizeof bytes), 1));
     CHECK(back.node == 7 && back.cause == CAUSE_KILLED && back.ours && back.rank == 12);
+    CHECK(!back.more);
+    e.more = true;
+    ending_store(bytes + ENDING_BYTES, &e);
+    CHECK(ending_load(&back, bytes_of(bytes, sizeof bytes), 1));
+    CHECK(back.more && back.ours);
     CHECK(back.value == 9 && back.bad == 3 && back.output == (uint64_t)1 << 40);
     CHECK(ending_load(&back, bytes_of(bytes, sizeof bytes), 0));
     CHECK_EQ(back.node, 0);

@@ -63,7 +63,7 @@ static void durable(struct mm *m, const struct after *a) {
 static void unmake(struct mm *m, struct job *j) {
     struct running *r = job_running(m, j);
     if (r != NULL) {
-        m->starting--;
+        start_leave(m, r);
         end_give_back(m, j, r);
         running_free(m, r);
         j->slot = NO_SLOT;
@@ -97,7 +97,7 @@ static void put_off(struct mm *m, struct job *j) {
         start_durable(m, j); /* it is to end anyway */
         return;
     }
-    m->starting--;
+    start_leave(m, r);
     end_give_back(m, j, r);
     running_free(m, r);
     j->slot = NO_SLOT;

@@ -104,6 +104,7 @@ void end_give_back(struct mm *m, const struct job *j, const struct running *r) {
 }
 
 static void queue_again(struct mm *m, struct job *j, struct running *r) {
+    start_leave(m, r);
     end_give_back(m, j, r);
     end_forget(m, r->run, &r->set);
     running_free(m, r);
@@ -122,8 +123,7 @@ static void over(struct mm *m, struct job *j, struct running *r) {
         j->bad = r->bad;
         j->output = r->output;
         r->limit_at = r->force_at = r->repeat_at = r->orphan_at = r->lost_at = 0;
-        if (r->phase == PHASE_LAUNCHING) /* it has ended before its launch was told to be done */
-            m->starting--;
+        start_leave(m, r); /* perhaps it has ended before its launch was told to be done */
         r->phase = PHASE_OVER;
         due_set(m, r);
         end_give_back(m, j, r);

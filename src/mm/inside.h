@@ -223,6 +223,8 @@ void running_free(struct mm *m, struct running *r);
 /* Times of a job that nobody follows: it is ended if that stays so. */
 void start_orphan(struct mm *m, const struct job *j, struct running *r);
 void start_job(struct mm *m, struct job *j, const struct nodeset *set);
+/* It is not being started any more: another may. */
+void start_leave(struct mm *m, struct running *r);
 void start_durable(struct mm *m, struct job *j);
 void start_fetched(struct mm *m, const struct input_fetched *in);
 void start_completed(struct mm *m, const struct completion *c);

@@ -20,6 +20,9 @@ bool mm_job(const struct mm *m, uint32_t id, struct mm_job *ret) {
                            .each = j->flags & JOB_EXCLUSIVE ? m->config.pes : j->ppn,
                            .inside = j->inside,
                            .nodes = r == NULL ? NULL : &r->set,
+                           .waiting = r == NULL ? NULL : &r->waiting,
+                           .phase = r == NULL ? 0 : r->phase,
+                           .reason = j->reason,
                            .holds = r != NULL && r->phase != PHASE_OVER};
     return true;
 }
@@ -47,13 +50,14 @@ static uint32_t held(const struct mm *m, uint32_t node) {
 }
 
 static const char *wrong_running(const struct mm *m) {
-    uint32_t count = 0;
+    uint32_t count = 0, starting = 0;
     for (uint32_t i = 0; i < m->running_cap; i++) {
         const struct running *r = &m->runnings[i];
         if (r->job == 0)
             continue;
         const struct job *j = job_find(m, r->job);
         count++;
+        starting += r->phase < PHASE_GOING;
         if (j == NULL)
             return "something is held for a job that is not there";
         if (j->slot != i)
@@ -63,6 +67,8 @@ static const char *wrong_running(const struct mm *m) {
         if (!nodeset_covers(&r->set, &r->waiting) || !nodeset_covers(&r->waiting, &r->lost))
             return "a job waits for nodes that are not its own";
     }
+    if (!m->replaying && starting != m->starting)
+        return "jobs that are being started are counted wrong";
     return count == m->running_count ? NULL : "running jobs are counted wrong";
 }
 

@@ -55,7 +55,9 @@ struct mm_job {
     uint32_t each; /* processors on each node */
     uint32_t inside;
     uint64_t output;
-    const struct nodeset *nodes; /* NULL: it has none */
+    const struct nodeset *nodes;   /* NULL: it has none */
+    const struct nodeset *waiting; /* of them: have not told of their end */
+    uint8_t phase, reason;         /* for people who look for a fault */
 };
 
 /* False if it is not known (any more). */

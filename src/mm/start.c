@@ -80,15 +80,16 @@ void start_orphan(struct mm *m, const struct job *j, struct running *r) {
     r->orphan_at = m->now + m->config.orphan_ns;
 }
 
-/* Another may start. */
-static void leave_start(struct mm *m) {
+void start_leave(struct mm *m, struct running *r) {
+    if (r->phase >= PHASE_GOING)
+        return;
     m->starting--;
     m->dirty = true;
+    r->phase = PHASE_GOING;
 }
 
 static void going(struct mm *m, struct job *j, struct running *r) {
-    leave_start(m);
-    r->phase = PHASE_GOING;
+    start_leave(m, r);
     r->started = true;
     start_orphan(m, j, r);
     if (j->limit_ns > 0)
@@ -101,7 +102,7 @@ static void going(struct mm *m, struct job *j, struct running *r) {
 
 /* It could not be started; nobody has it. */
 static void undo(struct mm *m, struct job *j, struct running *r, const struct ending *why) {
-    leave_start(m);
+    start_leave(m, r);
     end_forget(m, r->run, &r->set);
     nodeset_clear(&r->waiting);
     if (why != NULL) {

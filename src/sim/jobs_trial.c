@@ -283,12 +283,16 @@ static void report_unsettled(struct jobs_trial *t) {
                 c.queued, c.nodes_up, t->plan.hall.nodes);
     for (uint32_t id = 1; id < mm_next_job(m); id++)
         if (mm_job(m, id, &j) && !j.settled) {
-            int32_t order = book_find(&t->book, id);
+            char on[60] = "", waits[60] = "";
+            if (j.nodes != NULL) {
+                nodeset_format(j.nodes, "", on, sizeof on);
+                nodeset_format(j.waiting, "", waits, sizeof waits);
+            }
             verdict_add(t->verdict, "converge",
-                        "job %" PRIu32 " kind %d is %s, %" PRIu32 " live: %.*s", id, j.kind,
-                        state_name(j.state), deeds_alive(hall_deeds(t->hall), id),
-                        order < 0 ? 1 : (int)t->book.orders[order].words_len,
-                        order < 0 ? "?" : t->book.orders[order].words);
+                        "job %" PRIu32 " kind %d is %s, attempt %u, phase %u, reason %u, on %s,"
+                        " waits for %s, %" PRIu32 " live",
+                        id, j.kind, state_name(j.state), j.attempt, j.phase, j.reason, on, waits,
+                        deeds_alive(hall_deeds(t->hall), id));
         }
     for (uint32_t k = 0; k < t->plan.hall.clients; k++)
         if (!customer_idle(t->customers[k]))

@@ -15,12 +15,8 @@
 /* Nodes are told what to forget so much later, for many runs at once. */
 #define FORGET_NS NS_PER_S
 
-/* How long output that nobody takes any more is kept. */
-#define KEEP_NS       (5 * NS_PER_S)
+/* How long output of a batch job that nobody takes is kept. */
 #define KEEP_BATCH_NS (600 * NS_PER_S)
-
-/* With fewer free places than this, output that nobody takes makes room. */
-enum { RUNNINGS_LOW = 64 };
 
 enum { STATUS_TIME = 124, STATUS_STORM = 125, STATUS_CANNOT = 126, STATUS_NO_PROGRAM = 127 };
 enum { SIGNAL_BASE = 128, SIGNAL_TERM = 15 };
@@ -89,7 +85,10 @@ void end_give_back(struct mm *m, const struct job *j, const struct running *r) {
     m->dirty = true;
     if (j->kind != JOB_STEP) {
         bool whole = (j->flags & JOB_EXCLUSIVE) != 0;
-        places_give(&m->places, &r->set, whole ? PLACES_WHOLE : j->ppn);
+        if (!r->unheld)
+            places_give(&m->places, &r->set, whole ? PLACES_WHOLE : j->ppn);
+        if (m->overlap)
+            start_hold(m);
         return;
     }
     struct job *around = job_find(m, j->inside);
@@ -105,6 +104,7 @@ void end_give_back(struct mm *m, const struct job *j, const struct running *r) {
 
 static void queue_again(struct mm *m, struct job *j, struct running *r) {
     start_leave(m, r);
+    record_again(m, j);
     end_give_back(m, j, r);
     end_forget(m, r->run, &r->set);
     running_free(m, r);
@@ -174,7 +174,7 @@ void end_unfollowed(struct mm *m, struct job *j) {
     struct running *r = job_running(m, j);
     if (r == NULL || !j->settled || client_of_output(m, j) != 0)
         return;
-    r->orphan_at = m->now + (j->kind == JOB_BATCH ? KEEP_BATCH_NS : KEEP_NS);
+    r->orphan_at = m->now + (j->kind == JOB_BATCH ? KEEP_BATCH_NS : m->config.orphan_ns);
     due_set(m, r);
 }
 

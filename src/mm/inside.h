@@ -14,6 +14,9 @@
 
 #define NO_SLOT UINT32_MAX
 
+/* With fewer free places than this, output that nobody takes makes room. */
+enum { RUNNINGS_LOW = 64 };
+
 enum { NAME_MAX_BYTES = 40, REASON_MAX_BYTES = 80, FOLLOW_BUCKETS = 1024, REQUEST_BUCKETS = 1024 };
 
 /* Why a job is being ended, beside that its processes have ended. */
@@ -79,6 +82,7 @@ struct running {
     bool told;       /* followers know that it is over but for nodes that are lost */
     bool suspended;  /* by its user */
     bool held;       /* it has been, in this life */
+    bool unheld;     /* its processors are held for another, whose end was not kept */
     uint8_t force;   /* 0, or the verb that is being repeated: END, KILL */
     uint32_t signal; /* REASON_USER: which */
     uint64_t run;
@@ -147,6 +151,7 @@ struct mm {
     bool dirty;   /* something may start now */
     bool stopped; /* nothing may, any more */
     bool stalled; /* nothing may: the log takes nothing */
+    bool overlap; /* some have processors that are held for others */
     uint32_t epoch;
     uint64_t booted;
 
@@ -228,6 +233,7 @@ void start_leave(struct mm *m, struct running *r);
 void start_durable(struct mm *m, struct job *j);
 void start_fetched(struct mm *m, const struct input_fetched *in);
 void start_completed(struct mm *m, const struct completion *c);
+void start_hold(struct mm *m);
 /* A new life: what was running may still be. */
 void start_resume(struct mm *m);
 
@@ -296,6 +302,7 @@ void node_resume(struct mm *m);
 uint64_t record_submit(struct mm *m, const struct job *first, uint32_t count, struct bytes body);
 uint64_t record_start(struct mm *m, const struct job *j, const struct running *r);
 uint64_t record_hold(struct mm *m, const struct job *j, bool suspended);
+uint64_t record_again(struct mm *m, const struct job *j);
 uint64_t record_end(struct mm *m, const struct job *j);
 uint64_t record_drain(struct mm *m, const struct nodeset *set, bool drained, struct bytes reason);
 void record_replay(struct mm *m, const struct input_replay *in);

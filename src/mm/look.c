@@ -41,7 +41,7 @@ static uint32_t held(const struct mm *m, uint32_t node) {
     for (uint32_t i = 0; i < m->running_cap; i++) {
         const struct running *r = &m->runnings[i];
         const struct job *j = r->job == 0 ? NULL : job_find(m, r->job);
-        if (j == NULL || r->phase == PHASE_OVER || j->kind == JOB_STEP ||
+        if (j == NULL || r->phase == PHASE_OVER || r->unheld || j->kind == JOB_STEP ||
             !nodeset_has(&r->set, node))
             continue;
         sum += j->flags & JOB_EXCLUSIVE ? m->config.pes : j->ppn;

@@ -9,7 +9,7 @@
 #include "base/assert.h"
 #include "mm/inside.h"
 
-enum event { EVENT_SUBMIT, EVENT_START, EVENT_END, EVENT_DRAIN, EVENT_HOLD, EVENTS };
+enum event { EVENT_SUBMIT, EVENT_START, EVENT_END, EVENT_DRAIN, EVENT_HOLD, EVENT_AGAIN, EVENTS };
 
 /* Key of what is not about a job. */
 #define NODES_KEY ((uint64_t)1 << 48)
@@ -69,6 +69,13 @@ uint64_t record_hold(struct mm *m, const struct job *j, bool suspended) {
     return finish(m, &c, j->key, false, false);
 }
 
+uint64_t record_again(struct mm *m, const struct job *j) {
+    struct codec c =
+        begin(m, (struct record_head){
+                     .event = EVENT_AGAIN, .job = j->id, .count = j->attempt, .at = wall(m)});
+    return finish(m, &c, j->key, false, false);
+}
+
 static void walk_end(struct codec *c, struct job *j) {
     uint8_t worst[ENDING_BYTES];
     struct bytes view = bytes_of(worst, sizeof worst);
@@ -121,21 +128,17 @@ static void replay_start(struct mm *m, const struct record_head *h, struct codec
     j->started_ns = h->at;
     j->state = STATE_STARTING;
     struct running *r = running_new(m, j, &m->scratch[0]);
-    if (j->kind != JOB_STEP) {
-        bool whole = (j->flags & JOB_EXCLUSIVE) != 0;
-        places_hold(&m->places, &r->set, whole ? m->config.pes : j->ppn);
-        return;
-    }
+    r->unheld = j->kind != JOB_STEP; /* until all is read: nodes change hands */
     struct job *around = job_find(m, j->inside);
     struct running *a = around == NULL ? NULL : job_running(m, around);
-    if (a == NULL)
+    if (j->kind != JOB_STEP || a == NULL)
         return;
     a->steps++;
     NODESET_EACH (n, &r->set)
         a->used[n] = (uint16_t)(a->used[n] + j->ppn);
 }
 
-/* An attempt that came to nothing is followed by the next without a word: take it back. */
+/* An attempt that came to nothing. */
 static void replay_undo(struct mm *m, struct job *j) {
     struct running *r = job_running(m, j);
     if (r == NULL)
@@ -151,9 +154,18 @@ static void replay_end(struct mm *m, const struct record_head *h, struct codec *
     struct job *first = j == NULL ? NULL : job_find(m, (uint32_t)j->key);
     if (j == NULL || state_over((enum job_state)j->state))
         return;
-    replay_undo(m, j);
-    queue_remove(m, j);
+    struct running *r = job_running(m, j);
+    if (r == NULL)
+        queue_remove(m, j);
+    else
+        end_give_back(m, j, r);
     walk_end(c, j);
+    if (r != NULL && j->output > 0 && m->running_free_count > RUNNINGS_LOW) {
+        r->phase = PHASE_OVER; /* the way to its output is still wanted */
+    } else if (r != NULL) {
+        running_free(m, r);
+        j->slot = NO_SLOT;
+    }
     j->ended_ns = h->at;
     j->settled = true;
     if (first != NULL && first->left > 0)
@@ -194,6 +206,10 @@ void record_replay(struct mm *m, const struct input_replay *in) {
         break;
     case EVENT_DRAIN:
         replay_drain(m, &h, &c);
+        break;
+    case EVENT_AGAIN:
+        if (j != NULL)
+            replay_undo(m, j);
         break;
     case EVENT_HOLD:
         if (j != NULL && job_running(m, j) != NULL)

@@ -183,12 +183,32 @@ void start_completed(struct mm *m, const struct completion *c) {
     due_set(m, r);
 }
 
+/* Takes the processors of what runs; those of a run whose end was not kept on a full disk may have been given
+ * to another already. */
+void start_hold(struct mm *m) {
+    m->overlap = false;
+    for (uint32_t i = 0; i < m->running_cap; i++) {
+        struct running *r = &m->runnings[i];
+        const struct job *j = r->job == 0 || r->phase == PHASE_OVER ? NULL : job_find(m, r->job);
+        if (j == NULL || !r->unheld)
+            continue;
+        bool whole = (j->flags & JOB_EXCLUSIVE) != 0;
+        r->unheld = places_hold(&m->places, &r->set, whole ? m->config.pes : j->ppn) < 0;
+        m->overlap = m->overlap || r->unheld;
+    }
+}
+
 void start_resume(struct mm *m) {
+    start_hold(m);
     for (uint32_t i = 0; i < m->running_cap; i++) {
         struct running *r = &m->runnings[i];
         struct job *j = r->job == 0 ? NULL : job_find(m, r->job);
         if (j == NULL)
             continue;
+        if (r->phase == PHASE_OVER) {
+            end_unfollowed(m, j);
+            continue;
+        }
         r->phase = PHASE_GOING;
         expect(j, r);
         nodeset_copy(&r->unsure, &r->waiting);

@@ -11,6 +11,8 @@ export STORM_KILLS STORM_QUEUE_MESSAGES STORM_GARBAGE_SECONDS
 
 echo "== campaign"
 build/storm campaign --seeds "${1:-5000}" --cover
+echo "== campaign of jobs"
+build/storm campaign --jobs --seeds "${STORM_JOBS_SEEDS:-2000}"
 echo "== $STORM_KILLS kills"
 build/kill_test
 echo "== $STORM_QUEUE_MESSAGES messages"

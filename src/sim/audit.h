@@ -24,6 +24,7 @@ struct audit {
     struct verdict *verdict;
     uint32_t nodes, pes;
     bool faultless; /* nothing was done to the cluster: then nothing may be lost */
+    bool lossy;     /* a launcher has died, or a customer was away for long: output may be lost */
     uint64_t changes;
     uint64_t settled; /* as the manager counted when we last looked */
     uint64_t steps;   /* of the manager */

@@ -19,8 +19,9 @@
 #define AGAIN_NS (1200 * NS_PER_MS)
 #define ASK_NS   (2 * NS_PER_S)
 
-/* For output of a launcher that has died: nobody knows how much there was. */
-#define GIVE_UP_NS (4 * NS_PER_S)
+/* For output of a launcher that has died: nobody knows how much there was. And for what should be there. */
+#define GIVE_UP_NS      (4 * NS_PER_S)
+#define GIVE_UP_LATE_NS (45 * NS_PER_S)
 
 enum { COOKIE = 1, TIMER_LOOK = 1, TYPE_BYTES = 6000, ACTS_MAX = 256, SPEC_BYTES = 1024 };
 
@@ -346,7 +347,7 @@ static bool has_all(struct customer *c, struct errand *e) {
     }
     bool unsure = end->state == STATE_LOST || !state_over((enum job_state)end->state);
     o->received = e->received;
-    return unsure && c->now > e->settled_at + GIVE_UP_NS;
+    return c->now > e->settled_at + (unsure ? GIVE_UP_NS : GIVE_UP_LATE_NS);
 }
 
 static void pursue_plans(struct customer *c, struct errand *e) {

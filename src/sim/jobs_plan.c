@@ -55,6 +55,10 @@ void jobs_plan_draw(struct jobs_plan *p, uint64_t seed) {
     p->pause_ns = random_between(&r, 1, 2000) * NS_PER_MS;
     p->faults = random_chance(&r, 1, 10) ? 0 : draw32(&r, 1, 8);
     p->fault_gap_ns = random_between(&r, 200, 6000) * NS_PER_MS;
+    if (random_chance(&r, 1, 3)) { /* one after the other */
+        p->faults = draw32(&r, 6, 24);
+        p->fault_gap_ns = random_between(&r, 2, 400) * NS_PER_MS;
+    }
 }
 
 /* ---- what processes do ---- */

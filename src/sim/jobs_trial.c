@@ -152,8 +152,10 @@ static void inject(struct jobs_trial *t) {
     } else if (kind < 27) {
         crash(t, node, 5, random_chance(r, 1, 3) ? 40000 : 1500);
     } else if (kind < 39) {
+        t->audit.lossy = true;
         crash(t, hall_launcher(h, node), 5, 2000);
     } else if (kind < 44) { /* the whole node */
+        t->audit.lossy = true;
         crash(t, hall_launcher(h, node), 5, 8000);
         crash(t, node, 5, 8000);
     } else if (kind < 52) {
@@ -168,6 +170,7 @@ static void inject(struct jobs_trial *t) {
     } else if (kind < 75) {
         pause(t, hall_root(h), 5000);
     } else if (kind < 79) {
+        t->audit.lossy = true; /* if it is cut off at the same time */
         pause(t, hall_client(h, k), 40000);
     } else if (kind < 92) {
         break_link(t);
@@ -329,6 +332,9 @@ static void print_orders(const struct jobs_trial *t) {
             fputc(o->words[at] ? o->words[at] : ' ', t->trace);
         fprintf(t->trace, ": asked %.3f job %" PRIu32 "%s%s", (double)o->asked_at / 1e9, o->job,
                 o->killed ? " killed" : "", o->abandoned ? " abandoned" : "");
+        if (o->received != o->ends[0].output)
+            fprintf(t->trace, " (%" PRIu64 " bytes of %" PRIu64 ")", o->received,
+                    o->ends[0].output);
         for (uint32_t k = 0; k < o->count; k++)
             fprintf(t->trace, " %s/%" PRIu32,
                     o->ends[k].settled ? state_name((enum job_state)o->ends[k].state) : "-",

@@ -55,8 +55,7 @@ bool journal_next(const struct journal *j, uint32_t *at, struct input_replay *re
         bool old = is_old(j, e->key);
         if (old && (e->key != j->highest || journal_first(j, e->key).at != e->at))
             continue;
-        *ret = (struct input_replay){
-            .key = e->key, .over = old, .body = bytes_of(e->at, e->len)};
+        *ret = (struct input_replay){.key = e->key, .over = old, .body = bytes_of(e->at, e->len)};
         return true;
     }
     return false;

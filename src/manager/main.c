@@ -152,8 +152,8 @@ static int live(struct manager *m, const struct prim_config *prim, int listener)
     if (r < 0)
         return complain("signals", strerror(-r));
     life_run(m->life);
+    journal_close(m->journal); /* it is in the life's loop */
     life_free(m->life);
-    journal_close(m->journal);
     close(m->signals.fd);
     free(book);
     return 0;

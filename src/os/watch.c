@@ -39,6 +39,8 @@ enum { FD_CLAIM = 3, FD_READY, FD_FIRST_OTHER };
 #define LAUNCHER_GRACE_NS (1 * NS_PER_S)
 #define MANAGER_GRACE_NS  (3 * NS_PER_S)
 
+#define SWEEPER_NAME "storm-sweep"
+
 /* For watcher and sweeper to end everything. */
 enum { END_MS = 10000 };
 
@@ -343,7 +345,7 @@ static void stay_alive(void) {
 
 static _Noreturn void become_sweeper(const struct watch_config *c) {
     struct watch w = {.config = c, .manager_listener = -1, .signals = -1};
-    prctl(PR_SET_NAME, "storm-sweep");
+    prctl(PR_SET_NAME, SWEEPER_NAME);
     stay_alive();
     remains_adopt();
     make_group(&w);
@@ -438,8 +440,28 @@ static bool gone_within(int pidfd, int ms) {
     return poll(&p, 1, ms) > 0;
 }
 
-static int open_process(pid_t pid) {
-    return pid <= 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
+/* What the kernel says of a process in a line "key:\tvalue". */
+static bool has_status(pid_t pid, const char *key, const char *value) {
+    char path[32], line[128], wanted[64];
+    bool has = false;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    snprintf(wanted, sizeof wanted, "%s:\t%s\n", key, value);
+    FILE *f = fopen(path, "re");
+    while (f != NULL && !has && fgets(line, sizeof line, f) != NULL)
+        has = strcmp(line, wanted) == 0;
+    if (f != NULL)
+        fclose(f);
+    return has;
+}
+
+/* Numbers of processes are used again: what we have opened must be what it was taken for. */
+static int open_process(pid_t pid, const char *key, const char *value) {
+    int fd = pid <= 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd >= 0 && !has_status(pid, key, value)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
 }
 
 static void send_to(int pidfd, int signal) {
@@ -473,30 +495,37 @@ static int look_well(const char *folder, struct claim_holder *h) {
     return r;
 }
 
-int watch_end(const char *folder) {
-    struct claim_holder h, again;
-    int r = look_well(folder, &h);
-    if (r <= 0)
-        return r;
-    int sweeper = open_process(h.sweeper), watcher = open_process(h.watcher);
-    /* Numbers of processes are used again; those that hold the claim still are not. */
-    if (claim_look(folder, &again) == 1 && again.sweeper == h.sweeper && sweeper >= 0) {
-        if (kill(h.sweeper, 0) < 0 && errno == EPERM)
-            r = -EPERM;
-        else
-            end_processes(sweeper, watcher);
-    }
-    if (sweeper >= 0)
-        close(sweeper);
-    if (watcher >= 0)
-        close(watcher);
-    if (r < 0)
-        return r;
-    int claim = claim_take(folder);
+/* Whoever held it is gone or going. */
+static int take_over(const char *folder) {
+    uint64_t until = clock_ns() + END_MS * NS_PER_MS;
+    int claim;
+    while ((claim = claim_take(folder)) == -EBUSY && clock_ns() < until)
+        poll(NULL, 0, 10);
     if (claim < 0)
-        return claim;
+        return claim == -ENOENT ? 0 : claim;
     remains_folder(folder);
     claim_remove(folder);
     close(claim);
     return 0;
+}
+
+int watch_end(const char *folder) {
+    struct claim_holder h;
+    char parent[16];
+    int r = look_well(folder, &h);
+    if (r <= 0)
+        return r;
+    snprintf(parent, sizeof parent, "%d", (int)h.sweeper);
+    int sweeper = open_process(h.sweeper, "Name", SWEEPER_NAME);
+    int watcher = open_process(h.watcher, "PPid", parent);
+    r = 0;
+    if (sweeper >= 0 && kill(h.sweeper, 0) < 0 && errno == EPERM)
+        r = -EPERM;
+    else if (sweeper >= 0)
+        end_processes(sweeper, watcher);
+    if (sweeper >= 0)
+        close(sweeper);
+    if (watcher >= 0)
+        close(watcher);
+    return r < 0 ? r : take_over(folder);
 }

@@ -170,6 +170,8 @@ check 'it has a watcher, a manager, and two daemons a node' \
 check 'only its owner can read the key' test "$(stat -c %a "$folder/cluster")" = 600
 check 'daemons have nothing of what the command had open' \
     sh -c "! ls -l $(processes | sed 's|.*|/proc/&/fd|' | tr '\n' ' ') | grep -q inherited"
+check 'nor does anybody see the key among arguments' \
+    sh -c "! ps -ww -eo args= | grep -v grep | grep -q -e $(sed -n 's/^key //p' "$folder/cluster")"
 check 'nor its session' sh -c "! ps -o sid= -p $(processes | tr '\n' ',')1 | grep -qw $$"
 storm up
 check 'a second up says so' says 0 "$out" '^storm: cluster local runs already: 6 nodes'
@@ -273,6 +275,7 @@ kill -9 "$(watcher)"
 check 'the watcher is killed: none of them is left' until_holds gone $(cat "$scratch/escaped")
 check 'nor anything else' nothing_left $all
 kill -9 $client 2>/dev/null
+rm -f "$folder"/state.db* # what becomes of that job is not asked here
 storm up --local 3
 start_escape
 storm down --keep-jobs
@@ -309,6 +312,8 @@ STORM_HOME=/proc/nowhere
 storm up --local 1
 check 'a home that cannot be' says 125 "$err" 'STORM_HOME'
 STORM_HOME=$scratch/home
+
+check 'no daemon has failed an assertion' sh -c "! grep assertion '$scratch'/home*/*/log"
 
 echo "1..$count"
 test "$failed" -eq 0

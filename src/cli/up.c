@@ -35,6 +35,9 @@ enum { PES_MAX = 4096 };
 #define ASK_NS      (5 * NS_PER_MS)
 #define PATIENCE_NS (60 * NS_PER_S)
 
+/* For the manager to say its first word. */
+#define FIRST_NS (10 * NS_PER_S)
+
 struct up {
     uint64_t local; /* 0: not said */
     uint64_t pes;
@@ -203,15 +206,15 @@ static bool await_nodes(const struct up *u, struct cluster_row *row) {
     struct claim_holder holder;
     struct pulse *p = pulse_new(&u->cluster);
     uint32_t most = 0;
-    uint64_t until = clock_ns() + PATIENCE_NS;
+    uint64_t until = clock_ns() + FIRST_NS;
     bool up = false;
     while (p != NULL && !up && clock_ns() < until && claim_look(u->folder, &holder) == 1) {
         struct cluster_row now;
         if (!pulse_ask(p, clock_ns() + NS_PER_S, &now))
             continue;
-        *row = now;
-        if (now.up > most)
+        if (row->nodes == 0 || now.up > most)
             until = clock_ns() + PATIENCE_NS;
+        *row = now;
         most = now.up > most ? now.up : most;
         up = now.nodes > 0 && now.up == now.nodes;
         show_progress(u, &now);
@@ -223,13 +226,30 @@ static bool await_nodes(const struct up *u, struct cluster_row *row) {
     return up;
 }
 
+/* The last that a daemon has said. */
+static void last_words(const struct up *u, char out[160]) {
+    char path[CLUSTER_PATH_MAX + 8], line[160];
+    snprintf(path, sizeof path, "%s/log", u->folder);
+    snprintf(out, 160, "nothing");
+    FILE *f = fopen(path, "re");
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        if (strstr(line, " storm-watch: ") == NULL && line[0] != '\n')
+            snprintf(out, 160, "%.*s", (int)strcspn(line, "\n"), line);
+    if (f != NULL)
+        fclose(f);
+}
+
 static int too_long(const struct up *u, const struct cluster_row *row) {
     struct claim_holder holder;
+    char words[160];
+    last_words(u, words);
     if (claim_look(u->folder, &holder) != 1)
         complain(u->name, "it has ended again; its log says why: %s/log", u->folder);
     else if (row->nodes == 0)
-        complain(u->name, "its manager does not answer; see %s/log, or end it: storm down",
-                 u->folder);
+        complain(u->name,
+                 "its manager does not answer; the log's last words: %s; end it: storm down "
+                 "(log: %s/log)",
+                 words, u->folder);
     else
         complain(u->name, "only %" PRIu32 " of %" PRIu32 " nodes came up; see %s/log", row->up,
                  row->nodes, u->folder);

@@ -308,6 +308,16 @@ all=$(processes)
 storm down
 check 'ends as well' says 0 "$out" 'is down'
 check 'and leaves nothing there' nothing_left $all
+STORM_HOME=$scratch/home
+folder=$STORM_HOME/local
+rm -f "$folder"/state.db*
+echo nonsense >"$folder/state.db"
+storm up --local 2
+check 'a damaged state: up says so' says 125 "$err" 'state.db'
+all=$(processes)
+storm down
+check 'and down ends what is left of it' says 0 "$out" 'is down'
+check 'all of it' nothing_left $all
 STORM_HOME=/proc/nowhere
 storm up --local 1
 check 'a home that cannot be' says 125 "$err" 'STORM_HOME'

@@ -10,12 +10,15 @@
 #include <unistd.h>
 
 #include "cli/complain.h"
+#include "wire/row.h"
 
 /* After the end: how long to wait for bytes that were written and have not come. Those of a lost node may
  * never come. */
 #define MISSING_NS      (10 * NS_PER_S)
 #define MISSING_LOST_NS NS_PER_S
 #define NUDGE_NS        (250 * NS_PER_MS)
+/* Who sits at a terminal is told what a job waits for. */
+#define WAITS_NS NS_PER_S
 
 /* ---- news ---- */
 
@@ -97,7 +100,8 @@ static void on_trouble(void *context, const char *what, int error) {
     if (error == -EPIPE) {
         f->signals.ending = SIGPIPE;
     } else {
-        complain(what, "%s; the job is ended", strerror(-error));
+        complain(what, "%s; %s", strerror(-error),
+                 f->job != 0 ? "the job is ended" : "nothing was run");
         f->failed = true;
     }
     if (f->keep) {
@@ -129,6 +133,7 @@ static void on_submitted(void *context, const struct message_answer *a) {
         return;
     }
     f->job = a->job;
+    f->waits_at = isatty(STDERR_FILENO) == 1 ? f->contact.loop.now + WAITS_NS : 0;
     if (f->output != NULL)
         output_job(f->output, f->job);
     session_follow(f->contact.session, f->job, 1, true, on_followed, f);
@@ -199,6 +204,28 @@ int follow_begin(struct follow *f, const struct order *o) {
     return r == 0 && o != NULL ? submit(f) : r;
 }
 
+/* ---- waiting ---- */
+
+static void on_why(void *context, const struct message_rows *m) {
+    struct follow *f = context;
+    struct job_row row;
+    size_t at = 0;
+    if (job_row_next(m->rows, &at, &row) == 1 && row.state == STATE_QUEUED && !f->done)
+        complain(NULL, "job %" PRIu32 ": %.*s", f->job, (int)row.why.len, (const char *)row.why.at);
+}
+
+static void tell_why(struct follow *f) {
+    struct message_ask ask = {.subject = SUBJECT_WHY, .job = f->job, .most = 1};
+    bool waits = f->last.state == STATE_QUEUED && !f->over;
+    if (waits && f->waits_at > f->contact.loop.now) {
+        loop_wake_at(&f->contact.loop, f->waits_at);
+        return;
+    }
+    f->waits_at = 0;
+    if (waits)
+        session_ask(f->contact.session, &ask, on_why, f);
+}
+
 /* ---- the end ---- */
 
 /* Some bytes may never come: of a lost node, or taken by another before us. */
@@ -238,6 +265,8 @@ static void settle(struct follow *f) {
     if (f->output != NULL)
         output_settle(f->output);
     signals_settle(f);
+    if (f->waits_at != 0)
+        tell_why(f);
     if (!f->over || f->done)
         return;
     if (f->output == NULL)

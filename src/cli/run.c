@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/automatic.h"
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/follow.h"
@@ -20,7 +21,9 @@ static int help(const struct option *table) {
 }
 
 static int run(struct follow *f, const struct wish *w, struct order *o, char **argv) {
-    int r = contact_find(&f->contact.cluster, w->cluster);
+    int r = w->automatic ? automatic_up(w->cluster) : 0;
+    if (r == 0)
+        r = contact_find(&f->contact.cluster, w->cluster);
     if (r == 0 && !w->dry_run)
         r = follow_connect(f, w);
     if (r == 0)

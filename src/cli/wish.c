@@ -41,6 +41,8 @@ void wish_table(struct wish *w, enum wish_command command, struct option table[W
         {SUBMIT, {"array", OPTION_TEXT, &w->array, "A-B", "a job for each number"}},
         {SUBMIT, {"wait", OPTION_FLAG, &w->wait, NULL, "until it is over, with its status"}},
         {JOBS, {"dry-run", OPTION_FLAG, &w->dry_run, NULL, "say what would be asked for"}},
+        {RUN,
+         {"auto", OPTION_FLAG, &w->automatic, NULL, "bring a local cluster up if there is none"}},
         {RUN, {"verbose,v", OPTION_FLAG, &w->verbose, NULL, "times of every stage"}},
         {ALL, {"cluster", OPTION_TEXT, &w->cluster, "NAME", "which; otherwise STORM_CLUSTER"}},
     };

@@ -25,6 +25,7 @@ struct wish {
     const char *name;
     bool requeue, bad_exit, detach;
     bool dry_run, verbose;
+    bool automatic;    /* bring a cluster up if there is none */
     const char *array; /* submit */
     bool wait;
 };

@@ -270,18 +270,23 @@ static void test_hopeless(void) {
 
 /* ---- output ---- */
 
-static void begin_output(struct scene *c, int fd, bool label) {
+static void begin_output_as(struct scene *c, int fd, bool label, bool late) {
     struct output_config config = {.loop = &c->loop,
                                    .session = c->session,
                                    .cluster = &c->manager.cluster,
                                    .fd = {fd, fd},
                                    .label = label,
+                                   .late = late,
                                    .context = c,
                                    .trouble = on_trouble};
     c->output = output_new(&config);
     CHECK(c->output != NULL);
     output_job(c->output, JOB);
     UNTIL(c, session_is_up(c->session) && c->manager.link != 0);
+}
+
+static void begin_output(struct scene *c, int fd, bool label) {
+    begin_output_as(c, fd, label, false);
 }
 
 static size_t read_now(int fd, char *out, size_t cap) {
@@ -333,6 +338,30 @@ static void test_labels(void) {
     output_finish(c->output);
     read_now(pipe_fds[0], text, sizeof text);
     CHECK_STR(text, "0: one\n0: two\n1: other\n2: last\n");
+    scene_free(c);
+    close(pipe_fds[0]);
+    close(pipe_fds[1]);
+}
+
+/* Others have taken three bytes before; what is new is here before what was left. */
+static void test_late(void) {
+    char text[256];
+    int pipe_fds[2];
+    struct scene *c = scene_new();
+    CHECK_EQ(pipe2(pipe_fds, O_CLOEXEC), 0);
+    fcntl(pipe_fds[0], F_SETFL, O_NONBLOCK);
+    begin_output_as(c, pipe_fds[1], false, true);
+    output_gather(c->output);
+    say_text(c, 0, 5, "fg", false);
+    say_text(c, 0, 3, "de", false);
+    UNTIL(c, c->follows == 1); /* it has looked, and asks for all of it again */
+    CHECK_EQ(c->takes, 0);
+    say_text(c, 0, 5, "fg", false);
+    say_text(c, 0, 3, "defg", false);
+    UNTIL(c, c->taken[0][0] == 7);
+    CHECK_EQ(output_received(c->output), 7);
+    read_now(pipe_fds[0], text, sizeof text);
+    CHECK_STR(text, "defg");
     scene_free(c);
     close(pipe_fds[0]);
     close(pipe_fds[1]);
@@ -488,6 +517,7 @@ int main(void) {
     TEST(test_hopeless);
     TEST(test_output_order);
     TEST(test_labels);
+    TEST(test_late);
     TEST(test_slow_reader);
     TEST(test_reader_gone);
     TEST(test_typing);

@@ -13,7 +13,7 @@
 #include "manager.h"
 #include "tap.h"
 
-enum { TURNS_MAX = 100000, JOB = 7 };
+enum { TURNS_MAX = 20000, JOB = 7 };
 
 struct scene {
     struct loop loop;

@@ -5,6 +5,7 @@
  * have left, starts the watcher, and waits until all nodes are there and the manager answers. */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,8 @@ struct up {
     const char *policy;
     const char *launchers;
     uint64_t quantum_ns;
+    uint64_t orphan_ns;
+    const char *hook;
     bool verbose;
     uint64_t begin_ns;
     char folder[CLUSTER_PATH_MAX];
@@ -67,6 +70,19 @@ static void print_help(const struct option *table) {
 
 /* ---- what is asked for ---- */
 
+/* The daemons work in another directory: its whole path is kept. */
+static int check_hook(struct up *u) {
+    char whole[PATH_MAX];
+    if (u->hook == NULL)
+        return 0;
+    if (realpath(u->hook, whole) == NULL || access(whole, X_OK) < 0)
+        return complain("up", "--hook %s: %s; give a program", u->hook, strerror(errno));
+    if (strlen(whole) >= sizeof u->cluster.hook || strchr(whole, '\n') != NULL)
+        return complain("up", "--hook %s: its path is too long", u->hook);
+    memcpy(u->cluster.hook, whole, strlen(whole) + 1);
+    return 0;
+}
+
 static int check(struct up *u) {
     if (u->local > PLAN_NODES_MAX)
         return complain("up", "--local %" PRIu64 ": give 1 to %d", u->local, PLAN_NODES_MAX);
@@ -85,7 +101,11 @@ static int check(struct up *u) {
         return complain("up", "--launchers \"%s\": give node or process", u->launchers);
     if (u->quantum_ns > 0)
         complain("up", "--quantum is not used yet: one job a processor, first come, first served");
-    int r = cluster_folder(u->name, u->folder, sizeof u->folder);
+    int r = check_hook(u);
+    if (r != 0)
+        return r;
+    u->cluster.orphan_ns = u->orphan_ns;
+    r = cluster_folder(u->name, u->folder, sizeof u->folder);
     if (r == -EINVAL)
         return complain(u->name, "this cannot be a cluster's name; use letters, digits, - and _");
     return r < 0 ? complain("STORM_HOME", "%s; set it to a folder of yours", strerror(-r)) : 0;
@@ -360,6 +380,10 @@ int up_main(int argc, char **argv) {
         {"policy", OPTION_TEXT, &u.policy, "P", "fcfs"},
         {"launchers", OPTION_TEXT, &u.launchers, "WHICH", "one a node (default), or one a process"},
         {"quantum", OPTION_DURATION, &u.quantum_ns, "T", "not used yet"},
+        {"orphan", OPTION_DURATION, &u.orphan_ns, "T",
+         "a job whose command is gone for so long is ended (default 30s)"},
+        {"hook", OPTION_TEXT, &u.hook, "PROGRAM",
+         "run with NODE down|up when a node goes or comes"},
         {"verbose,v", OPTION_FLAG, &u.verbose, NULL, "more about it"},
         {0}};
     int count = options_parse(table, argc, argv);

@@ -140,6 +140,8 @@ enum field {
     FIELD_STARTED,
     FIELD_WATCHER,
     FIELD_GUARANTEE,
+    FIELD_ORPHAN,
+    FIELD_HOOK,
     FIELDS
 };
 
@@ -157,6 +159,8 @@ static const char *const field_names[FIELDS] = {
     [FIELD_STARTED] = "started",
     [FIELD_WATCHER] = "watcher",
     [FIELD_GUARANTEE] = "guarantee",
+    [FIELD_ORPHAN] = "orphan",
+    [FIELD_HOOK] = "hook",
 };
 
 static bool field_must(enum field f) {
@@ -191,6 +195,10 @@ static bool read_field(struct cluster *c, enum field f, const char *value) {
         return read_pid(value, &c->watcher);
     case FIELD_GUARANTEE:
         return read_word(value, c->guarantee, sizeof c->guarantee);
+    case FIELD_ORPHAN:
+        return read_number(value, 0, UINT64_MAX, &c->orphan_ns);
+    case FIELD_HOOK:
+        return *value == '/' && read_word(value, c->hook, sizeof c->hook);
     case FIELDS:
         break;
     }
@@ -259,10 +267,11 @@ size_t cluster_format(const struct cluster *c, char *out, size_t cap) {
     int n = snprintf(out, cap,
                      "name %s\nnodes %" PRIu32 "\npes %" PRIu32 "\nprefix %s\ntree %s\nlinks %s\n"
                      "key %016" PRIx64 "%016" PRIx64 "\nmanager %s\nroot %" PRIu32 "\nversion %s\n"
-                     "started %" PRIu64 "\nwatcher %ld\nguarantee %s\n",
+                     "started %" PRIu64 "\nwatcher %ld\nguarantee %s\norphan %" PRIu64 "\n%s%s%s",
                      c->name, c->nodes, c->pes, c->prefix, c->tree, transport_name(c->links),
                      c->key[0], c->key[1], address, c->root, c->version, c->started_ns,
-                     (long)c->watcher, c->guarantee);
+                     (long)c->watcher, c->guarantee, c->orphan_ns, *c->hook != '\0' ? "hook " : "",
+                     c->hook, *c->hook != '\0' ? "\n" : "");
     return n < 0 ? cap : (size_t)n;
 }
 

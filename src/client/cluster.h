@@ -17,6 +17,7 @@ enum {
     CLUSTER_NAME_MAX = 48,
     CLUSTER_PREFIX_MAX = 16,
     CLUSTER_WORD_MAX = 128,
+    CLUSTER_HOOK_MAX = 480,
     CLUSTER_PATH_MAX = 1024,
     CLUSTER_NODE_NAME_MAX = CLUSTER_PREFIX_MAX + 11,
     CLUSTER_NODES_MAX = 65536
@@ -36,6 +37,8 @@ struct cluster {
     uint64_t started_ns; /* the calendar's */
     pid_t watcher;
     char guarantee[CLUSTER_WORD_MAX]; /* what holds the processes of a job together */
+    uint64_t orphan_ns;               /* a client may be gone for so long; 0: as usual */
+    char hook[CLUSTER_HOOK_MAX];      /* program that is run when a node goes or comes; "": none */
 };
 
 /* What is the matter with a file, for people: "line 3: ..."; "" if errno says it all. */

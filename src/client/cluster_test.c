@@ -21,7 +21,9 @@ static struct cluster example(void) {
                         .version = "0.1.0",
                         .started_ns = 1700000000000000000,
                         .watcher = 4711,
-                        .guarantee = "cgroup of its own"};
+                        .guarantee = "cgroup of its own",
+                        .orphan_ns = 2000000000,
+                        .hook = "/usr/local/bin/repair it"};
     CHECK_EQ(address_parse(&c.manager, "unix:/tmp/x/manager"), 0);
     return c;
 }
@@ -39,6 +41,8 @@ static void check_same(const struct cluster *a, const struct cluster *b) {
     CHECK_EQ(a->watcher, b->watcher);
     CHECK_STR(a->version, b->version);
     CHECK_STR(a->guarantee, b->guarantee);
+    CHECK_EQ(a->orphan_ns, b->orphan_ns);
+    CHECK_STR(a->hook, b->hook);
 }
 
 static void test_file(void) {
@@ -77,6 +81,7 @@ static void test_parse(void) {
         const char *more, *words;
     } wrong[] = {
         {"nodes 4\n", "line 5: nodes is there twice"},
+        {"hook repair\n", "line 5: \"repair\" will not do for hook"},
         {"pes 0\n", "line 5: \"0\" will not do for pes"},
         {"pes\n", "line 5: \"key value\" expected"},
         {"links carrier\n", "line 5: \"carrier\" will not do for links"},

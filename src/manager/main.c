@@ -66,6 +66,8 @@ static void configure(struct manager *m, const struct prim_config *prim) {
     snprintf(m->config.prefix, sizeof m->config.prefix, "%s", m->cluster.prefix);
     mm_config_times(&m->config);
     m->config.lease_ns = PLAN_LEASE_NS;
+    if (m->cluster.orphan_ns > 0)
+        m->config.orphan_ns = m->cluster.orphan_ns;
 }
 
 /* ---- its end ---- */

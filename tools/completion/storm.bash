@@ -13,7 +13,7 @@ __storm_options() {
     run) echo "$size $program -l --label --stdin= --pty --detach --auto -v --cluster=" ;;
     submit) echo "$size $program --array= --wait --cluster=" ;;
     alloc) echo "$size --cluster=" ;;
-    up) echo '--local= --pes= --tree= --links= --policy= --quantum= --cluster= -v --verbose' ;;
+    up) echo '--local= --pes= --tree= --links= --policy= --quantum= --orphan= --hook= --cluster= -v --verbose' ;;
     down) echo '--keep-jobs --cluster=' ;;
     ps) echo '-a --json --cluster=' ;;
     show | nodes) echo '--json --cluster=' ;;

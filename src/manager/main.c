@@ -21,6 +21,7 @@
 #include "client/cluster.h"
 #include "mm/mm.h"
 #include "os/child.h"
+#include "os/hook.h"
 #include "os/journal.h"
 #include "os/life.h"
 #include "os/plan.h"
@@ -56,6 +57,13 @@ static struct machine make_daemon(void *context, uint32_t node, struct globals g
     }
     arena_init(&arena, at, bytes);
     return mm_machine(mm_new(&m->config, &arena));
+}
+
+static void on_note(void *context, struct bytes note) {
+    const struct manager *m = context;
+    int r = *m->cluster.hook != '\0' ? hook_call(m->cluster.hook, note) : 0;
+    if (r < 0)
+        complain(m->cluster.hook, strerror(-r));
 }
 
 static void configure(struct manager *m, const struct prim_config *prim) {
@@ -146,6 +154,7 @@ static int live(struct manager *m, const struct prim_config *prim, int listener)
                                  .folder = "mm",
                                  .log = journal_log(m->journal),
                                  .daemon = make_daemon,
+                                 .note = on_note,
                                  .context = m};
     m->life = book == NULL ? NULL : life_new(&config, &error);
     if (m->life == NULL)
@@ -171,6 +180,7 @@ int main(int argc, char **argv) {
         return complain("usage", "storm-mm FOLDER [--listener FD]");
     child_raise_limits();
     signal(SIGPIPE, SIG_IGN);
+    hook_prepare();
     int r = load(&m, argv[1], &prim);
     if (r != 0)
         return r;

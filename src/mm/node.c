@@ -12,6 +12,8 @@
 
 #define ASK_NS NS_PER_S
 
+enum { NOTE_MAX = 1024 };
+
 static void set_usable(struct mm *m, uint32_t node) {
     const struct node *n = &m->nodes[node];
     nodeset_clear(&m->work);
@@ -43,6 +45,20 @@ static void ask(struct mm *m) {
         say_down(m->out, &m->work, MESSAGE_COMMAND, &c, (struct bytes){0});
 }
 
+/* For the log, and for the hook: "node n[3,5] down". `m->work` is the set. */
+static void note(struct mm *m, const char *state) {
+    char words[NOTE_MAX];
+    struct text t;
+    size_t len = nodeset_format(&m->work, m->config.prefix, words, sizeof words);
+    struct room room = effects_tail(m->out);
+    text_init(&t, (char *)room.at, room.len);
+    text_str(&t, "node ");
+    text_strn(&t, words, len < sizeof words ? len : sizeof words - 1);
+    text_char(&t, ' ');
+    text_str(&t, state);
+    effects_add(m->out, EFFECT_NOTE)->note = effects_take(m->out, t.len);
+}
+
 void node_changed(struct mm *m, const struct input_nodes *in) {
     NODESET_EACH (i, in->nodes) {
         if (i >= m->config.limits.nodes)
@@ -65,6 +81,9 @@ void node_announced(struct mm *m, uint32_t node) {
     n->absent_at = 0;
     n->since = wall(m);
     set_usable(m, node);
+    if (n->down)
+        note(m, "up"); /* the set is that of set_usable */
+    n->down = false;
     watch(m);
 }
 
@@ -75,13 +94,19 @@ void node_suspect(struct mm *m, uint32_t node) {
 }
 
 void node_tick(struct mm *m) {
+    nodeset_clear(&m->scratch[0]);
     for (uint32_t i = 0; i < m->config.limits.nodes; i++) {
         struct node *n = &m->nodes[i];
         if (n->absent_at == 0 || n->absent_at + m->config.absent_ns > m->now)
             continue;
         n->absent_at = 0;
+        n->down = true;
         end_node_lost(m, i);
+        nodeset_add(&m->scratch[0], i);
     }
+    nodeset_copy(&m->work, &m->scratch[0]);
+    if (!nodeset_empty(&m->work))
+        note(m, "down");
     ask(m);
     watch(m);
 }

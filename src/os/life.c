@@ -167,6 +167,8 @@ static void carry_out(struct life *l, const struct effect *e) {
         break;
     case EFFECT_NOTE:
         print_note(l, e->note);
+        if (l->config.note != NULL)
+            l->config.note(l->config.context, e->note);
         break;
     case EFFECT_NONE:
         break;

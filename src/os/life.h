@@ -59,6 +59,8 @@ struct life_config {
     struct machine (*daemon)(void *context, uint32_t node, struct globals globals);
     /* Called after every turn in which a machine has made a step. May be NULL. */
     void (*observe)(void *context, struct life *l);
+    /* A note of the machines; it is printed in any case. May be NULL. */
+    void (*note)(void *context, struct bytes note);
     void *context;
 };
 

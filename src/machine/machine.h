@@ -195,7 +195,7 @@ struct input_tree {
 /* An event of the log: who it is about (a job, a node), what happened. */
 struct input_replay {
     uint64_t key;
-    bool over;         /* the key is, and long ago: only its first event is told, as it is the highest */
+    bool over; /* the key is, and long ago: only its first event is told, as it is the highest */
     struct bytes body; /* empty: that was the last */
 };
 

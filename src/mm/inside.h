@@ -107,7 +107,7 @@ struct node {
     bool member;
     bool announced; /* has told what it has, since it joined */
     bool drained;
-    bool down; /* given up, and that was said */
+    bool down;          /* given up, and that was said */
     uint64_t since;     /* of the calendar: in this state */
     uint64_t absent_at; /* not a member since; 0: it is one, or never was */
     uint32_t reason_len;

@@ -155,6 +155,7 @@ struct mm {
     bool overlap; /* some have processors that are held for others */
     uint32_t epoch;
     uint64_t booted;
+    bool fresh; /* the first life in this cluster: what ran before was in another, and is gone */
 
     struct job *jobs;
     struct wish *wishes;

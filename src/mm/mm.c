@@ -108,6 +108,7 @@ static void on_boot(struct mm *m, const struct input *in) {
     m->wall_ns = in->boot.wall_ns;
     m->epoch = in->boot.epoch;
     m->booted = wall(m);
+    m->fresh = in->boot.boots <= 1;
 }
 
 static void on_replay(struct mm *m, const struct input_replay *in) {

@@ -212,6 +212,7 @@ void start_resume(struct mm *m) {
         r->phase = PHASE_GOING;
         expect(j, r);
         nodeset_copy(&r->unsure, &r->waiting);
+        r->started = r->started || m->fresh;
         r->repeat_at = m->now + NS_PER_S;
         start_orphan(m, j, r);
         if (j->limit_ns > 0) { /* it ran on while we were away */

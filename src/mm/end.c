@@ -47,6 +47,7 @@ static uint32_t severity(const struct ending *e) {
 
 static void merge(struct running *r, const struct ending *e) {
     r->output += e->output;
+    r->ours = r->ours || e->ours;
     r->bad += e->bad;
     if (r->worst.node == NO_NODE || severity(e) > severity(&r->worst))
         r->worst = *e;
@@ -59,6 +60,12 @@ static void judge(struct job *j, const struct running *r) {
     j->status = status;
     if (failed)
         return;
+    if (j->reason == REASON_NONE && status == 0 && r != NULL && r->ours) {
+        j->reason = REASON_USER; /* a former life has ended it */
+    } else if (j->reason == REASON_BAD && status == 0) {
+        j->state = STATE_FAILED; /* what was bad is lost */
+        j->status = STATUS_STORM;
+    }
     if (j->reason == REASON_TIME) {
         j->state = STATE_TIMEOUT;
         j->status = STATUS_TIME;
@@ -258,8 +265,10 @@ static void react(struct mm *m, struct job *j, struct running *r, const struct e
 /* Some nodes do not have it. If none does, it was never started; otherwise it is lost there. To be told
  * apart when all have told. */
 static void judge_unknown(struct mm *m, struct job *j, struct running *r) {
-    if (r->unknown == 0 || !nodeset_empty(&r->unsure) || j->reason != REASON_NONE)
+    if (r->unknown == 0 || !nodeset_empty(&r->unsure))
         return;
+    if (j->reason != REASON_NONE && j->reason != REASON_BAD)
+        return; /* it was to end anyway */
     if (!r->started && nodeset_empty(&r->waiting)) {
         j->again = true;
         return;

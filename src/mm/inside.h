@@ -90,6 +90,7 @@ struct running {
     struct nodeset waiting; /* have processes, and have not told of their end */
     struct nodeset unsure;  /* of these: we do not know whether they have it (a new life) */
     struct nodeset lost;    /* of these: given up; held until the lease is over */
+    bool ours;              /* we have ended processes of it */
     bool started;           /* it is known to have been on its nodes */
     uint32_t unknown;       /* nodes that do not have it */
     uint32_t unknown_node;  /* one of them */

@@ -126,6 +126,8 @@ void launch_command(struct nm *n, const struct message_command *m) {
         keeper_announce(n);
         return;
     }
+    if (r == NULL && !n->ready)
+        return; /* the launcher may have it */
     if (r == NULL) {
         ends_unknown(n, m->run);
         return;

@@ -44,10 +44,13 @@ struct errand {
     uint32_t steps;   /* of an allocation: still to come */
 };
 
+/* To be said until it is answered. */
 struct wish {
     int32_t order; /* NO_ORDER: about nodes */
     uint8_t verb;
     uint32_t value;
+    uint64_t request[2];
+    uint64_t said_at;
 };
 
 struct customer {
@@ -279,6 +282,13 @@ static void on_output(struct customer *c, const struct message_output *m) {
 /* ---- what it is told ---- */
 
 static void on_answer(struct customer *c, const struct message_answer *a) {
+    for (uint32_t i = 0; i < c->wish_count; i++)
+        if (c->wishes[i].request[0] == a->request[0] && c->wishes[i].request[1] == a->request[1] &&
+            a->code != ANSWER_FULL) {
+            memmove(c->wishes + i, c->wishes + i + 1, (c->wish_count - i - 1) * sizeof *c->wishes);
+            c->wish_count--;
+            return;
+        }
     for (uint32_t i = 0; i < ERRANDS_MAX; i++) {
         struct errand *e = &c->errands[i];
         struct order *o = e->used ? order_of(c, e) : NULL;
@@ -411,26 +421,33 @@ static void look_at(struct customer *c, struct errand *e) {
     begin_steps(c, e);
 }
 
+static void say_wish(struct customer *c, struct wish *w) {
+    struct order *o = w->order == NO_ORDER ? NULL : &c->config.book->orders[w->order];
+    if (c->link == 0 || (o != NULL && o->job == 0) ||
+        (w->said_at != 0 && c->now < w->said_at + AGAIN_NS))
+        return;
+    uint32_t count = o == NULL ? 0 : o->count;
+    uint8_t *jobs = effects_room(c->out, 4 * (size_t)count + 4);
+    for (uint32_t k = 0; k < count; k++)
+        store_le32(jobs + 4 * (size_t)k, o->job + k);
+    nodeset_clear(&c->nodes);
+    if (o == NULL)
+        nodeset_add(&c->nodes, w->value);
+    else if (w->verb == VERB_END || w->verb == VERB_KILL || w->verb == VERB_SIGNAL)
+        o->killed = true;
+    union message m = {.act = {.request = {w->request[0], w->request[1]},
+                               .verb = w->verb,
+                               .value = o == NULL ? 0 : w->value,
+                               .nodes = &c->nodes,
+                               .jobs = bytes_of(jobs, 4 * (size_t)count),
+                               .text = bytes_from_str("as it was wished")}};
+    w->said_at = c->now;
+    say(c, MESSAGE_ACT, &m);
+}
+
 static void grant_wishes(struct customer *c) {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < c->wish_count; i++) {
-        struct wish w = c->wishes[i];
-        struct order *o = w.order == NO_ORDER ? NULL : &c->config.book->orders[w.order];
-        if (c->link == 0 || (o != NULL && o->job == 0)) {
-            c->wishes[kept++] = w;
-            continue;
-        }
-        nodeset_clear(&c->nodes);
-        if (o == NULL)
-            nodeset_add(&c->nodes, w.value);
-        else if (w.verb == VERB_END || w.verb == VERB_KILL || w.verb == VERB_SIGNAL)
-            o->killed = true;
-        if (o == NULL)
-            say_act(c, &c->nodes, 0, (enum verb)w.verb, 0);
-        for (uint32_t k = 0; o != NULL && k < o->count; k++)
-            say_act(c, &c->none, o->job + k, (enum verb)w.verb, w.value);
-    }
-    c->wish_count = kept;
+    for (uint32_t i = 0; i < c->wish_count; i++)
+        say_wish(c, &c->wishes[i]);
 }
 
 static void ask_something(struct customer *c) {
@@ -565,8 +582,9 @@ int32_t customer_order(struct customer *c, const struct order *o) {
 
 void customer_act(struct customer *c, int32_t order, enum verb verb, uint32_t value) {
     ASSERT(c->wish_count < ACTS_MAX);
+    uint64_t one = random_u64(&c->random);
     c->wishes[c->wish_count++] =
-        (struct wish){.order = order, .verb = (uint8_t)verb, .value = value};
+        (struct wish){.order = order, .verb = (uint8_t)verb, .value = value, .request = {one, 9}};
 }
 
 void customer_drain(struct customer *c, uint32_t node, bool drained) {

@@ -180,14 +180,17 @@ void typing_drained(struct typing *t, const struct message_drained *m) {
 void typing_begin(struct typing *t, uint64_t run) {
     if (run == t->run)
         return;
-    if (t->run != 0) { /* another attempt: what was typed is gone, it gets none */
+    if (t->base > 0) { /* another attempt, and what the last one has read is gone: it gets none */
         t->base = t->read = 0;
         t->eof = true;
     }
+    if (t->drained != NULL)
+        memset(t->drained, 0, t->config.procs * sizeof *t->drained);
     t->run = run;
+    t->again_at = 0;
     t->running = true;
     t->again_ns = AGAIN_FIRST_NS;
-    if (t->eof)
+    if (t->eof || t->read > 0)
         send_from(t, 0);
 }
 

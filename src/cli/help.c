@@ -11,8 +11,7 @@ static void print_overview(void) {
         "usage: storm COMMAND [OPTIONS]\n"
         "\n"
         "STORM turns a pile of Linux machines into something that feels like one fast workstation.\n"
-        "This version has the foundation: the primitives that everything else will be made of, on\n"
-        "real processes, and a simulator that runs the very same code on thousands of nodes.\n"
+        "On this machine: storm up --local 4, storm run -n 4 PROGRAM, storm down.\n"
         "\n"
         "commands:");
     const struct command *c;

@@ -9,6 +9,7 @@
 #include "cli/complain.h"
 #include "cli/jobs.h"
 #include "cli/options.h"
+#include "cli/past.h"
 #include "cli/table.h"
 
 enum { ROWS_SHOWN = 100 };
@@ -25,7 +26,7 @@ static void add_row(struct table *t, const struct job_row *r) {
     table_cell(t, "%.*s", (int)where.len, (const char *)where.at);
 }
 
-static int print(const struct contact_rows *rows, bool json) {
+static int print(const struct contact_rows *rows, bool json, bool all) {
     static const char *const titles[] = {">JOB",   "NAME",  "STATE", ">PROCS",
                                          ">NODES", ">TIME", "WHERE", NULL};
     struct json j = {.out = stdout};
@@ -51,8 +52,8 @@ static int print(const struct contact_rows *rows, bool json) {
     } else {
         table_print(&t, stdout);
         if (count < rows->total)
-            printf("%" PRIu32 " of %" PRIu32 " jobs; all with: storm ps --json\n", count,
-                   rows->total);
+            printf("%s %" PRIu32 " of %" PRIu32 " jobs; all with: storm ps %s--json\n",
+                   all ? "last" : "first", count, rows->total, all ? "-a " : "");
     }
     table_fini(&t);
     return r < 0 ? STATUS_STORM : STATUS_OK;
@@ -95,6 +96,16 @@ static int fetch_some(struct contact *c, const struct joblist *l, struct contact
     return r;
 }
 
+/* Those that are over too. */
+static int show_all(const char *cluster, bool json) {
+    struct contact_rows rows = {0};
+    int r = past_fetch(cluster, json ? 0 : ROWS_SHOWN, &rows);
+    if (r == 0)
+        r = print(&rows, json, true);
+    free(rows.at);
+    return r;
+}
+
 static int show(const char *cluster, const struct joblist *l, bool json) {
     struct session_config callbacks = {.patience_ns = PATIENCE_ASKING};
     struct contact c;
@@ -105,22 +116,24 @@ static int show(const char *cluster, const struct joblist *l, bool json) {
     r = l->count > 0 ? fetch_some(&c, l, &rows) : fetch(&c, json, &rows);
     contact_close(&c);
     if (r == 0)
-        r = print(&rows, json);
+        r = print(&rows, json, false);
     free(rows.at);
     return r;
 }
 
 int ps_main(int argc, char **argv) {
-    bool json = false;
+    bool json = false, all = false;
     const char *cluster = NULL;
     struct joblist l = {0};
     const struct option table[] = {
+        {"all,a", OPTION_FLAG, &all, NULL, "those that are over too, newest last"},
         {"json", OPTION_FLAG, &json, NULL, "as one JSON list"},
         {"cluster", OPTION_TEXT, &cluster, "NAME", "which; otherwise STORM_CLUSTER"},
         {0}};
     int count = options_parse(table, argc, argv);
     if (count == OPTIONS_HELP) {
-        puts("usage: storm ps [OPTIONS] [JOB...]\n\nShows the jobs that wait and run.");
+        puts(
+            "usage: storm ps [OPTIONS] [JOB...]\n\nShows the jobs that wait and run, or those that are named.");
         options_print(table, stdout);
         return STATUS_OK;
     }
@@ -128,7 +141,7 @@ int ps_main(int argc, char **argv) {
         return STATUS_USAGE;
     int r = count > 0 ? joblist_read(&l, "ps", argv + 1) : 0;
     if (r == 0)
-        r = show(cluster, &l, json);
+        r = all && l.count == 0 ? show_all(cluster, json) : show(cluster, &l, json);
     joblist_fini(&l);
     return r;
 }

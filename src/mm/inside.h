@@ -8,8 +8,10 @@
 
 #include "base/heap.h"
 #include "base/text.h"
+#include "mm/history.h"
 #include "mm/mm.h"
 #include "sched/places.h"
+#include "wire/codec.h"
 #include "wire/message.h"
 
 #define NO_SLOT UINT32_MAX
@@ -302,6 +304,21 @@ void node_tick(struct mm *m);
 void node_resume(struct mm *m);
 
 /* record.c: events */
+enum event { EVENT_SUBMIT, EVENT_START, EVENT_END, EVENT_DRAIN, EVENT_HOLD, EVENT_AGAIN, EVENTS };
+
+/* Key of what is not about a job. */
+#define NODES_KEY HISTORY_KEY_END
+
+struct record_head {
+    uint8_t event;
+    uint32_t job;
+    uint32_t count; /* SUBMIT: of jobs; START, END: the attempt; DRAIN, HOLD: so or not */
+    uint64_t at;    /* of the calendar */
+};
+
+void record_walk_head(struct codec *c, struct record_head *h);
+/* How a job ended. */
+void record_walk_end(struct codec *c, struct job *j);
 uint64_t record_submit(struct mm *m, const struct job *first, uint32_t count, struct bytes body);
 uint64_t record_start(struct mm *m, const struct job *j, const struct running *r);
 uint64_t record_hold(struct mm *m, const struct job *j, bool suspended);

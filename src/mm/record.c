@@ -9,19 +9,7 @@
 #include "base/assert.h"
 #include "mm/inside.h"
 
-enum event { EVENT_SUBMIT, EVENT_START, EVENT_END, EVENT_DRAIN, EVENT_HOLD, EVENT_AGAIN, EVENTS };
-
-/* Key of what is not about a job. */
-#define NODES_KEY ((uint64_t)1 << 48)
-
-struct record_head {
-    uint8_t event;
-    uint32_t job;
-    uint32_t count; /* SUBMIT: of jobs; START, END: the attempt; DRAIN, HOLD: so or not */
-    uint64_t at;    /* of the calendar */
-};
-
-static void walk_head(struct codec *c, struct record_head *h) {
+void record_walk_head(struct codec *c, struct record_head *h) {
     codec_enum(c, &h->event, EVENTS);
     codec_u32(c, &h->job);
     codec_u32(c, &h->count);
@@ -31,7 +19,7 @@ static void walk_head(struct codec *c, struct record_head *h) {
 static struct codec begin(struct mm *m, struct record_head h) {
     struct room room = effects_tail(m->out);
     struct codec c = {.encoding = true, .out = room.at, .len = room.len};
-    walk_head(&c, &h);
+    record_walk_head(&c, &h);
     return c;
 }
 
@@ -76,7 +64,7 @@ uint64_t record_again(struct mm *m, const struct job *j) {
     return finish(m, &c, j->key, false, false);
 }
 
-static void walk_end(struct codec *c, struct job *j) {
+void record_walk_end(struct codec *c, struct job *j) {
     uint8_t worst[ENDING_BYTES];
     struct bytes view = bytes_of(worst, sizeof worst);
     if (c->encoding)
@@ -97,7 +85,7 @@ uint64_t record_end(struct mm *m, const struct job *j) {
     struct codec c =
         begin(m, (struct record_head){
                      .event = EVENT_END, .job = j->id, .count = j->attempt, .at = j->ended_ns});
-    walk_end(&c, &copy);
+    record_walk_end(&c, &copy);
     return finish(m, &c, j->key, false, first == NULL || first->left <= 1);
 }
 
@@ -159,7 +147,7 @@ static void replay_end(struct mm *m, const struct record_head *h, struct codec *
         queue_remove(m, j);
     else
         end_give_back(m, j, r);
-    walk_end(c, j);
+    record_walk_end(c, j);
     if (r != NULL && j->output > 0 && m->running_free_count > RUNNINGS_LOW) {
         r->phase = PHASE_OVER; /* the way to its output is still wanted */
     } else if (r != NULL) {
@@ -183,7 +171,7 @@ static void replay_drain(struct mm *m, const struct record_head *h, struct codec
 void record_replay(struct mm *m, const struct input_replay *in) {
     struct record_head h = {0};
     struct codec c = {.in = in->body.at, .len = in->body.len};
-    walk_head(&c, &h);
+    record_walk_head(&c, &h);
     if (c.failed)
         return;
     if (in->over) { /* only its numbers are of interest: they are not given out again */
@@ -224,7 +212,7 @@ int record_spec(struct mm *m, struct bytes event, struct message_submit *ret) {
     struct record_head h = {0};
     union message s;
     struct codec c = {.in = event.at, .len = event.len};
-    walk_head(&c, &h);
+    record_walk_head(&c, &h);
     if (c.failed || h.event != EVENT_SUBMIT)
         return -EBADMSG;
     struct bytes body = bytes_of(event.at + c.at, event.len - c.at);

@@ -570,7 +570,10 @@ int journal_history(const char *folder, uint64_t from,
     snprintf(path, sizeof path, "%s/state.db", folder);
     int r = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL);
     if (r == SQLITE_OK)
-        r = sqlite3_prepare_v2(db, "SELECT key, body FROM events WHERE key >= ?1 ORDER BY key, seq",
+        r = sqlite3_prepare_v2(db,
+                               "SELECT key, body FROM events WHERE key >= coalesce("
+                               "(SELECT max(key) FROM events WHERE key <= ?1), 0)"
+                               " ORDER BY key, seq",
                                -1, &s, NULL);
     if (r == SQLITE_OK)
         sqlite3_bind_int64(s, 1, (sqlite3_int64)from);

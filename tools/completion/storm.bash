@@ -15,7 +15,7 @@ __storm_options() {
     alloc) echo "$size --cluster=" ;;
     up) echo '--local= --pes= --tree= --links= --policy= --quantum= --orphan= --hook= --cluster= -v --verbose' ;;
     down) echo '--keep-jobs --cluster=' ;;
-    ps) echo '-a --json --cluster=' ;;
+    ps) echo '-a --all --json --cluster=' ;;
     show | nodes) echo '--json --cluster=' ;;
     kill) echo '-s= --cluster=' ;;
     drain) echo '--reason= --cluster=' ;;

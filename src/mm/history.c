@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* Jobs of the past: see history.h. */
+#include "mm/history.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "mm/inside.h"
+
+enum { LIST_MAX = 2048, WHY_MAX = 128 };
+
+struct history {
+    struct history_config config;
+    uint64_t key;   /* whose events are being fed; 0: none */
+    uint32_t first; /* its jobs */
+    uint32_t count;
+    uint32_t last;
+    struct job *jobs;
+    struct bytes *lists; /* of the nodes of each */
+    char *text;          /* where those are */
+    size_t text_len;
+    struct nodeset sets[2];
+};
+
+static size_t set_words(const struct history_config *c) {
+    return nodeset_bytes(c->nodes_max) / sizeof(uint64_t);
+}
+
+static struct history *carve(const struct history_config *c, struct arena *a) {
+    struct history *h = ARENA_TAKE(a, struct history, 1);
+    struct job *jobs = ARENA_TAKE(a, struct job, c->jobs_max);
+    struct bytes *lists = ARENA_TAKE(a, struct bytes, c->jobs_max);
+    char *text = ARENA_TAKE(a, char, c->text_max);
+    uint64_t *words = ARENA_TAKE(a, uint64_t, 2 * set_words(c));
+    if (h == NULL)
+        return NULL;
+    *h = (struct history){.config = *c, .jobs = jobs, .lists = lists, .text = text};
+    nodeset_init(&h->sets[0], c->nodes_max, words);
+    nodeset_init(&h->sets[1], c->nodes_max, words + set_words(c));
+    return h;
+}
+
+/* ---- telling ---- */
+
+static void say_where(const struct history *h, const struct job *j, struct text *why) {
+    if (j->worst.node == NO_NODE)
+        return;
+    text_str(why, " on ");
+    text_str(why, h->config.prefix);
+    text_u64(why, j->worst.node);
+}
+
+static void say_why(const struct history *h, const struct job *j, struct text *why) {
+    if (j->state == STATE_TIMEOUT) {
+        text_str(why, "its time limit was reached");
+    } else if (j->state == STATE_LOST) {
+        text_str(why, "a node was lost");
+        say_where(h, j, why);
+    } else if (j->worst.node != NO_NODE && j->worst.cause == CAUSE_FAILED) {
+        text_str(why, "it could not be started");
+        say_where(h, j, why);
+    } else if (j->worst.node != NO_NODE && j->worst.cause == CAUSE_KILLED) {
+        text_str(why, "rank ");
+        text_u64(why, j->worst.rank);
+        say_where(h, j, why);
+        text_str(why, " was killed by signal ");
+        text_u64(why, j->worst.value);
+    }
+}
+
+static void tell(struct history *h, uint32_t i) {
+    const struct job *j = &h->jobs[i];
+    char words[WHY_MAX];
+    struct text why;
+    text_init(&why, words, sizeof words);
+    if (state_over((enum job_state)j->state))
+        say_why(h, j, &why);
+    struct job_row row = {.job = j->id,
+                          .run = j->attempt == 0 ? 0 : run_of(j->id, j->attempt),
+                          .state = j->state,
+                          .kind = j->kind,
+                          .flags = j->flags & (JOB_FLAGS_END - 1),
+                          .procs = j->procs,
+                          .nodes = j->nodes,
+                          .ppn = j->ppn,
+                          .status = j->status,
+                          .priority = j->priority,
+                          .array = j->index,
+                          .submitted_ns = j->submitted_ns,
+                          .started_ns = j->started_ns,
+                          .ended_ns = j->ended_ns,
+                          .limit_ns = j->limit_ns,
+                          .name = bytes_of(j->name, j->name_len),
+                          .node_list = h->lists[i],
+                          .why = bytes_of(words, why.len)};
+    h->config.row(h->config.context, &row);
+}
+
+void history_end(struct history *h) {
+    for (uint32_t i = 0; i < h->count; i++)
+        if (h->first + i >= h->config.from)
+            tell(h, i);
+    h->count = 0;
+    h->key = 0;
+    h->text_len = 0;
+}
+
+/* ---- events ---- */
+
+static struct job *find(struct history *h, uint32_t id) {
+    return id >= h->first && id - h->first < h->count ? &h->jobs[id - h->first] : NULL;
+}
+
+static void fill(struct job *j, const struct record_head *e, const struct message_submit *s,
+                 uint32_t i) {
+    *j = (struct job){.id = e->job + i,
+                      .state = STATE_QUEUED,
+                      .kind = s->kind,
+                      .flags = s->flags,
+                      .nodes = s->nodes,
+                      .ppn = s->ppn,
+                      .procs = s->procs,
+                      .priority = s->priority,
+                      .limit_ns = s->limit_ns,
+                      .submitted_ns = e->at,
+                      .worst.node = NO_NODE};
+    j->index = e->count > 1 || s->array_first > 0 ? s->array_first + i : 0;
+    j->name_len = (uint32_t)(s->name.len < sizeof j->name ? s->name.len : sizeof j->name);
+    if (j->name_len > 0)
+        memcpy(j->name, s->name.at, j->name_len);
+}
+
+static void submitted(struct history *h, const struct record_head *e, struct bytes body) {
+    union message s;
+    if (h->count > 0 || e->job == 0 || e->count == 0 || e->count > h->config.jobs_max ||
+        message_decode(MESSAGE_SUBMIT, body, h->sets, &s) < 0)
+        return;
+    h->first = e->job;
+    h->count = e->count;
+    for (uint32_t i = 0; i < e->count; i++) {
+        fill(&h->jobs[i], e, &s.submit, i);
+        h->lists[i] = (struct bytes){0};
+    }
+    if (e->job + e->count - 1 > h->last)
+        h->last = e->job + e->count - 1;
+}
+
+static void started(struct history *h, struct job *j, const struct record_head *e,
+                    struct codec *c) {
+    codec_set(c, &h->sets[0]);
+    if (c->failed)
+        return;
+    j->state = STATE_RUNNING;
+    j->attempt = (uint16_t)e->count;
+    j->started_ns = e->at;
+    char *at = h->text + h->text_len;
+    size_t room = h->config.text_max - h->text_len;
+    size_t len =
+        nodeset_format(&h->sets[0], h->config.prefix, at, room < LIST_MAX ? room : LIST_MAX);
+    bool fits = len < room && len < LIST_MAX;
+    h->lists[j - h->jobs] = bytes_of(at, fits ? len : 0);
+    h->text_len += fits ? len : 0;
+}
+
+static void ended(struct job *j, const struct record_head *e, struct codec *c) {
+    struct job end = *j;
+    record_walk_end(c, &end);
+    if (c->failed)
+        return;
+    *j = end;
+    j->ended_ns = e->at;
+}
+
+void history_feed(struct history *h, uint64_t key, struct bytes event) {
+    struct record_head e = {0};
+    struct codec c = {.in = event.at, .len = event.len};
+    if (key != h->key)
+        history_end(h);
+    h->key = key;
+    record_walk_head(&c, &e);
+    if (c.failed || key >= HISTORY_KEY_END)
+        return;
+    struct job *j = find(h, e.job);
+    if (e.event == EVENT_SUBMIT)
+        submitted(h, &e, bytes_of(event.at + c.at, event.len - c.at));
+    else if (j == NULL)
+        return;
+    else if (e.event == EVENT_START)
+        started(h, j, &e, &c);
+    else if (e.event == EVENT_END)
+        ended(j, &e, &c);
+    else if (e.event == EVENT_AGAIN)
+        j->state = STATE_QUEUED;
+    else if (e.event == EVENT_HOLD)
+        j->state = e.count != 0 ? STATE_SUSPENDED : STATE_RUNNING;
+}
+
+uint32_t history_last(const struct history *h) {
+    return h->last;
+}
+
+size_t history_bytes(const struct history_config *c) {
+    struct arena a;
+    arena_init(&a, NULL, 0);
+    carve(c, &a);
+    return arena_used(&a);
+}
+
+struct history *history_new(const struct history_config *c, struct arena *a) {
+    struct history *h = carve(c, a);
+    ASSERT(h != NULL);
+    return h;
+}

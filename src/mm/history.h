@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Jobs of the past, from the events of the log.
+ *
+ * Events are fed in the order of their keys, and of each key in the order in which they happened. When a
+ * key is over its jobs are told, in the order of their numbers: as the events have them. A job
+ * without an end may have gone on since; who wants to know asks the manager. */
+#pragma once
+
+#include "base/arena.h"
+#include "wire/row.h"
+
+enum { HISTORY_PREFIX_MAX = 16 };
+
+/* Events at and behind this key are not about jobs. */
+#define HISTORY_KEY_END ((uint64_t)1 << 48)
+
+struct history_config {
+    uint32_t nodes_max; /* that any node set ranges over */
+    uint32_t jobs_max;  /* of one key */
+    size_t text_max;    /* bytes of node lists of one key; those that do not fit are left out */
+    char prefix[HISTORY_PREFIX_MAX];
+    uint32_t from; /* jobs of lower numbers are not told */
+    void (*row)(void *context, const struct job_row *row);
+    void *context;
+};
+
+struct history;
+
+size_t history_bytes(const struct history_config *c);
+struct history *history_new(const struct history_config *c, struct arena *a);
+
+/* What cannot be understood is passed over. */
+void history_feed(struct history *h, uint64_t key, struct bytes event);
+
+/* There are no more events. */
+void history_end(struct history *h);
+
+/* The highest number of a job so far. */
+uint32_t history_last(const struct history *h);

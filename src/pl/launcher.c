@@ -212,8 +212,7 @@ static void on_setup(struct pl *p, const struct message_setup *m, uint64_t now,
         return;
     }
     group_effect(p, r, EFFECT_GROUP_OPEN, out)->setup = m->setup;
-    if (p->lease_at == 0)
-        renew(p, now, out);
+    renew(p, now, out); /* what is left of former runs may have kept an old one */
 }
 
 /* Commands to a run that is over are answered with its end, if they wanted to change it. */

@@ -538,9 +538,9 @@ static void test_there_is_room_for_so_much(void) {
     begin(&b);
     CHECK_STR(setup(&b, 1, 0, 9), "ENDED 1 failed 11 rank 0 bad 9 output 0; step 4");
     CHECK_STR(setup(&b, 1, 0, 4), "open 0; timer 3 +5000");
-    CHECK_STR(setup(&b, 2, 0, 2), "open 1");
+    CHECK_STR(setup(&b, 2, 0, 2), "open 1; timer 3 +5000");
     CHECK_STR(setup(&b, 3, 0, 3), "ENDED 3 failed 11 rank 0 bad 3 output 0; step 4");
-    CHECK_STR(setup(&b, 3, 0, 2), "open 2");
+    CHECK_STR(setup(&b, 3, 0, 2), "open 2; timer 3 +5000");
     CHECK_STR(setup(&b, 4, 0, 1), "ENDED 4 failed 11 rank 0 bad 1 output 0; step 4");
     for (uint64_t run = 1; run <= 3; run++)
         command(&b, run, VERB_START);
@@ -548,7 +548,7 @@ static void test_there_is_room_for_so_much(void) {
     child(&b, 2, 0, CHILD_EXITED, 1);
     CHECK_STR(command(&b, 1, VERB_DROP), "kill 0");
     CHECK_STR(empty(&b, 0), "forget 0");
-    CHECK_STR(setup(&b, 4, 0, 4), "open 0"); /* in the place of the first */
+    CHECK_STR(setup(&b, 4, 0, 4), "open 0; timer 3 +5000"); /* in the place of the first */
     stream(&b, 1, 1, 1, 0, "second", false);
     CHECK_STR(child(&b, 2, 1, CHILD_EXITED, 0), "soon");
     CHECK_STR(empty(&b, 2), "ENDED 3 exited 1 rank 0 bad 1 output 4");

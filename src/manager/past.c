@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "mm/history.h"
+#include "mm/chronicle.h"
 #include "os/journal.h"
 #include "os/plan.h"
 
@@ -25,24 +25,24 @@ static void on_row(void *context, const struct job_row *row) {
 static bool on_event(void *context, uint64_t key, struct bytes body) {
     if (key >= HISTORY_KEY_END)
         return false;
-    history_feed(context, key, body);
+    chronicle_feed(context, key, body);
     return true;
 }
 
-static struct history *make(uint32_t from) {
-    struct history_config c = {.nodes_max = PLAN_NODES_MAX + 1,
-                               .jobs_max = JOBS_MAX,
-                               .text_max = TEXT_MAX,
-                               .prefix = "n",
-                               .from = from,
-                               .row = on_row};
+static struct chronicle *make(uint32_t from) {
+    struct chronicle_config c = {.nodes_max = PLAN_NODES_MAX + 1,
+                                 .jobs_max = JOBS_MAX,
+                                 .text_max = TEXT_MAX,
+                                 .prefix = "n",
+                                 .from = from,
+                                 .row = on_row};
     struct arena a;
-    size_t bytes = history_bytes(&c);
+    size_t bytes = chronicle_bytes(&c);
     void *at = calloc(1, bytes); /* what is not used is not touched */
     if (at == NULL)
         return NULL;
     arena_init(&a, at, bytes);
-    return history_new(&c, &a);
+    return chronicle_new(&c, &a);
 }
 
 static int fail(int error) {
@@ -52,9 +52,9 @@ static int fail(int error) {
 
 /* What was submitted last has the highest number. */
 static int find_last(const char *folder, uint32_t *ret) {
-    struct history *h = make(UINT32_MAX);
+    struct chronicle *h = make(UINT32_MAX);
     int r = h == NULL ? -ENOMEM : journal_history(folder, HISTORY_KEY_END - 1, on_event, h);
-    *ret = r < 0 ? 0 : history_last(h);
+    *ret = r < 0 ? 0 : chronicle_last(h);
     free(h);
     return r;
 }
@@ -66,13 +66,13 @@ int past_print(const char *folder, unsigned most) {
     if (r < 0)
         return fail(r);
     uint32_t from = most == 0 || most >= last ? 1 : last - most + 1;
-    struct history *h = make(from);
+    struct chronicle *h = make(from);
     if (h == NULL)
         return fail(-ENOMEM);
     store_le32(total, last);
     fwrite(total, 1, sizeof total, stdout);
     r = last == 0 ? 0 : journal_history(folder, from, on_event, h);
-    history_end(h);
+    chronicle_end(h);
     free(h);
     if (r < 0)
         return fail(r);

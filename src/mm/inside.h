@@ -8,7 +8,7 @@
 
 #include "base/heap.h"
 #include "base/text.h"
-#include "mm/history.h"
+#include "mm/chronicle.h"
 #include "mm/mm.h"
 #include "sched/places.h"
 #include "wire/codec.h"

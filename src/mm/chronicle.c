@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Jobs of the past: see history.h. */
-#include "mm/history.h"
+#include "mm/chronicle.h"
 
 #include <string.h>
 
@@ -9,8 +9,8 @@
 
 enum { LIST_MAX = 2048, WHY_MAX = 128 };
 
-struct history {
-    struct history_config config;
+struct chronicle {
+    struct chronicle_config config;
     uint64_t key;   /* whose events are being fed; 0: none */
     uint32_t first; /* its jobs */
     uint32_t count;
@@ -22,19 +22,19 @@ struct history {
     struct nodeset sets[2];
 };
 
-static size_t set_words(const struct history_config *c) {
+static size_t set_words(const struct chronicle_config *c) {
     return nodeset_bytes(c->nodes_max) / sizeof(uint64_t);
 }
 
-static struct history *carve(const struct history_config *c, struct arena *a) {
-    struct history *h = ARENA_TAKE(a, struct history, 1);
+static struct chronicle *carve(const struct chronicle_config *c, struct arena *a) {
+    struct chronicle *h = ARENA_TAKE(a, struct chronicle, 1);
     struct job *jobs = ARENA_TAKE(a, struct job, c->jobs_max);
     struct bytes *lists = ARENA_TAKE(a, struct bytes, c->jobs_max);
     char *text = ARENA_TAKE(a, char, c->text_max);
     uint64_t *words = ARENA_TAKE(a, uint64_t, 2 * set_words(c));
     if (h == NULL)
         return NULL;
-    *h = (struct history){.config = *c, .jobs = jobs, .lists = lists, .text = text};
+    *h = (struct chronicle){.config = *c, .jobs = jobs, .lists = lists, .text = text};
     nodeset_init(&h->sets[0], c->nodes_max, words);
     nodeset_init(&h->sets[1], c->nodes_max, words + set_words(c));
     return h;
@@ -42,7 +42,7 @@ static struct history *carve(const struct history_config *c, struct arena *a) {
 
 /* ---- telling ---- */
 
-static void say_where(const struct history *h, const struct job *j, struct text *why) {
+static void say_where(const struct chronicle *h, const struct job *j, struct text *why) {
     if (j->worst.node == NO_NODE)
         return;
     text_str(why, " on ");
@@ -50,7 +50,7 @@ static void say_where(const struct history *h, const struct job *j, struct text 
     text_u64(why, j->worst.node);
 }
 
-static void say_why(const struct history *h, const struct job *j, struct text *why) {
+static void say_why(const struct chronicle *h, const struct job *j, struct text *why) {
     if (j->state == STATE_TIMEOUT) {
         text_str(why, "its time limit was reached");
     } else if (j->state == STATE_LOST) {
@@ -68,7 +68,7 @@ static void say_why(const struct history *h, const struct job *j, struct text *w
     }
 }
 
-static void tell(struct history *h, uint32_t i) {
+static void tell(struct chronicle *h, uint32_t i) {
     const struct job *j = &h->jobs[i];
     char words[WHY_MAX];
     struct text why;
@@ -96,7 +96,7 @@ static void tell(struct history *h, uint32_t i) {
     h->config.row(h->config.context, &row);
 }
 
-void history_end(struct history *h) {
+void chronicle_end(struct chronicle *h) {
     for (uint32_t i = 0; i < h->count; i++)
         if (h->first + i >= h->config.from)
             tell(h, i);
@@ -107,7 +107,7 @@ void history_end(struct history *h) {
 
 /* ---- events ---- */
 
-static struct job *find(struct history *h, uint32_t id) {
+static struct job *find(struct chronicle *h, uint32_t id) {
     return id >= h->first && id - h->first < h->count ? &h->jobs[id - h->first] : NULL;
 }
 
@@ -130,7 +130,7 @@ static void fill(struct job *j, const struct record_head *e, const struct messag
         memcpy(j->name, s->name.at, j->name_len);
 }
 
-static void submitted(struct history *h, const struct record_head *e, struct bytes body) {
+static void submitted(struct chronicle *h, const struct record_head *e, struct bytes body) {
     union message s;
     if (h->count > 0 || e->job == 0 || e->count == 0 || e->count > h->config.jobs_max ||
         message_decode(MESSAGE_SUBMIT, body, h->sets, &s) < 0)
@@ -145,7 +145,7 @@ static void submitted(struct history *h, const struct record_head *e, struct byt
         h->last = e->job + e->count - 1;
 }
 
-static void started(struct history *h, struct job *j, const struct record_head *e,
+static void started(struct chronicle *h, struct job *j, const struct record_head *e,
                     struct codec *c) {
     codec_set(c, &h->sets[0]);
     if (c->failed)
@@ -171,11 +171,11 @@ static void ended(struct job *j, const struct record_head *e, struct codec *c) {
     j->ended_ns = e->at;
 }
 
-void history_feed(struct history *h, uint64_t key, struct bytes event) {
+void chronicle_feed(struct chronicle *h, uint64_t key, struct bytes event) {
     struct record_head e = {0};
     struct codec c = {.in = event.at, .len = event.len};
     if (key != h->key)
-        history_end(h);
+        chronicle_end(h);
     h->key = key;
     record_walk_head(&c, &e);
     if (c.failed || key >= HISTORY_KEY_END)
@@ -195,19 +195,19 @@ void history_feed(struct history *h, uint64_t key, struct bytes event) {
         j->state = e.count != 0 ? STATE_SUSPENDED : STATE_RUNNING;
 }
 
-uint32_t history_last(const struct history *h) {
+uint32_t chronicle_last(const struct chronicle *h) {
     return h->last;
 }
 
-size_t history_bytes(const struct history_config *c) {
+size_t chronicle_bytes(const struct chronicle_config *c) {
     struct arena a;
     arena_init(&a, NULL, 0);
     carve(c, &a);
     return arena_used(&a);
 }
 
-struct history *history_new(const struct history_config *c, struct arena *a) {
-    struct history *h = carve(c, a);
+struct chronicle *chronicle_new(const struct chronicle_config *c, struct arena *a) {
+    struct chronicle *h = carve(c, a);
     ASSERT(h != NULL);
     return h;
 }

@@ -14,7 +14,7 @@ enum { HISTORY_PREFIX_MAX = 16 };
 /* Events at and behind this key are not about jobs. */
 #define HISTORY_KEY_END ((uint64_t)1 << 48)
 
-struct history_config {
+struct chronicle_config {
     uint32_t nodes_max; /* that any node set ranges over */
     uint32_t jobs_max;  /* of one key */
     size_t text_max;    /* bytes of node lists of one key; those that do not fit are left out */
@@ -24,16 +24,16 @@ struct history_config {
     void *context;
 };
 
-struct history;
+struct chronicle;
 
-size_t history_bytes(const struct history_config *c);
-struct history *history_new(const struct history_config *c, struct arena *a);
+size_t chronicle_bytes(const struct chronicle_config *c);
+struct chronicle *chronicle_new(const struct chronicle_config *c, struct arena *a);
 
 /* What cannot be understood is passed over. */
-void history_feed(struct history *h, uint64_t key, struct bytes event);
+void chronicle_feed(struct chronicle *h, uint64_t key, struct bytes event);
 
 /* There are no more events. */
-void history_end(struct history *h);
+void chronicle_end(struct chronicle *h);
 
 /* The highest number of a job so far. */
-uint32_t history_last(const struct history *h);
+uint32_t chronicle_last(const struct chronicle *h);

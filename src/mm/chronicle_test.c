@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of jobs of the past. */
-#include "mm/history.h"
+#include "mm/chronicle.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct seen {
 
 struct stage {
     struct seen seen;
-    struct history *history;
+    struct chronicle *history;
     void *memory;
     uint64_t words[8];
     struct nodeset set;
@@ -45,18 +45,18 @@ static void on_row(void *context, const struct job_row *r) {
 
 static void begin(struct stage *s, uint32_t from) {
     struct arena a;
-    struct history_config c = {.nodes_max = NODES,
-                               .jobs_max = 8,
-                               .text_max = TEXT,
-                               .prefix = "n",
-                               .from = from,
-                               .row = on_row,
-                               .context = &s->seen};
+    struct chronicle_config c = {.nodes_max = NODES,
+                                 .jobs_max = 8,
+                                 .text_max = TEXT,
+                                 .prefix = "n",
+                                 .from = from,
+                                 .row = on_row,
+                                 .context = &s->seen};
     memset(s, 0, sizeof *s);
-    size_t bytes = history_bytes(&c);
+    size_t bytes = chronicle_bytes(&c);
     s->memory = calloc(1, bytes);
     arena_init(&a, s->memory, bytes);
-    s->history = history_new(&c, &a);
+    s->history = chronicle_new(&c, &a);
     nodeset_init(&s->set, NODES, s->words);
 }
 
@@ -70,7 +70,7 @@ static struct codec head(struct stage *s, uint8_t event, uint32_t job, uint32_t 
 
 static void feed(struct stage *s, uint64_t key, const struct codec *c) {
     CHECK(!c->failed);
-    history_feed(s->history, key, bytes_of(s->event, c->at));
+    chronicle_feed(s->history, key, bytes_of(s->event, c->at));
 }
 
 static void submit(struct stage *s, uint32_t job, uint32_t count, const char *name) {
@@ -118,7 +118,7 @@ static void test_one(void) {
     start(&s, 7, 7, 4);
     end(&s, 7, 7, &killed);
     CHECK_EQ(s.seen.count, 0); /* more may follow */
-    history_end(s.history);
+    chronicle_end(s.history);
     CHECK_EQ(s.seen.count, 1);
     const struct job_row *r = &s.seen.rows[0];
     CHECK(r->job == 7 && r->state == STATE_FAILED && r->status == 137 && r->procs == 2);
@@ -126,7 +126,7 @@ static void test_one(void) {
     CHECK_STR(s.seen.name[0], "words");
     CHECK_STR(s.seen.list[0], "n[4-5]");
     CHECK_STR(s.seen.why[0], "rank 1 on n4 was killed by signal 9");
-    CHECK_EQ(history_last(s.history), 7);
+    CHECK_EQ(chronicle_last(s.history), 7);
     free(s.memory);
 }
 
@@ -141,7 +141,7 @@ static void test_array(void) {
     end(&s, 3, 5, &done);
     submit(&s, 7, 1, "last");
     CHECK_EQ(s.seen.count, 3);
-    history_end(s.history);
+    chronicle_end(s.history);
     CHECK_EQ(s.seen.count, 4);
     static const uint8_t states[] = {STATE_RUNNING, STATE_DONE, STATE_QUEUED, STATE_QUEUED};
     for (uint32_t i = 0; i < 4; i++) {
@@ -167,7 +167,7 @@ static void test_changes(void) {
     feed(&s, 2, &c);
     c = head(&s, EVENT_DRAIN, 0, 1, 250);
     feed(&s, NODES_KEY, &c);
-    history_end(s.history);
+    chronicle_end(s.history);
     CHECK_EQ(s.seen.count, 2);
     CHECK_EQ(s.seen.rows[1].state, STATE_QUEUED);
     free(s.memory);
@@ -182,12 +182,12 @@ static void test_strange(void) {
     for (uint32_t i = 0; i < 8; i++)
         for (int k = 0; k < 3; k++)
             start(&s, 1, 1 + i, 100 + 2 * i);
-    history_end(s.history);
+    chronicle_end(s.history);
     CHECK_STR(s.seen.list[0], "n[100-101]");
     CHECK_STR(s.seen.list[7], "");
     start(&s, 1, 5, 0); /* of a job that was never submitted */
     submit(&s, 20, 9, "too many");
-    history_end(s.history);
+    chronicle_end(s.history);
     CHECK_EQ(s.seen.count, 8);
     random_init(&dice, 1);
     for (uint32_t i = 0; i < 20000; i++) {
@@ -195,9 +195,9 @@ static void test_strange(void) {
         size_t len = random_below(&dice, sizeof junk);
         for (size_t k = 0; k < len; k++)
             junk[k] = (uint8_t)random_below(&dice, k < 4 ? 8 : 256);
-        history_feed(s.history, 1 + random_below(&dice, 4), bytes_of(junk, len));
+        chronicle_feed(s.history, 1 + random_below(&dice, 4), bytes_of(junk, len));
     }
-    history_end(s.history);
+    chronicle_end(s.history);
     free(s.memory);
 }
 

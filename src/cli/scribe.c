@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/list.h"
 #include "cli/contact.h"
@@ -14,6 +16,9 @@
 #include "wire/spec.h"
 
 enum { NAME_BYTES = 4096, DEVNULL = -1 };
+
+/* In the cluster's folder, where daemons are at home. */
+#define TALLIES "scribe"
 
 /* One run whose output is being written. */
 struct page {
@@ -27,6 +32,7 @@ struct page {
     struct output *output; /* NULL until its files are known */
     struct message_news end;
     char names[2][NAME_BYTES];
+    char tally[32]; /* how far they are written, should we die */
 };
 
 struct scribe {
@@ -76,8 +82,10 @@ static void open_output(struct page *p, const struct spec *spec) {
         .cluster = &s->contact.cluster,
         .fd = {DEVNULL, DEVNULL},
         .file = {p->names[0], p->names[1][0] != '\0' ? p->names[1] : p->names[0]},
+        .tally = p->tally,
         .context = p,
         .trouble = on_trouble};
+    snprintf(p->tally, sizeof p->tally, TALLIES "/%" PRIu32, p->job);
     p->output = output_new(&config);
     if (p->output == NULL)
         return;
@@ -158,6 +166,7 @@ static void finish(struct page *p) {
     struct scribe *s = p->scribe;
     output_finish(p->output);
     session_do(s->contact.session, p->job, VERB_UNFOLLOW, 1, NULL, NULL);
+    unlink(p->tally);
     close_page(p);
 }
 
@@ -166,6 +175,8 @@ static void settle(struct scribe *s) {
         struct page *p = CONTAINER_OF(at, struct page, at);
         if (p->output == NULL)
             continue;
+        if (p->told)
+            output_run(p->output, p->end.run);
         output_settle(p->output);
         if (p->told && output_received(p->output) >= p->total && !output_waiting(p->output))
             finish(p);
@@ -181,6 +192,7 @@ int scribe_run(const char *cluster) {
                                        .news = on_news,
                                        .output = on_output,
                                        .lost = on_lost};
+    mkdir(TALLIES, 0700);
     int status = contact_open(&s.contact, cluster, &callbacks);
     if (status != 0)
         return status;

@@ -7,12 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/list.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "client/pattern.h"
+#include "client/tally.h"
 #include "sched/size.h"
 
 enum {
@@ -41,9 +43,10 @@ struct stream {
     uint32_t held_len;
     uint32_t next; /* dirty: the next of them, by index + 1 */
     bool dirty;
-    bool again; /* to be acknowledged whatever was before */
-    bool seen;  /* late: the oldest offset that was seen is `base` */
-    bool based; /* late: it begins there */
+    uint64_t kept; /* a former life has left its file this long */
+    bool again;    /* to be acknowledged whatever was before */
+    bool seen;     /* late: the oldest offset that was seen is `base` */
+    bool based;    /* late: it begins there */
     uint64_t base;
 };
 
@@ -62,6 +65,7 @@ struct output {
     uint32_t dirty; /* first of the list, by index + 1 */
     uint64_t lull_at;
     uint64_t received;
+    struct tally *tally;
     bool dropped;          /* for want of room: to be sent again */
     uint64_t gather_until; /* 0: not gathering */
 };
@@ -88,23 +92,6 @@ static void tell(struct output *o, struct outlet *out) {
         o->config.trouble(o->config.context, out->name, out->sink.error);
 }
 
-/* Two streams of one name share a file. */
-static struct outlet *outlet_file(struct output *o, const char *name) {
-    LIST_EACH (at, &o->outlets) {
-        struct outlet *out = CONTAINER_OF(at, struct outlet, at);
-        if (out->sink.own && strcmp(out->name, name) == 0)
-            return out;
-    }
-    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
-    int error = fd < 0 ? -errno : 0;
-    struct outlet *out = outlet_new(o, name, fd, true);
-    if (out != NULL && error < 0) {
-        out->sink.error = error;
-        tell(o, out);
-    }
-    return out;
-}
-
 static const char *node_of(struct output *o, uint32_t rank, char *out, size_t cap) {
     if (o->node_count == 0 || rank >= o->procs)
         return NULL;
@@ -113,18 +100,53 @@ static const char *node_of(struct output *o, uint32_t rank, char *out, size_t ca
     return out;
 }
 
-/* NULL if it cannot be said yet. */
-static struct outlet *outlet_find(struct output *o, int which, uint32_t rank) {
-    char name[PATH_BYTES], node[CLUSTER_NODE_NAME_MAX];
+/* The name of a stream's file; false if it cannot be said yet. */
+static bool name_of(struct output *o, int which, uint32_t rank, char out[PATH_BYTES]) {
+    char node[CLUSTER_NODE_NAME_MAX];
     const char *pattern = o->config.file[which];
-    if (o->plain[which] != NULL)
-        return o->plain[which];
     struct pattern_values v = {.job = o->job, .rank = rank};
     v.node = node_of(o, rank, node, sizeof node);
     if ((v.node == NULL && pattern_has(pattern, 'n')) || (o->job == 0 && pattern_has(pattern, 'j')))
-        return NULL;
+        return false;
     v.node = v.node == NULL ? "" : v.node;
-    if (pattern_expand(pattern, &v, name, sizeof name) < 0)
+    return pattern_expand(pattern, &v, out, PATH_BYTES) == 0;
+}
+
+/* How much of this file was written and acknowledged by a former life. */
+static uint64_t kept_of(struct output *o, const char *name) {
+    uint64_t kept = 0;
+    char other[PATH_BYTES];
+    for (uint32_t i = 0; o->tally != NULL && i < o->ranks * 2; i++)
+        if (o->streams[i].kept > kept && name_of(o, (int)(i % 2), i / 2, other) &&
+            strcmp(other, name) == 0)
+            kept = o->streams[i].kept;
+    return kept;
+}
+
+/* Two streams of one name share a file. */
+static struct outlet *outlet_file(struct output *o, const char *name) {
+    LIST_EACH (at, &o->outlets) {
+        struct outlet *out = CONTAINER_OF(at, struct outlet, at);
+        if (out->sink.own && strcmp(out->name, name) == 0)
+            return out;
+    }
+    uint64_t kept = kept_of(o, name);
+    int fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    int error = fd < 0 || (ftruncate(fd, (off_t)kept) < 0 && errno != EINVAL) ? -errno : 0;
+    struct outlet *out = outlet_new(o, name, fd, true);
+    if (out != NULL && error < 0) {
+        out->sink.error = error;
+        tell(o, out);
+    }
+    return out;
+}
+
+/* NULL if it cannot be said yet. */
+static struct outlet *outlet_find(struct output *o, int which, uint32_t rank) {
+    char name[PATH_BYTES];
+    if (o->plain[which] != NULL)
+        return o->plain[which];
+    if (!name_of(o, which, rank, name))
         return NULL;
     struct outlet *out = outlet_file(o, name);
     if (!o->each[which])
@@ -175,7 +197,17 @@ static void mark(struct output *o, struct stream *s) {
         o->lull_at = o->config.loop->now + LULL_NS;
 }
 
-/* Another attempt of the job begins from nothing. */
+static void resume_stream(void *context, const struct tally_note *n) {
+    struct output *o = context;
+    struct stream *s = stream_of(o, n->stream / 2, (uint8_t)(n->stream % 2 + 1));
+    if (s == NULL)
+        return;
+    o->received += n->taken - s->expected;
+    s->expected = s->taken = n->taken;
+    s->kept = n->size;
+}
+
+/* Another attempt of the job begins from nothing, or where a former life of ours was. */
 static void begin_run(struct output *o, uint64_t run) {
     output_finish(o);
     for (size_t i = 0; i < (size_t)o->ranks * 2; i++)
@@ -185,6 +217,8 @@ static void begin_run(struct output *o, uint64_t run) {
     o->dirty = 0;
     o->received = 0;
     o->run = run;
+    if (o->tally != NULL)
+        tally_each(o->tally, run, resume_stream, o);
 }
 
 /* ---- lines ---- */
@@ -291,11 +325,15 @@ static bool has_room(const struct stream *s, size_t len) {
     return waiting == 0 || waiting + len <= WAITING_MAX;
 }
 
+void output_run(struct output *o, uint64_t run) {
+    if (run > o->run)
+        begin_run(o, run);
+}
+
 void output_take(struct output *o, const struct message_output *m) {
     if (m->run < o->run || (o->job != 0 && run_job(m->run) != o->job))
         return;
-    if (m->run > o->run)
-        begin_run(o, m->run);
+    output_run(o, m->run);
     struct stream *s = stream_of(o, m->rank, m->stream);
     if (s == NULL || !find_base(o, s, m->offset) || m->offset > s->expected)
         return;
@@ -321,6 +359,18 @@ void output_take(struct output *o, const struct message_output *m) {
 
 /* ---- acknowledging ---- */
 
+/* Before it is acknowledged: that leaves at the end of the turn. */
+static void note_taken(struct output *o, const struct stream *s) {
+    struct stat st;
+    if (o->tally == NULL || fstat(s->outlet->sink.source.fd, &st) < 0)
+        return;
+    struct tally_note n = {.run = o->run,
+                           .stream = (uint32_t)(s - o->streams),
+                           .taken = s->expected,
+                           .size = (uint64_t)st.st_size};
+    tally_add(o->tally, &n);
+}
+
 static void acknowledge(struct output *o, struct stream *s) {
     size_t index = (size_t)(s - o->streams);
     struct message_taken m = {.run = o->run,
@@ -331,6 +381,7 @@ static void acknowledge(struct output *o, struct stream *s) {
         return;
     s->taken = s->expected;
     s->again = false;
+    note_taken(o, s);
     session_taken(o->config.session, &m);
 }
 
@@ -350,6 +401,8 @@ static void acknowledge_some(struct output *o, bool all) {
         left = (uint32_t)(s - o->streams) + 1;
     }
     o->dirty = left;
+    if (o->tally != NULL && tally_commit(o->tally) < 0 && o->config.trouble != NULL)
+        o->config.trouble(o->config.context, o->config.tally, -errno);
 }
 
 static void flush(struct output *o) {
@@ -424,6 +477,10 @@ struct output *output_new(const struct output_config *config) {
         return NULL;
     o->config = *config;
     list_init(&o->outlets);
+    if (config->tally != NULL && (o->tally = tally_open(config->tally)) == NULL) {
+        free(o);
+        return NULL;
+    }
     for (int i = 0; i < 2; i++) {
         const char *file = config->file[i];
         if (file == NULL) {
@@ -448,5 +505,6 @@ void output_free(struct output *o) {
         free(o->streams[i].held);
     free(o->streams);
     free(o->nodes);
+    tally_close(o->tally);
     free(o);
 }

@@ -18,6 +18,7 @@ struct output_config {
     const struct cluster *cluster;
     int fd[2];           /* for streams 1 and 2, unless they go to files */
     const char *file[2]; /* patterns; NULL: to the descriptor */
+    const char *tally;   /* where to note how far files are written (tally.h); NULL: nowhere */
     bool label;          /* whole lines, each behind its rank */
     bool late; /* others have taken some of it before: begin with the oldest that is left */
     void *context;
@@ -37,6 +38,9 @@ void output_nodes(struct output *o, const struct nodeset *nodes, uint32_t procs)
 
 /* Late: what nobody has taken begins to come now. */
 void output_gather(struct output *o);
+
+/* This attempt is the newest there is. */
+void output_run(struct output *o, uint64_t run);
 
 void output_take(struct output *o, const struct message_output *m);
 

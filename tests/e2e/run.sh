@@ -168,6 +168,21 @@ expect 'killed' 0 '' storm kill "$job"
 wait $pid
 same 'and its command knows' $? 143
 
+# ---- who writes the files of submitted jobs may die ----
+
+watcher=$(awk '$1 == "watcher" { print $2 }' "$STORM_HOME/local/cluster")
+job=$(storm submit -n 4 sh -c 'for i in $(seq 300); do echo $STORM_RANK $i; sleep 0.004; done')
+for lines in 100 400 800; do
+    until [ "$(cat "storm-$job.out" 2>/dev/null | wc -l)" -ge $lines ]; do sleep 0.02; done
+    pkill -KILL -x storm-scribe -P "$watcher"
+done
+storm wait "$job"
+until [ "$(cat "storm-$job.out" | wc -l)" -ge 1200 ]; do sleep 0.05; done
+for rank in 0 1 2 3; do
+    same "every line of rank $rank once, in order" \
+        "$(grep "^$rank " "storm-$job.out" | cut -d' ' -f2 | md5sum)" "$(seq 300 | md5sum)"
+done
+
 # ---- nodes ----
 
 expect 'drained' 0 '' storm drain n1 --reason 'bad fan'

@@ -286,6 +286,8 @@ static void ended_on(struct mm *m, struct job *j, struct running *r, const struc
         react(m, j, r, e);
         return;
     }
+    if (e->cause == CAUSE_UNKNOWN && !m->nodes[e->node].member)
+        return; /* perhaps it will be decided yet: to be asked again */
     nodeset_remove(&r->waiting, e->node);
     nodeset_remove(&r->unsure, e->node);
     nodeset_remove(&r->lost, e->node);
@@ -374,6 +376,20 @@ static void is_there(struct mm *m, struct running *r, uint32_t node) {
     end_check(m, r);
 }
 
+/* While a node joins, what a former root has left undecided may still be decided: ask later. */
+static void not_there(struct mm *m, struct running *r, uint32_t node) {
+    struct ending none = {.node = node, .cause = CAUSE_UNKNOWN};
+    if (m->nodes[node].member) {
+        ended_on(m, job_find(m, r->job), r, &none);
+        end_check(m, r);
+        return;
+    }
+    nodeset_add(&r->unsure, node);
+    if (r->repeat_at == 0)
+        r->repeat_at = m->now + NS_PER_S / 4;
+    due_set(m, r);
+}
+
 void end_have(struct mm *m, uint32_t node, const struct message_have *h) {
     for (size_t at = 0; at < h->runs.len; at += 8) {
         uint64_t run = load_le64(h->runs.at + at);
@@ -385,14 +401,11 @@ void end_have(struct mm *m, uint32_t node, const struct message_have *h) {
     }
     if (!h->all)
         return;
-    struct ending none = {.node = node, .cause = CAUSE_UNKNOWN};
     for (uint32_t i = 0; i < m->running_cap; i++) {
         struct running *r = &m->runnings[i];
-        if (r->job == 0 || r->phase != PHASE_GOING || !nodeset_has(&r->waiting, node) ||
-            listed(h->runs, r->run))
-            continue;
-        ended_on(m, job_find(m, r->job), r, &none);
-        end_check(m, r);
+        if (r->job != 0 && r->phase == PHASE_GOING && nodeset_has(&r->waiting, node) &&
+            !listed(h->runs, r->run))
+            not_there(m, r, node);
     }
     node_announced(m, node);
 }

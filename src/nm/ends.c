@@ -70,8 +70,21 @@ static void collect(struct nm *n, struct run *r, const struct ending *e) {
     r->endings[r->ending_count++] = *e;
 }
 
+/* It is not put off by what ends meanwhile. */
+static void repeat_later(struct nm *n) {
+    if (n->repeat_at != 0)
+        return;
+    n->repeat_at = n->now + REPEAT_NS;
+    effects_timer(n->out, TIMER_REPEAT, n->repeat_at);
+}
+
+void ends_asked(struct nm *n, struct run *r) {
+    collect(n, r, &r->ending);
+    flush(n, r);
+}
+
 void ends_own(struct nm *n, struct run *r) {
-    effects_timer(n->out, TIMER_REPEAT, n->now + REPEAT_NS);
+    repeat_later(n);
     collect(n, r, &r->ending);
     if (r->sent || is_urgent(&r->ending))
         flush(n, r);
@@ -123,7 +136,8 @@ void ends_repeat(struct nm *n) {
         collect(n, r, &r->ending);
         flush(n, r);
     }
-    effects_timer(n->out, TIMER_REPEAT, any ? n->now + REPEAT_NS : 0);
+    n->repeat_at = any ? n->now + REPEAT_NS : 0;
+    effects_timer(n->out, TIMER_REPEAT, n->repeat_at);
 }
 
 /* Past those in between: they would take it for the end. */

@@ -41,9 +41,10 @@ struct nm {
     struct nodeset below;
     struct nodeset scratch[2]; /* for decoding */
     struct nodeset work;
-    uint32_t launcher; /* link; 0: none */
-    bool ready;        /* the launcher has told what it has */
-    bool announced;    /* the root knows what we have */
+    uint32_t launcher;  /* link; 0: none */
+    bool ready;         /* the launcher has told what it has */
+    bool announced;     /* the root knows what we have */
+    uint64_t repeat_at; /* the timer of that name, 0 if it is not set */
     struct run *runs;
 };
 
@@ -73,6 +74,8 @@ void launch_forget(struct nm *n, const struct message_forget *m);
 
 /* ends.c */
 void ends_own(struct nm *n, struct run *r);
+/* Somebody wants to know: said at once, with what has come from below. */
+void ends_asked(struct nm *n, struct run *r);
 void ends_heard(struct nm *n, const struct message_ends *m);
 /* Who is below has changed: what we waited for may not come this way any more. */
 void ends_check(struct nm *n);

@@ -133,7 +133,7 @@ void launch_command(struct nm *n, const struct message_command *m) {
         return;
     }
     if (r->over) {
-        ends_own(n, r);
+        ends_asked(n, r);
         return;
     }
     if (m->verb == VERB_CHECK && !r->decided) { /* by whoever asks it never will be */

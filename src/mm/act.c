@@ -45,6 +45,8 @@ static const char *suspend(struct mm *m, struct job *j, bool stop) {
         record_hold(m, j, stop);
     r->suspended = stop;
     r->held = true;
+    r->repeat_at = m->now + NS_PER_S;
+    due_set(m, r);
     j->state = stop ? STATE_SUSPENDED : STATE_RUNNING;
     command(m, r, stop ? VERB_SUSPEND : VERB_RESUME, 0, 0);
     client_news(m, j);

@@ -8,6 +8,7 @@
 
 #define REPEAT_NS (NS_PER_S / 4)
 #define CHECK_NS  NS_PER_S
+#define HOLD_NS   (2 * NS_PER_S)
 
 void due_set(struct mm *m, struct running *r) {
     const uint64_t times[] = {r->limit_at, r->force_at, r->repeat_at, r->orphan_at, r->lost_at};
@@ -47,6 +48,11 @@ static void repeat(struct mm *m, struct job *j, struct running *r) {
         union message c = {.command = {.run = r->run, .verb = VERB_CHECK}};
         say_down(m->out, &r->unsure, MESSAGE_COMMAND, &c, (struct bytes){0});
         r->repeat_at = m->now + CHECK_NS;
+    } else if (r->held && r->phase == PHASE_GOING) { /* nobody tells whether it was heard */
+        enum verb verb = r->suspended ? VERB_SUSPEND : VERB_RESUME;
+        union message c = {.command = {.run = r->run, .verb = (uint8_t)verb}};
+        say_down(m->out, &r->waiting, MESSAGE_COMMAND, &c, (struct bytes){0});
+        r->repeat_at = m->now + HOLD_NS;
     }
 }
 

@@ -83,7 +83,7 @@ struct running {
     uint8_t phase;
     bool told;       /* followers know that it is over but for nodes that are lost */
     bool suspended;  /* by its user */
-    bool held;       /* it has been, in this life */
+    bool held;       /* it has been: what holds is said again and again */
     bool unheld;     /* its processors are held for another, whose end was not kept */
     uint8_t force;   /* 0, or the verb that is being repeated: END, KILL */
     uint32_t signal; /* REASON_USER: which */

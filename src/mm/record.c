@@ -200,8 +200,10 @@ void record_replay(struct mm *m, const struct input_replay *in) {
             replay_undo(m, j);
         break;
     case EVENT_HOLD:
-        if (j != NULL && job_running(m, j) != NULL)
+        if (j != NULL && job_running(m, j) != NULL) {
             job_running(m, j)->suspended = h.count != 0;
+            job_running(m, j)->held = true;
+        }
         break;
     case EVENTS:
         break;

@@ -461,7 +461,7 @@ static struct told {
     struct nodeset below;
     uint64_t storage[8];
     bool attached;
-    uint32_t epoch;
+    uint32_t epoch, settled;
     uint32_t this_step;
 } told[EVERYONE];
 
@@ -481,9 +481,10 @@ static bool hear_tree(struct cluster *c, uint32_t node, const struct input *in,
         return false;
     uint32_t epoch = c->w == NULL ? 0 : prim_of(c, node)->epoch;
     CHECK(t->attached != in->tree.attached || !nodeset_equal(&t->below, in->tree.below) ||
-          t->epoch != epoch);
+          t->epoch != epoch || t->settled != in->tree.epoch);
     CHECK_EQ(t->this_step++, 0);
     t->attached = in->tree.attached;
+    t->settled = in->tree.epoch;
     t->epoch = epoch;
     nodeset_copy(&t->below, in->tree.below);
     return false;

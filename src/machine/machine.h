@@ -190,6 +190,9 @@ struct input_gathered {
 struct input_tree {
     const struct nodeset *below; /* those whose way to the root leads through this node */
     bool attached;               /* this node has a way itself */
+    uint32_t
+        epoch; /* of the root that has taken it in: whatever was under way under the one before is
+                     * decided or dropped, and that was told; 0: none has, yet */
 };
 
 /* An event of the log: who it is about (a job, a node), what happened. */

@@ -151,6 +151,7 @@ static void walk_gathered(struct walker *w, struct input_gathered *g) {
 static void walk_tree(struct walker *w, struct input_tree *t) {
     walk_set(w, &t->below);
     codec_bool(&w->c, &t->attached);
+    codec_u32(&w->c, &t->epoch);
 }
 
 static void walk_replay(struct walker *w, struct input_replay *r) {

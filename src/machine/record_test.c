@@ -94,7 +94,7 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
         in.gathered = (struct input_gathered){161, 162, bytes_from_str("records"), set};
         break;
     case INPUT_TREE:
-        in.tree = (struct input_tree){set, true};
+        in.tree = (struct input_tree){set, true, 165};
         break;
     case INPUT_REPLAY:
         in.replay = (struct input_replay){171, true, body};

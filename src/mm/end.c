@@ -367,9 +367,24 @@ static void hold_or_not(struct mm *m, const struct running *r, uint32_t node) {
     say_down(m->out, &m->work, MESSAGE_COMMAND, &c, (struct bytes){0});
 }
 
+/* One that was started again while the launch was decided has what it needs, and has not heard that it is
+ * to begin. To be said again is harmless. */
+static void say_start(struct mm *m, const struct running *r, uint32_t node) {
+    nodeset_clear(&m->work);
+    nodeset_add(&m->work, node);
+    union message c = {.command = {.run = r->run, .verb = VERB_START}};
+    say_down(m->out, &m->work, MESSAGE_COMMAND, &c, (struct bytes){0});
+}
+
 static void is_there(struct mm *m, struct running *r, uint32_t node) {
-    if (job_find(m, r->job)->state != STATE_ENDING)
+    if (r->phase != PHASE_GOING) { /* to be asked when it is */
+        nodeset_add(&r->unsure, node);
+        return;
+    }
+    if (job_find(m, r->job)->state != STATE_ENDING) {
+        say_start(m, r, node);
         hold_or_not(m, r, node);
+    }
     r->started = true;
     nodeset_remove(&r->unsure, node);
     judge_unknown(m, job_find(m, r->job), r);

@@ -94,6 +94,8 @@ static void going(struct mm *m, struct job *j, struct running *r) {
     start_orphan(m, j, r);
     if (j->limit_ns > 0)
         r->limit_at = m->now + j->limit_ns;
+    if (!nodeset_empty(&r->unsure)) /* who was away meanwhile */
+        r->repeat_at = m->now;
     due_set(m, r);
     if (j->state == STATE_STARTING)
         j->state = STATE_RUNNING;

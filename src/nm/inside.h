@@ -38,6 +38,8 @@ struct nm {
     struct effects *out;
     bool joined;
     bool attached;
+    uint32_t settled; /* the epoch we are in, 0 if none */
+    uint32_t epoch;   /* the last that was not 0 */
     struct nodeset below;
     struct nodeset scratch[2]; /* for decoding */
     struct nodeset work;
@@ -71,6 +73,8 @@ void launch_prepared(struct nm *n, const struct input_prepared *in);
 void launch_decided(struct nm *n, const struct input_signal *in);
 void launch_command(struct nm *n, const struct message_command *m);
 void launch_forget(struct nm *n, const struct message_forget *m);
+/* Another manager has taken over: launches that are not decided now never will be. */
+void launch_settled(struct nm *n);
 
 /* ends.c */
 void ends_own(struct nm *n, struct run *r);

@@ -86,7 +86,7 @@ void keeper_timer(struct nm *n, uint32_t id) {
 }
 
 void keeper_announce(struct nm *n) {
-    if (!n->joined || !n->ready || n->announced)
+    if (!n->joined || n->settled == 0 || !n->ready || n->announced)
         return;
     n->announced = true;
     uint8_t *runs = effects_room(n->out, 8 * (size_t)n->config.runs);

@@ -118,6 +118,12 @@ void launch_decided(struct nm *n, const struct input_signal *in) {
     keeper_hand(n, r);
 }
 
+void launch_settled(struct nm *n) {
+    for (uint32_t i = 0; i < n->config.runs; i++)
+        if (n->runs[i].run != 0 && !n->runs[i].decided && !n->runs[i].over)
+            run_drop(n, &n->runs[i]);
+}
+
 /* To the launcher as it is, if the run is here. */
 void launch_command(struct nm *n, const struct message_command *m) {
     struct run *r = run_find(n, m->run);
@@ -147,6 +153,11 @@ void launch_command(struct nm *n, const struct message_command *m) {
         say_root(n->out, MESSAGE_HAVE, &(union message){.have = {.runs = bytes_of(run, 8)}},
                  (struct bytes){0});
         ends_early(n, r);
+        return;
+    }
+    if (m->verb == VERB_START) { /* it was decided while we were not there */
+        r->decided = true;
+        keeper_hand(n, r);
         return;
     }
     if (m->verb == VERB_KILL && !r->handed) { /* no launcher yet: it will never start */

@@ -66,12 +66,16 @@ static void on_mail(struct nm *n, const struct input_message *in) {
 }
 
 static void on_tree(struct nm *n, const struct input_tree *in) {
-    bool regained = in->attached && !n->attached;
+    bool regained = in->epoch != 0 && in->epoch != n->settled;
     n->attached = in->attached;
+    n->settled = in->epoch;
     nodeset_copy(&n->below, in->below);
     ends_check(n);
     if (!regained)
         return;
+    if (n->epoch != 0 && n->epoch != in->epoch)
+        launch_settled(n);
+    n->epoch = in->epoch;
     n->announced = false;
     keeper_announce(n);
     ends_repeat(n);

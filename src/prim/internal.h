@@ -288,6 +288,7 @@ struct queries {
 struct place {
     bool attached;
     uint32_t epoch;
+    uint32_t settled; /* the epoch that was told, 0 if none */
     struct nodeset below;
 };
 

@@ -14,10 +14,17 @@ void place_boot(struct prim *p) {
     p->place.epoch = p->epoch;
 }
 
+/* The epoch in whose view we are; 0 while the view that resolves what is under way has not come. */
+static uint32_t settled(const struct prim *p, bool attached) {
+    bool in = p->root || (p->member.joined && p->member.epoch == p->epoch);
+    return attached && in ? p->epoch : 0;
+}
+
 void place_tell(struct prim *p) {
     struct place *n = &p->place;
     bool attached = prim_attached(p);
-    bool news = attached != n->attached || p->epoch != n->epoch;
+    uint32_t epoch = settled(p, attached);
+    bool news = attached != n->attached || p->epoch != n->epoch || epoch != n->settled;
     if (!news && !p->route.changed)
         return;
     p->route.changed = false;
@@ -28,8 +35,9 @@ void place_tell(struct prim *p) {
         return;
     n->attached = attached;
     n->epoch = p->epoch;
+    n->settled = epoch;
     nodeset_copy(&n->below, &p->part);
     struct input *up = effects_raise(p->out, INPUT_TREE, p->now);
-    up->tree =
-        (struct input_tree){.below = effects_copy_set(p->out, &p->part), .attached = attached};
+    up->tree = (struct input_tree){
+        .below = effects_copy_set(p->out, &p->part), .attached = attached, .epoch = epoch};
 }

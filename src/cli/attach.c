@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* storm attach: the output of a job that runs already, from what nobody has taken on. */
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,9 @@ static void on_attached(void *context, const struct message_answer *a) {
         output_gather(f->output);
         return;
     }
-    f->status = contact_refused("attach", a);
+    char job[24];
+    snprintf(job, sizeof job, "job %" PRIu32, f->job);
+    f->status = contact_refused(job, a);
     f->done = true;
 }
 

@@ -3,44 +3,54 @@
 #include "cli/epilogue.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/units.h"
-#include "cli/complain.h"
 
-static void say_failed(const char *job, const char *node, const struct message_news *n,
+__attribute__((format(printf, 3, 4))) static void say(FILE *out, const char *what,
+                                                      const char *format, ...) {
+    va_list args;
+    fprintf(out, "storm: %s: ", what);
+    va_start(args, format);
+    vfprintf(out, format, args);
+    va_end(args);
+    fputc('\n', out);
+}
+
+static void say_failed(FILE *out, const char *job, const char *node, const struct message_news *n,
                        const struct epilogue *v) {
     const char *why = strerror((int)n->value);
     switch ((enum spawn_step)n->step) {
     case SPAWN_PROGRAM:
-        complain(v->program != NULL ? v->program : job, "%s: %s", node, why);
+        say(out, v->program != NULL ? v->program : job, "%s: %s", node, why);
         return;
     case SPAWN_FOLDER:
-        complain(v->folder != NULL ? v->folder : job, "%s: %s; see: --chdir", node, why);
+        say(out, v->folder != NULL ? v->folder : job, "%s: %s; see: --chdir", node, why);
         return;
     case SPAWN_LIMITS:
-        complain(job, "%s: your resource limits cannot be set there: %s; see: ulimit", node, why);
+        say(out, job, "%s: your resource limits cannot be set there: %s; see: ulimit", node, why);
         return;
     case SPAWN_STDIO:
-        complain(job, "%s: its input and output cannot be set up: %s", node, why);
+        say(out, job, "%s: its input and output cannot be set up: %s", node, why);
         return;
     default:
-        complain(job, "%s: no process could be made: %s", node, why);
+        say(out, job, "%s: no process could be made: %s", node, why);
     }
 }
 
-static void say_limit(const char *job, const struct epilogue *v) {
+static void say_limit(FILE *out, const char *job, const struct epilogue *v) {
     char limit[UNITS_TEXT_MAX];
     if (v->limit_ns == 0) {
-        complain(job, "its time limit was reached");
+        say(out, job, "its time limit was reached");
         return;
     }
     units_format_duration(v->limit_ns, limit, sizeof limit);
-    complain(job, "time limit of %s reached", limit);
+    say(out, job, "time limit of %s reached", limit);
 }
 
-void epilogue_print(const struct cluster *c, const struct message_news *n,
+void epilogue_write(FILE *out, const struct cluster *c, const struct message_news *n,
                     const struct epilogue *v) {
     char job[24], node[CLUSTER_NODE_NAME_MAX] = "a node";
     snprintf(job, sizeof job, "job %" PRIu32, n->job);
@@ -49,21 +59,27 @@ void epilogue_print(const struct cluster *c, const struct message_news *n,
     if (n->state == STATE_DONE)
         return;
     if (n->text.len > 0)
-        complain(job, "%.*s", (int)(n->text.len < 300 ? n->text.len : 300), n->text.at);
+        say(out, job, "%.*s", (int)(n->text.len < 300 ? n->text.len : 300), n->text.at);
     else if (n->node != NO_NODE && n->cause == CAUSE_FAILED)
-        say_failed(job, node, n, v);
+        say_failed(out, job, node, n, v);
     else if (n->state == STATE_TIMEOUT)
-        say_limit(job, v);
+        say_limit(out, job, v);
     else if (n->state == STATE_LOST || (n->node != NO_NODE && n->cause == CAUSE_LOST))
-        complain(job, "node %s was lost", node);
+        say(out, job, "node %s was lost", node);
     else if (n->state == STATE_KILLED)
-        complain(job, "killed");
+        say(out, job, "killed");
     else if (n->node != NO_NODE && n->cause == CAUSE_KILLED)
-        complain(job, "rank %" PRIu32 " on %s killed by signal %" PRIu32 " (%s)", n->rank, node,
-                 n->value, strsignal((int)n->value));
+        say(out, job, "rank %" PRIu32 " on %s killed by signal %" PRIu32 " (%s)", n->rank, node,
+            n->value, strsignal((int)n->value));
     else if (v->verbose && n->status != 0)
-        complain(job,
-                 "%" PRIu32 " of %" PRIu32 " processes ended with a nonzero status; the highest "
-                 "is %" PRIu32 " of rank %" PRIu32 " on %s",
-                 n->bad, n->procs, n->status, n->rank, node);
+        say(out, job,
+            "%" PRIu32 " of %" PRIu32 " processes ended with a nonzero status; the highest "
+            "is %" PRIu32 " of rank %" PRIu32 " on %s",
+            n->bad, n->procs, n->status, n->rank, node);
+}
+
+void epilogue_print(const struct cluster *c, const struct message_news *n,
+                    const struct epilogue *v) {
+    fflush(stdout);
+    epilogue_write(stderr, c, n, v);
 }

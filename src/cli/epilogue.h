@@ -2,6 +2,8 @@
 /* How a job ended, in a line for people. */
 #pragma once
 
+#include <stdio.h>
+
 #include "client/cluster.h"
 #include "wire/message.h"
 
@@ -12,6 +14,10 @@ struct epilogue {
     bool verbose;      /* a nonzero status too */
 };
 
-/* Says what is to be said of a job that is over; nothing if it ended as programs do. */
+/* Writes what is to be said of a job that is over; nothing if it ended as programs do. */
+void epilogue_write(FILE *out, const struct cluster *c, const struct message_news *n,
+                    const struct epilogue *v);
+
+/* The same, to standard error. */
 void epilogue_print(const struct cluster *c, const struct message_news *n,
                     const struct epilogue *v);

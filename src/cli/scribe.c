@@ -11,11 +11,16 @@
 
 #include "base/list.h"
 #include "cli/contact.h"
+#include "cli/epilogue.h"
 #include "client/output.h"
 #include "wire/row.h"
 #include "wire/spec.h"
 
-enum { NAME_BYTES = 4096, DEVNULL = -1 };
+enum { NAME_BYTES = 4096, WORDS_BYTES = 512, DEVNULL = -1 };
+
+/* After the end: how long to wait for bytes that were written and do not come, as they were lost with a
+ * node. */
+#define MISSING_NS (3 * NS_PER_S)
 
 /* In the cluster's folder, where daemons are at home. */
 #define TALLIES "scribe"
@@ -30,7 +35,11 @@ struct page {
     bool following;        /* its files are known, and output was asked for */
     uint64_t total;        /* then: all its bytes */
     struct output *output; /* NULL until its files are known */
+    uint64_t moved_at;     /* then: when bytes have come last */
+    uint64_t moved;        /* and how many that were */
     struct message_news end;
+    char text[WORDS_BYTES]; /* of the end */
+    char program[WORDS_BYTES];
     char names[2][NAME_BYTES];
     char tally[32]; /* how far they are written, should we die */
 };
@@ -76,6 +85,8 @@ static void open_output(struct page *p, const struct spec *spec) {
     struct scribe *s = p->scribe;
     take_name(p->names[0], spec->folder, spec->output);
     take_name(p->names[1], spec->folder, spec->error);
+    snprintf(p->program, sizeof p->program, "%.*s", (int)spec->program.len,
+             (const char *)spec->program.at);
     struct output_config config = {
         .loop = &s->contact.loop,
         .session = s->contact.session,
@@ -143,8 +154,12 @@ static void on_news(void *context, const struct message_news *n) {
     p->told = true;
     p->end = *n;
     p->end.nodes = NULL;
-    p->end.text = (struct bytes){0};
+    size_t len = n->text.len < sizeof p->text ? n->text.len : sizeof p->text;
+    if (len > 0)
+        memcpy(p->text, n->text.at, len);
+    p->end.text = bytes_of(p->text, len);
     p->total = n->output;
+    p->moved_at = s->contact.loop.now;
 }
 
 static void on_up(void *context) {
@@ -162,9 +177,39 @@ static void on_lost(void *context, enum session_loss why) {
     s->lost = true;
 }
 
+/* What we have to say of its end stands in its file: nobody may be there to hear it. */
+static void say_end(struct page *p) {
+    const struct message_news *n = &p->end;
+    struct epilogue about = {.program = p->program};
+    char *words = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&words, &len);
+    if (out == NULL)
+        return;
+    epilogue_write(out, &p->scribe->contact.cluster, n, &about);
+    if (fclose(out) == 0 && len > 0)
+        output_say(p->output, n->node == NO_NODE ? 0 : n->rank, bytes_of(words, len));
+    free(words);
+}
+
+/* All has come, or nothing comes any more. */
+static bool is_over(struct page *p) {
+    uint64_t received = output_received(p->output), now = p->scribe->contact.loop.now;
+    if (!p->told || output_waiting(p->output))
+        return false;
+    if (received >= p->total)
+        return true;
+    if (received != p->moved)
+        p->moved_at = now;
+    p->moved = received;
+    loop_wake_at(&p->scribe->contact.loop, p->moved_at + MISSING_NS);
+    return p->moved_at + MISSING_NS <= now;
+}
+
 static void finish(struct page *p) {
     struct scribe *s = p->scribe;
     output_finish(p->output);
+    say_end(p);
     session_do(s->contact.session, p->job, VERB_UNFOLLOW, 1, NULL, NULL);
     unlink(p->tally);
     close_page(p);
@@ -178,7 +223,7 @@ static void settle(struct scribe *s) {
         if (p->told)
             output_run(p->output, p->end.run);
         output_settle(p->output);
-        if (p->told && output_received(p->output) >= p->total && !output_waiting(p->output))
+        if (is_over(p))
             finish(p);
     }
 }

@@ -449,6 +449,15 @@ void output_finish(struct output *o) {
     acknowledge_some(o, true);
 }
 
+void output_say(struct output *o, uint32_t rank, struct bytes words) {
+    struct outlet *out = outlet_find(o, 1, rank);
+    if (out == NULL)
+        return;
+    sink_write(&out->sink, words);
+    sink_settle(&out->sink);
+    tell(o, out);
+}
+
 uint64_t output_received(const struct output *o) {
     return o->received;
 }

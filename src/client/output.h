@@ -50,5 +50,8 @@ void output_settle(struct output *o);
 /* The job is over: lines that have no end are written too, everything is acknowledged. */
 void output_finish(struct output *o);
 
+/* Words of ours, to where this rank's errors go. */
+void output_say(struct output *o, uint32_t rank, struct bytes words);
+
 uint64_t output_received(const struct output *o); /* bytes of this run */
 bool output_waiting(const struct output *o);      /* some of them are not out yet */

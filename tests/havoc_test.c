@@ -23,7 +23,7 @@
 #include "wire/message.h"
 
 enum { NODES = 8, PES = 2, PROCS_MAX = NODES * PES, LAUNCHES = 60, CALM_EVERY = 20 };
-enum { LINE_BYTES = 64, OUTPUT_MAX = 1 << 20, INPUT_MAX = 1 << 20, MARKS_MAX = 256 };
+enum { OUTPUT_MAX = 1 << 20, INPUT_MAX = 1 << 20, MARKS_MAX = 256 };
 enum { SAID_BYTES = 4096, FAULTS_MAX = 5 };
 
 #define HANG_NS   (30 * NS_PER_S)
@@ -106,20 +106,6 @@ static void leave_mark(const char *path, char kind) {
     close(fd);
 }
 
-static void put(const void *bytes, size_t len) {
-    for (size_t at = 0; at < len;) {
-        ssize_t put = write(STDOUT_FILENO, (const char *)bytes + at, len - at);
-        if (put <= 0)
-            _exit(97);
-        at += (size_t)put;
-    }
-}
-
-static void make_line(char out[LINE_BYTES + 1], uint32_t rank, uint32_t line) {
-    snprintf(out, LINE_BYTES + 1, "rank %05" PRIu32 " line %08" PRIu32 " %08x %029x\n",
-             rank % 100000, line % 100000000, (rank * 2654435761U) ^ (line * 40503U), line);
-}
-
 static void nap(uint32_t ms) {
     struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
     while (nanosleep(&t, &t) < 0 && errno == EINTR)
@@ -143,14 +129,8 @@ static int play(char **argv) {
         _exit(0);
     }
     for (ssize_t got; p.reads && rank == 0 && (got = read(0, text, sizeof text)) > 0;)
-        put(text, (size_t)got);
-    for (uint32_t i = 0; i < p.lines; i++) {
-        char line[LINE_BYTES + 1];
-        make_line(line, rank, i);
-        memcpy(text + i % 512 * LINE_BYTES, line, LINE_BYTES);
-        if (i % 512 == 511 || i + 1 == p.lines)
-            put(text, (i % 512 + 1) * (size_t)LINE_BYTES);
-    }
+        stage_put(text, (size_t)got);
+    stage_put_lines(rank, p.lines);
     nap(p.sleep_ms);
     leave_mark(argv[2], 'D');
     _exit(rank == p.who ? (int)p.code : 0);
@@ -264,7 +244,7 @@ static void draw_play(struct havoc *h, struct round *r) {
     r->play.sleep_ms = random_chance(x, 1, 2) ? 0 : (uint32_t)random_below(x, 301);
     if (random_chance(x, 1, 2)) {
         bool much = random_chance(x, 1, 3);
-        r->play.lines = (uint32_t)random_below(x, (much ? OUTPUT_MAX : 4096) / LINE_BYTES);
+        r->play.lines = (uint32_t)random_below(x, (much ? OUTPUT_MAX : 4096) / STAGE_LINE);
     }
     if (random_chance(x, 1, 3))
         r->play.code = 1 + (uint32_t)random_below(x, 100);
@@ -413,15 +393,15 @@ static void run(struct havoc *h) {
 
 /* What a rank has to write, in a buffer that is good until the next call. */
 static const char *expected_of(const struct havoc *h, uint32_t rank, size_t *ret_len) {
-    static char text[INPUT_MAX + OUTPUT_MAX + LINE_BYTES + 1];
+    static char text[INPUT_MAX + OUTPUT_MAX + STAGE_LINE + 1];
     const struct round *r = &h->round;
     size_t len = 0;
     struct random x;
     random_init(&x, r->number + 1);
     for (uint32_t i = 0; rank == 0 && r->play.reads && i < r->input; i++)
         text[len++] = (char)random_below(&x, 256);
-    for (uint32_t i = 0; i < r->play.lines; i++, len += LINE_BYTES)
-        make_line(text + len, rank, i);
+    for (uint32_t i = 0; i < r->play.lines; i++, len += STAGE_LINE)
+        stage_line(text + len, rank, i);
     *ret_len = len;
     return text;
 }
@@ -440,7 +420,7 @@ static void compare(struct havoc *h, uint32_t rank, const char *got, size_t len,
 }
 
 static void check_file(struct havoc *h, uint32_t rank, bool whole) {
-    static char text[INPUT_MAX + OUTPUT_MAX + LINE_BYTES + 2];
+    static char text[INPUT_MAX + OUTPUT_MAX + STAGE_LINE + 2];
     char path[STAGE_PATH], each[STAGE_PATH + 12];
     path_of(h, "out", path);
     snprintf(each, sizeof each, "%s.%" PRIu32, path, rank);
@@ -451,7 +431,7 @@ static void check_file(struct havoc *h, uint32_t rank, bool whole) {
 
 /* Labelled lines of all ranks in one stream: taken apart. */
 static void check_labels(struct havoc *h, bool whole) {
-    static char all[PROCS_MAX * (OUTPUT_MAX + OUTPUT_MAX / 8)], one[OUTPUT_MAX + LINE_BYTES];
+    static char all[PROCS_MAX * (OUTPUT_MAX + OUTPUT_MAX / 8)], one[OUTPUT_MAX + STAGE_LINE];
     char path[STAGE_PATH];
     path_of(h, "out", path);
     size_t total = stage_read(path, all, sizeof all), lines = 0, mine = 0;
@@ -472,7 +452,7 @@ static void check_labels(struct havoc *h, bool whole) {
             }
             at = end;
         }
-        if (!whole && len > 0 && one[len - 1] == '\n' && len % LINE_BYTES != 0)
+        if (!whole && len > 0 && one[len - 1] == '\n' && len % STAGE_LINE != 0)
             len--; /* the rest of a line that was cut, ended for those who read it */
         compare(h, rank, one, len, whole);
     }
@@ -726,11 +706,6 @@ static void check_log(struct havoc *h) {
 
 /* ---- all of it ---- */
 
-static uint64_t number_from(const char *name, uint64_t otherwise) {
-    const char *text = getenv(name);
-    return text != NULL && *text != '\0' ? strtoull(text, NULL, 10) : otherwise;
-}
-
 static void tell(const struct havoc *h, uint64_t took_ns) {
     printf("## %" PRIu32 " launches in %.0f s; killed:", h->launches, (double)took_ns / 1e9);
     for (int i = VICTIM_CLIENT; i < VICTIMS; i++)
@@ -759,12 +734,12 @@ static bool warm_up(struct havoc *h) {
 }
 
 static void draw_havoc(struct havoc *h) {
-    uint64_t seed = number_from("STORM_SEED", clock_ns() % 1000000);
+    uint64_t seed = stage_number("STORM_SEED", clock_ns() % 1000000);
     const char *only = getenv("STORM_HAVOC_VICTIM");
     printf("# STORM_SEED=%" PRIu64 "\n", seed);
     fflush(stdout);
     random_init(&h->random, seed);
-    h->launches = (uint32_t)number_from("STORM_HAVOC", LAUNCHES);
+    h->launches = (uint32_t)stage_number("STORM_HAVOC", LAUNCHES);
     h->only = only == NULL ? (1U << VICTIMS) - 1 : 0;
     for (int i = 0; only != NULL && i < VICTIMS; i++)
         h->only |= (strstr(only, victim_names[i]) != NULL) << i;

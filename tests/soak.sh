@@ -7,7 +7,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 : "${STORM_KILLS:=500}" "${STORM_QUEUE_MESSAGES:=1000000}" "${STORM_GARBAGE_SECONDS:=120}"
-export STORM_KILLS STORM_QUEUE_MESSAGES STORM_GARBAGE_SECONDS
+: "${STORM_HAVOC:=2000}" "${STORM_STANDSTILL:=10}"
+export STORM_KILLS STORM_QUEUE_MESSAGES STORM_GARBAGE_SECONDS STORM_HAVOC STORM_STANDSTILL
 
 echo "== campaign"
 build/storm campaign --seeds "${1:-5000}" --cover
@@ -15,6 +16,10 @@ echo "== campaign of jobs"
 build/storm campaign --jobs --seeds "${STORM_JOBS_SEEDS:-2000}"
 echo "== $STORM_KILLS kills"
 build/kill_test
+echo "== $STORM_HAVOC launches, somebody killed in each"
+build/havoc_test build/storm
+echo "== $STORM_STANDSTILL s of standing still"
+build/standstill_test build/storm
 echo "== $STORM_QUEUE_MESSAGES messages"
 build/queue_real_test
 echo "== garbage, with sanitizers, half of $STORM_GARBAGE_SECONDS s for each kind of socket"

@@ -26,7 +26,7 @@
 #include "tap.h"
 
 enum { STAGE_PATH = 512, STAGE_NODES_MAX = 64, STAGE_DAEMONS_MAX = 2 * STAGE_NODES_MAX + 2 };
-enum { STAGE_COMM = 16, STAGE_ARGS = 64, STAGE_TEXT = 16 * 1024 };
+enum { STAGE_COMM = 16, STAGE_ARGS = 64, STAGE_TEXT = 16 * 1024, STAGE_LINE = 64 };
 
 struct stage_daemon {
     pid_t pid;
@@ -70,6 +70,38 @@ static inline void stage_print(const char *what, const char *text) {
         at += len + (at[len] == '\n');
     }
     fflush(stdout);
+}
+
+static inline uint64_t stage_number(const char *name, uint64_t otherwise) {
+    const char *text = getenv(name);
+    return text != NULL && *text != '\0' ? strtoull(text, NULL, 10) : otherwise;
+}
+
+/* ---- what processes write, and whoever reads it expects ---- */
+
+static inline void stage_line(char out[STAGE_LINE + 1], uint32_t rank, uint32_t line) {
+    snprintf(out, STAGE_LINE + 1, "rank %05" PRIu32 " line %08" PRIu32 " %08x %029x\n",
+             rank % 100000, line % 100000000, (rank * 2654435761U) ^ (line * 40503U), line);
+}
+
+static inline void stage_put(const void *bytes, size_t len) {
+    for (size_t at = 0; at < len;) {
+        ssize_t put = write(STDOUT_FILENO, (const char *)bytes + at, len - at);
+        if (put <= 0)
+            _exit(97);
+        at += (size_t)put;
+    }
+}
+
+static inline void stage_put_lines(uint32_t rank, uint32_t lines) {
+    static char text[512 * STAGE_LINE];
+    for (uint32_t i = 0; i < lines; i++) {
+        char line[STAGE_LINE + 1];
+        stage_line(line, rank, i);
+        memcpy(text + i % 512 * STAGE_LINE, line, STAGE_LINE);
+        if (i % 512 == 511 || i + 1 == lines)
+            stage_put(text, (i % 512 + 1) * (size_t)STAGE_LINE);
+    }
 }
 
 /* ---- commands ---- */

@@ -90,6 +90,8 @@ static void hear_ended(struct trial *t, const struct message_ended *m) {
     struct run_seen *r = &t->runs[m->run % RUNS];
     struct ending e;
     CHECK(ending_load(&e, m->ends, 0));
+    if (e.more)
+        return; /* one of them has ended badly */
     CHECK_EQ(sim_kernel_alive(t->kernel, m->run), 0);
     if (e.cause == CAUSE_UNKNOWN) {
         CHECK(!r->known || r->dropped || r->over || r->maybe);

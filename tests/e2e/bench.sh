@@ -114,8 +114,8 @@ storm bench launch --command "$scratch/none" --nodes 2 --runs 1
 check 'a command that is not there' grep -q 'is it a storm command?' "$err"
 check 'leaves nothing' is_clean
 
-storm bench launch --launchers process
-check 'one launcher a process' is_mistake 'not yet'
+storm bench launch --launchers process --nodes 2 --runs 1
+check 'one launcher a process' grep -q 'storm run' "$out"
 storm bench launch --launchers many
 check 'launchers of no kind' is_mistake 'give node or process'
 storm bench launch --nodes 0

@@ -32,7 +32,7 @@ uint32_t mm_next_job(const struct mm *m) {
 }
 
 bool mm_quiet(const struct mm *m) {
-    return m->after_count == 0 && m->starting == 0 && !m->replaying;
+    return m->after_count == 0 && m->starting == 0 && !m->stalled && !m->replaying;
 }
 
 /* PEs of a node that jobs hold, steps not: they use what their allocation holds. */

@@ -156,7 +156,7 @@ static void compare(struct audit *a, const struct mm *live, const struct mm *fre
         highest = id;
         bool same = known && x.settled == y.settled &&
                     (!x.settled || (x.state == y.state && x.status == y.status)) &&
-                    x.attempt == y.attempt && (!x.holds || y.holds);
+                    (x.settled || x.attempt == y.attempt) && (!x.holds || y.holds);
         if (!same)
             verdict_add(a->verdict, "S11",
                         "job %" PRIu32 ": %s %" PRIu32 " attempt %u, from the log %s %" PRIu32

@@ -19,7 +19,8 @@ struct follow_signals {
     struct source source;
     uint64_t interrupted_at; /* the first Ctrl-C */
     bool told;               /* that there was one */
-    uint64_t killed_at;      /* the second */
+    uint64_t killed_at;      /* the second, or the grace is over */
+    uint64_t grace_until;    /* 0: there was no Ctrl-C */
     int ending;              /* the signal that asks us to end */
     uint64_t ending_at;
     bool stop; /* stop this command when the job has been told, or at this time */

@@ -11,6 +11,7 @@
 #include "cli/follow.h"
 
 #define AGAIN_NS (2 * NS_PER_S)    /* for the second Ctrl-C */
+#define GRACE_NS (10 * NS_PER_S)   /* after the first: who is deaf is killed */
 #define HINT_NS  (150 * NS_PER_MS) /* most jobs are gone by then */
 #define BACK_NS  (850 * NS_PER_MS) /* the prompt is back after the second */
 #define END_NS   (12 * NS_PER_S)   /* the job has its grace, and so have we */
@@ -39,6 +40,7 @@ static void on_interrupt(struct follow *f, uint64_t now) {
         return;
     }
     s->interrupted_at = now;
+    s->grace_until = s->grace_until == 0 ? now + GRACE_NS : s->grace_until;
     s->told = false;
     if (f->job != 0)
         act(f, VERB_SIGNAL, SIGINT);
@@ -145,8 +147,14 @@ void signals_settle(struct follow *f) {
     if (s->interrupted_at != 0 && !s->told && is_due(f, s->interrupted_at + HINT_NS)) {
         s->told = true;
         if (s->killed_at == 0)
-            complain(NULL, "interrupt sent to job %" PRIu32 "; again within 2 s to kill it",
+            complain(NULL,
+                     "interrupt sent to job %" PRIu32 "; again within 2 s to kill it, which "
+                     "happens in 10 s anyway",
                      f->job);
+    }
+    if (s->grace_until != 0 && s->killed_at == 0 && is_due(f, s->grace_until)) {
+        s->killed_at = f->contact.loop.now;
+        act(f, VERB_KILL, 0);
     }
 }
 

@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Signals and ends: whoever is told to go goes, with all that it has started, and the status says so.
+Speaks TAP."""
+import json
+import os
+import signal
+import subprocess
+import time
+
+from harness import play
+
+
+def start(t, *args, ready=None, **more):
+    """A storm run that is left running; returns when a process of it has made the file `ready`."""
+    name = ready or 'ready'
+    if os.path.exists(t.path(name)):
+        os.unlink(t.path(name))
+    more.setdefault('stdin', subprocess.DEVNULL)
+    p = t.start('run', *args, **more)
+    if not t.until(lambda: os.path.exists(t.path(name))):
+        p.kill()
+    return p
+
+
+def job_of(t):
+    rows = json.loads(t.run('ps', '--json').out)
+    return rows[-1]['id'] if rows else None
+
+
+def ctrl_c(t):
+    p = start(t, '-N', 3, 'sh', '-c', '>ready; exec sleep 601')
+    p.send_signal(signal.SIGINT)
+    r = t.finish(p)
+    t.check('Ctrl-C: every process gets SIGINT', r.status == 130, r)
+    t.check('none is left', not t.ours('sleep 601'))
+    p = start(t, '-N', 2, 'sh', '-c', "trap 'echo $STORM_RANK caught; exit 0' INT; >ready; while :; do sleep 0.05; done")
+    time.sleep(0.3)
+    p.send_signal(signal.SIGINT)
+    r = t.finish(p)
+    t.check('a program may end well on Ctrl-C', r.status == 0 and
+            sorted(r.out.splitlines()) == ['0 caught', '1 caught'], r)
+    p = start(t, '-N', 2, 'sh', '-c', "trap '' INT; >ready; while :; do sleep 602; done")
+    time.sleep(0.3)
+    p.send_signal(signal.SIGINT)
+    t.check('a deaf program: a line says how to go on', b'again within' in p.stderr.readline())
+    p.send_signal(signal.SIGINT)
+    r = t.finish(p)
+    t.check('Ctrl-C twice kills', r.status == 130, r)
+    t.check('everything', t.until(lambda: not t.ours('sleep 602'), 5))
+    p = start(t, 'sh', '-c', "trap '' INT; >ready; while :; do sleep 603; done")
+    p.send_signal(signal.SIGINT)
+    r = t.finish(p)
+    t.check('Ctrl-C once and a grace kill too', r.status == 130 and not t.ours('sleep 603'), r)
+    p = start(t, 'sh', '-c', "trap '' INT TERM; >ready; while :; do sleep 603; done")
+    p.send_signal(signal.SIGTERM)
+    r = t.finish(p)
+    t.check('a command that is asked to end ends its job', r.status == 143, r)
+    t.check('also one that is deaf', t.until(lambda: not t.ours('sleep 603'), 15))
+
+
+def kill(t):
+    p = start(t, '-N', 2, 'sh', '-c',
+              "trap 'echo got-usr1; exit 7' USR1; >ready; while :; do sleep 0.05; done")
+    time.sleep(0.3)
+    r = t.run('kill', '-s', 'USR1', job_of(t))
+    t.check('kill -s', r.status == 0, r)
+    r = t.finish(p)
+    t.check('the signal arrives', r.status == 7 and r.out == 'got-usr1\n' * 2, r)
+    p = start(t, '-N', 2, 'sh', '-c', "trap '' TERM INT HUP; >ready; while :; do sleep 604; done")
+    job = job_of(t)
+    r = t.run('kill', job)
+    t.check('kill', r.status == 0, r)
+    r = t.finish(p)
+    t.check('one that ignores SIGTERM is killed', r.status in (137, 143) and
+            r.is_one_line('killed'), r)
+    t.check('and gone', not t.ours('sleep 604'))
+    r = t.run('kill', job)
+    t.check('killing what is over', r.status in (0, 125), r)
+    r = t.run('kill', '-s', 'NONSENSE', job)
+    t.check('a signal that there is not', r.status == 2 and r.is_one_line('NONSENSE'), r)
+    r = t.run('kill', 4711)
+    t.check('a job that there is not', r.status == 125 and r.is_one_line('4711'), r)
+    a = t.run('submit', '-N', 6, 'sleep', '605').out.strip()
+    b = t.run('submit', '-N', 6, 'sleep', '605').out.strip()
+    r = t.run('kill', b)
+    s = t.run('show', b, '--json')
+    t.check('a job that waits is killed too', r.status == 0 and
+            json.loads(s.out)['state'] == 'killed', (r, s))
+    t.run('kill', a)
+    r = t.run('wait', a, b)
+    t.check('wait of several: the highest status', r.status in (137, 143), r)
+
+
+def limit(t):
+    r = t.run('run', '-N', 2, '-t', '1', 'sleep', '606')
+    t.check('--time', r.status == 124 and r.is_one_line('time limit'), r)
+    r = t.sh("trap '' TERM; while :; do sleep 607; done", '-t', '1')
+    t.check('--time and a deaf program', r.status == 124 and not t.ours('sleep 607'), r)
+
+
+def deaths(t):
+    r = t.sh("if [ $STORM_RANK = 1 ]; then kill -9 $$; fi;"
+             "trap 'echo $STORM_RANK told; exit 0' TERM; while :; do sleep 0.1; done", '-N', 3)
+    t.check('a process killed by a signal ends its job: SIGTERM for the rest', r.status == 137 and
+            sorted(r.out.splitlines()) == ['0 told', '2 told'], r)
+    t.check('and a line says who', 'rank 1 on n1 killed by signal 9' in r.err.splitlines()[-1], r)
+    r = t.sh("[ $STORM_RANK = 0 ] && kill -SEGV $$; trap '' TERM; while :; do sleep 608; done", '-N', 2)
+    t.check('SIGKILL for those that ignore it', r.status == 139 and not t.ours('sleep 608'), r)
+    r = t.sh('[ $STORM_RANK = 1 ] && exit 3; sleep 609', '-N', 3, '--kill-on-bad-exit')
+    t.check('--kill-on-bad-exit', r.status == 3 and not t.ours('sleep 609'), r)
+    r = t.sh('[ $STORM_RANK = 1 ] && exit 3; sleep 0.5; echo late', '-N', 2)
+    t.check('without it the rest goes on', r.status == 3 and r.out == 'late\n', r)
+    r = t.sh('exit $((STORM_RANK * 20))', '-N', 6)
+    t.check('the highest status counts', r.status == 100, r)
+
+
+def strays(t):
+    r = t.sh('setsid sh -c "sleep 610 & sleep 610 &" & sleep 0.2; echo over', '-N', 2)
+    t.check('a double fork does not hold the job up', r.status == 0 and r.out == 'over\n' * 2, r)
+    t.check('and is gone when the job is', not t.ours('sleep 610'))
+    r = t.sh('i=0; while [ $i -lt 40 ]; do setsid sh -c "trap \\"\\" TERM HUP INT; sleep 611 & sleep 611" '
+             '>/dev/null 2>&1 & i=$((i+1)); done', '-N', 2)
+    t.check('many of them', r.status == 0 and not t.ours('sleep 611'), (r, t.ours('sleep 611')))
+    p = start(t, 'sh', '-c', 'setsid sh -c "trap \\"\\" TERM INT; >ready; while :; do sleep 612; done" & sleep 612')
+    p.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    p.send_signal(signal.SIGINT)
+    t.finish(p)
+    t.check('Ctrl-C twice reaches those that hide', t.until(lambda: not t.ours('sleep 612'), 5))
+
+
+def hold(t):
+    script = '>ready; while :; do echo x >>beat-$STORM_RANK; sleep 0.02; done'
+    p = start(t, '-N', 3, 'sh', '-c', script)
+    job = job_of(t)
+    t.until(lambda: all(t.read(f'beat-{k}') for k in range(3)))
+
+    def sizes():
+        return [len(t.read(f'beat-{k}')) for k in range(3)]
+    r = t.run('suspend', job)
+    t.check('suspend', r.status == 0, r)
+    state = json.loads(t.run('show', job, '--json').out)['state']
+    time.sleep(0.3)  # it is on its way; then nothing moves any more
+    before = sizes()
+    time.sleep(0.5)
+    t.check('no process of it moves', sizes() == before and state == 'suspended', state)
+    r = t.run('resume', job)
+    t.check('resume: all go on', r.status == 0 and t.until(
+        lambda: all(a > b for a, b in zip(sizes(), before))), r)
+    t.run('suspend', job)
+    r = t.run('kill', job)
+    r = t.finish(p)
+    t.check('a suspended job can be killed', r.status in (137, 143), r)
+    r = t.run('suspend', 4711)
+    t.check('suspend a job that there is not', r.status == 125 and r.is_one_line('4711'), r)
+
+
+def orphans(t):
+    p = start(t, 'sh', '-c', '>ready; exec sleep 613')
+    p.kill()
+    p.wait()
+    t.check('a job whose command was killed goes on for a while', t.ours('sleep 613') != [])
+    t.check('and is ended', t.until(lambda: not t.ours('sleep 613'), 30))
+    p = start(t, '--detach', 'sh', '-c', '>ready; exec sleep 614')
+    job = job_of(t)
+    p.kill()
+    p.wait()
+    time.sleep(3)
+    t.check('with --detach it is not', t.ours('sleep 614') != [] and job_of(t) == job)
+    r = t.run('kill', job)
+    t.check('until somebody ends it', r.status == 0 and
+            t.until(lambda: not t.ours('sleep 614'), 15), r)
+
+
+def stopped_node(t):
+    p = start(t, '-w', 'n3', 'sh', '-c', '>ready; exec sleep 615')
+    job = job_of(t)
+    manager = t.daemon('storm-n3')
+    os.kill(manager, signal.SIGSTOP)
+    try:
+        p.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+        p.send_signal(signal.SIGINT)
+        r = t.finish(p)
+        t.check('a node that does not answer: the prompt is back all the same', r.status == 125 and
+                f'job {job} still ending on n3' in r.err, r)
+        state = json.loads(t.run('show', job, '--json').out)['state']
+        t.check('the job is ending', state == 'ending', state)
+        row = [n for n in json.loads(t.run('nodes', '--json').out) if n['name'] == 'n3'][0]
+        t.check('its processor stays held', row['used'] == 1, row)
+    finally:
+        os.kill(manager, signal.SIGCONT)
+    t.check('until the node confirms', t.until(lambda: job_of(t) is None), t.run('ps'))
+    r = t.run('run', '-w', 'n3', 'echo', 'again')
+    t.check('and is used again', r.out == 'again\n', r)
+
+
+play(ctrl_c, kill, limit, deaths, strays, hold, orphans, stopped_node)

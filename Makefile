@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 30
 
-C_FILES = $(shell find src include tests bench -name '*.[ch]' 2>/dev/null)
+C_FILES = $(shell find src include tests bench examples -name '*.[ch]' 2>/dev/null)
 
 .PHONY: all setup run test bench asan clang fuzz soak portable test-peers format install clean help
 
@@ -18,14 +18,16 @@ setup: ## install the packages that building needs, if any is missing
 build/build.ninja: | setup
 	CC=$${CC:-gcc} meson setup build
 
-run: all ## build and run the demonstration
-	build/storm demo
+run: all ## build, bring up 64 virtual nodes, run parallel programs on them, take them away
+	tools/showcase
 
 test: ## run the whole suite: gcc, clang, sanitizers, other processors
 	@tools/setup test portable
 	@tools/test
 
-bench: all ## measure the primitives on processes of this machine and in the simulator
+bench: all ## measure launches, throughput and the primitives on this machine
+	build/storm bench launch
+	build/storm bench throughput
 	build/storm bench primitives
 	build/storm bench idle
 	build/storm bench primitives --sim

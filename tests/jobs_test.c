@@ -108,6 +108,8 @@ static struct order order_of(enum job_kind kind, uint32_t nodes, uint32_t ppn, c
                       .procs = nodes * ppn,
                       .count = 1,
                       .around = NO_ORDER,
+                      .on = -1,
+                      .exclude = -1,
                       .program = "/actor"};
     snprintf(o.words, sizeof o.words, "actor%s%s", *text ? " " : "", text);
     o.words_len = (uint32_t)strlen(o.words) + 1;

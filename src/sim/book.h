@@ -29,7 +29,9 @@ struct order {
     uint32_t count; /* of jobs: an array */
     int32_t around; /* STEP: the order of its allocation */
     uint64_t limit_ns;
-    uint64_t typed; /* bytes for its standard input */
+    int32_t priority;
+    int32_t on, exclude; /* a node that it insists on, or will not have; -1: none */
+    uint64_t typed;      /* bytes for its standard input */
     const char *program;
     uint32_t words_len; /* strings, as in wire/spec.h */
     char words[WORDS_MAX];

@@ -65,7 +65,7 @@ struct customer {
     struct errand errands[ERRANDS_MAX];
     struct wish wishes[ACTS_MAX];
     uint32_t wish_count;
-    struct nodeset sets[2], none, nodes;
+    struct nodeset sets[2], none, nodes, exclude;
 };
 
 static struct order *order_of(const struct customer *c, const struct errand *e) {
@@ -112,6 +112,12 @@ static void submit(struct customer *c, struct errand *e) {
     uint32_t inside = 0;
     if (o->kind == JOB_STEP)
         inside = c->config.book->orders[o->around].job;
+    nodeset_clear(&c->nodes);
+    nodeset_clear(&c->exclude);
+    if (o->on >= 0)
+        nodeset_add(&c->nodes, (uint32_t)o->on);
+    if (o->exclude >= 0)
+        nodeset_add(&c->exclude, (uint32_t)o->exclude);
     union message m = {.submit = {.request = {o->request[0], o->request[1]},
                                   .kind = (uint8_t)o->kind,
                                   .flags = o->flags,
@@ -122,8 +128,9 @@ static void submit(struct customer *c, struct errand *e) {
                                   .array_first = o->count > 1 ? 1 : 0,
                                   .array_last = o->count > 1 ? o->count : 0,
                                   .limit_ns = o->limit_ns,
-                                  .on = &c->none,
-                                  .exclude = &c->none,
+                                  .priority = o->priority,
+                                  .on = &c->nodes,
+                                  .exclude = &c->exclude,
                                   .name = bytes_from_str("order"),
                                   .spec = make_spec(c, o)}};
     if (o->asked_at == 0)
@@ -393,6 +400,7 @@ static void begin_steps(struct customer *c, struct errand *e) {
         step.count = 1;
         step.around = e->order;
         step.flags &= JOB_BAD_EXIT;
+        step.on = step.exclude = -1;
         step.nodes = step.nodes < o->nodes ? step.nodes : o->nodes;
         step.ppn = step.ppn < o->ppn ? step.ppn : o->ppn;
         step.procs = step.nodes * step.ppn;
@@ -546,7 +554,7 @@ struct customer *customer_new(const struct customer_config *config) {
     ASSERT(c != NULL);
     c->config = *config;
     random_init(&c->random, config->seed);
-    struct nodeset *const sets[] = {&c->sets[0], &c->sets[1], &c->none, &c->nodes};
+    struct nodeset *const sets[] = {&c->sets[0], &c->sets[1], &c->none, &c->nodes, &c->exclude};
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
         void *storage = malloc(bytes);
         ASSERT(storage != NULL);
@@ -567,6 +575,7 @@ void customer_free(struct customer *c) {
     free(c->sets[1].storage);
     free(c->none.storage);
     free(c->nodes.storage);
+    free(c->exclude.storage);
     free(c);
 }
 

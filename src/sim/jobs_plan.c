@@ -196,12 +196,28 @@ static void draw_kind(struct random *r, struct order *o) {
     }
 }
 
+static void draw_wishes(const struct jobs_plan *p, const struct random *from, struct order *o) {
+    struct random fork = random_fork(from, 1), *r = &fork;
+    uint32_t node = (uint32_t)random_below(r, p->hall.nodes);
+    uint64_t coin = random_below(r, 12);
+    if (coin == 0 && o->nodes == 1)
+        o->on = (int32_t)node;
+    else if (coin == 1 && o->nodes < p->hall.nodes)
+        o->exclude = (int32_t)node;
+    o->priority = coin == 2 ? (int32_t)random_below(r, 5) - 2 : 0;
+}
+
 void jobs_plan_order(const struct jobs_plan *p, uint32_t customer, struct random *r,
                      struct order *ret) {
     uint64_t one = random_u64(r), two = random_u64(r);
-    *ret =
-        (struct order){.customer = customer, .request = {one, two}, .count = 1, .around = NO_ORDER};
+    *ret = (struct order){.customer = customer,
+                          .request = {one, two},
+                          .count = 1,
+                          .around = NO_ORDER,
+                          .on = -1,
+                          .exclude = -1};
     draw_size(p, r, ret);
     draw_flags(r, ret);
+    draw_wishes(p, r, ret);
     draw_kind(r, ret);
 }

@@ -384,6 +384,7 @@ static void test_before_it_is_started(void) {
     begin(&b);
     setup(&b, 5, 0, 1);
     CHECK_STR(command_value(&b, 5, VERB_SIGNAL, SIGINT, 0), "");
+    CHECK_STR(typed(&b, 5, 0, 0, "abc", false), "");
     CHECK_STR(command(&b, 5, VERB_KILL), "ENDED 5 exited 0 rank 0 bad 0 output 0 ours");
     CHECK_STR(command(&b, 5, VERB_START), "ENDED 5 exited 0 rank 0 bad 0 output 0 ours");
     CHECK_STR(command(&b, 5, VERB_DROP), "forget 0");

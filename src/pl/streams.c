@@ -130,6 +130,8 @@ void streams_typed(struct pl *p, struct run *r, const struct message_typed *m,
     uint32_t index;
     if (m->bytes.len >= UINT64_MAX - m->offset)
         return; /* no stream is that long */
+    if (r->state == RUN_READY)
+        return; /* perhaps it never starts, and the next attempt wants it all; it will be said again */
     if (ranked(p, r, m->rank, &index) != NULL)
         feed(p, r, index, m, out);
     else if (m->rank == RANK_ALL)

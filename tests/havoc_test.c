@@ -584,9 +584,11 @@ static bool all_closed(struct havoc *h, bool say) {
             h->descriptors[place] = now;
         if (now > h->descriptors[place]) {
             same = false;
-            if (say)
-                printf("# %s has %" PRIu32 " descriptors, at the start %" PRIu32 "\n", d->name, now,
-                       h->descriptors[place]);
+            if (!say)
+                continue;
+            printf("# %s has %" PRIu32 " descriptors, at the start %" PRIu32 "\n", d->name, now,
+                   h->descriptors[place]);
+            stage_tell_descriptors(d->pid);
         }
     }
     return same;

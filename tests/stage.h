@@ -248,6 +248,21 @@ static inline uint32_t stage_descriptors(pid_t pid) {
     return count < 2 ? 0 : count - 2; /* itself and its parent */
 }
 
+/* What they are, for whoever has to find the one that should not be there. */
+static inline void stage_tell_descriptors(pid_t pid) {
+    char path[320], to[128];
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    DIR *dir = opendir(path);
+    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
+        snprintf(path, sizeof path, "/proc/%d/fd/%s", (int)pid, e->d_name);
+        ssize_t len = readlink(path, to, sizeof to - 1);
+        if (len > 0)
+            printf("#   %s -> %.*s\n", e->d_name, (int)len, to);
+    }
+    if (dir != NULL)
+        closedir(dir);
+}
+
 /* ---- what is left of jobs ---- */
 
 /* Whether a process belongs to a job of this stage; zombies have no environment. */

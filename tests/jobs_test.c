@@ -326,6 +326,20 @@ static void test_the_manager_dies_on_the_way(void) {
     }
 }
 
+/* The launcher has it, and the next node manager takes it up, whatever it has missed. */
+static void test_a_node_manager_dies_on_the_way(void) {
+    for (uint64_t at = 0; at < 40; at++) {
+        struct play p;
+        begin(&p, 5, 1, 2);
+        int32_t n = ask_run(&p, 5, 1, "run 2s");
+        pass(&p, NS_PER_S / 4 + at * 200 * NS_PER_US);
+        restart(&p, (uint32_t)at % 5, 100 * NS_PER_MS);
+        wait_end(&p, n, 60 * NS_PER_S);
+        check_end(&p, n, STATE_DONE, 0);
+        finish(&p);
+    }
+}
+
 static void test_the_manager_dies_while_a_job_runs(void) {
     struct play p;
     begin(&p, 6, 2, 2);
@@ -566,6 +580,7 @@ int main(void) {
     TEST(test_kill_and_what_was_left_behind);
     TEST(test_suspended_and_resumed);
     TEST(test_the_manager_dies_on_the_way);
+    TEST(test_a_node_manager_dies_on_the_way);
     TEST(test_the_manager_dies_while_a_job_runs);
     TEST(test_a_node_manager_dies_and_adopts);
     TEST(test_a_launcher_dies);

@@ -92,7 +92,7 @@ void keeper_announce(struct nm *n) {
     uint8_t *runs = effects_room(n->out, 8 * (size_t)n->config.runs);
     size_t len = 0;
     for (uint32_t i = 0; i < n->config.runs; i++) {
-        if (n->runs[i].run == 0 || (!n->runs[i].decided && !n->runs[i].over))
+        if (n->runs[i].run == 0)
             continue;
         store_le64(runs + len, n->runs[i].run);
         len += 8;

@@ -142,11 +142,6 @@ void launch_command(struct nm *n, const struct message_command *m) {
         ends_asked(n, r);
         return;
     }
-    if (m->verb == VERB_CHECK && !r->decided) { /* by whoever asks it never will be */
-        run_drop(n, r);
-        ends_unknown(n, m->run);
-        return;
-    }
     if (m->verb == VERB_CHECK) {
         uint8_t run[8];
         store_le64(run, r->run);

@@ -60,6 +60,11 @@ enum nm_timer {
 
 enum { EVENT_LAUNCH = 0 };
 
+/* Set up by a former life of ours, in a launch of which we have not heard how it was decided. */
+static inline bool run_adopted(const struct run *r) {
+    return !r->decided && !r->over && !r->whole;
+}
+
 /* runs.c */
 struct run *run_find(struct nm *n, uint64_t run);
 /* NULL if there is no place. */
@@ -98,5 +103,7 @@ void keeper_message(struct nm *n, const struct input_message *in);
 void keeper_timer(struct nm *n, uint32_t id);
 void keeper_hand(struct nm *n, struct run *r);
 void keeper_command(struct nm *n, uint64_t run, enum verb verb, uint32_t value, uint32_t more);
+/* Tells the root that this is here. */
+void keeper_have(struct nm *n, const struct run *r);
 /* Tells the root what is here, once all is known and we are a member. */
 void keeper_announce(struct nm *n);

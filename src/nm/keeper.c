@@ -78,11 +78,27 @@ void keeper_link_down(struct nm *n, const struct input_link *in) {
     effects_timer(n->out, TIMER_LAUNCHER, n->now + RETRY_NS);
 }
 
+void keeper_have(struct nm *n, const struct run *r) {
+    uint8_t run[8];
+    store_le64(run, r->run);
+    say_root(n->out, MESSAGE_HAVE, &(union message){.have = {.runs = bytes_of(run, 8)}},
+             (struct bytes){0});
+}
+
+/* Whoever knows how its launch was decided says START, or KILL; that may be lost. */
+static void ask_again(struct nm *n) {
+    for (uint32_t i = 0; n->settled != 0 && i < n->config.runs; i++)
+        if (n->runs[i].run != 0 && run_adopted(&n->runs[i]))
+            keeper_have(n, &n->runs[i]);
+}
+
 void keeper_timer(struct nm *n, uint32_t id) {
     if (id == TIMER_LAUNCHER && n->launcher == 0)
         open_link(n);
-    else if (id == TIMER_RENEW)
-        renew(n);
+    if (id != TIMER_RENEW)
+        return;
+    renew(n);
+    ask_again(n);
 }
 
 void keeper_announce(struct nm *n) {
@@ -118,6 +134,11 @@ static void on_unknown(struct nm *n, struct run *r, const struct ending *e) {
     if (!r->unsure)
         return;
     r->unsure = false;
+    if (run_adopted(r)) { /* and the launcher that had it is gone as well */
+        ends_unknown(n, r->run);
+        r->run = 0;
+        return;
+    }
     if (!r->decided) {
         r->handed = false;
         return;

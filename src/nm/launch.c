@@ -143,10 +143,7 @@ void launch_command(struct nm *n, const struct message_command *m) {
         return;
     }
     if (m->verb == VERB_CHECK) {
-        uint8_t run[8];
-        store_le64(run, r->run);
-        say_root(n->out, MESSAGE_HAVE, &(union message){.have = {.runs = bytes_of(run, 8)}},
-                 (struct bytes){0});
+        keeper_have(n, r);
         ends_early(n, r);
         return;
     }

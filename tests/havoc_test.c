@@ -600,13 +600,20 @@ static bool nothing_left(struct havoc *h) {
            (s->group[0] == '\0' || stage_grouped(s->group) == 0);
 }
 
+/* Commands that have just asked may still be on the manager's hands for a moment: all is tried again. */
 static void calm(struct havoc *h) {
     uint64_t end = clock_ns() + SETTLE_NS;
-    while (!(nobody_waits(h) && nothing_left(h) && all_closed(h, false)) && clock_ns() < end)
-        poll(NULL, 0, 50);
-    bool waits = !nobody_waits(h), left = !nothing_left(h), open = !all_closed(h, true);
-    if (!waits && !left && !open)
-        return;
+    bool waits = false, left = false, open = false;
+    do {
+        bool last = clock_ns() >= end;
+        waits = !nobody_waits(h);
+        left = !nothing_left(h);
+        open = !all_closed(h, last);
+        if (!waits && !left && !open)
+            return;
+        if (last)
+            break;
+    } while (poll(NULL, 0, 50) == 0);
     fault(h, "no calm: %s%s%s", waits ? "jobs or nodes, " : "", left ? "processes, " : "",
           open ? "descriptors" : "");
     struct stage *s = &h->stage;

@@ -52,6 +52,8 @@ static int order_size(struct order *o, const struct wish *w, const struct cluste
         r = merge_part(&o->size, w->procs, SIZE_PROCS, command);
     if (r != 0)
         return r;
+    if (w->on != NULL && o->size.nodes == 0 && o->size.procs == 0)
+        o->size.nodes = nodeset_count(&o->on); /* who names nodes and no number means them all */
     if (size_resolve(&o->size, cluster->nodes, cluster->pes, why, sizeof why) < 0) {
         complain(command, "%s", why);
         return STATUS_STORM;
@@ -288,9 +290,9 @@ int order_make(struct order *o, const struct wish *w, enum wish_command command,
                const struct cluster *cluster, char **argv) {
     const char *name = command_name(command);
     *o = (struct order){0};
-    int r = order_size(o, w, cluster, name);
+    int r = order_nodes(o, w, cluster, name);
     if (r == 0)
-        r = order_nodes(o, w, cluster, name);
+        r = order_size(o, w, cluster, name);
     if (r == 0)
         r = order_input(o, w, command);
     if (r == 0)

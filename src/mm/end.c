@@ -143,10 +143,12 @@ static void over(struct mm *m, struct job *j, struct running *r) {
 
 void end_check(struct mm *m, struct running *r) {
     struct job *j = job_find(m, r->job);
+    bool requeue = j->reason == REASON_LOST && (j->flags & JOB_REQUEUE) != 0;
     if (r->phase == PHASE_OVER)
         return;
     if (!nodeset_empty(&r->waiting)) {
-        if (!r->told && j->reason != REASON_NONE && nodeset_covers(&r->lost, &r->waiting)) {
+        if (!r->told && !requeue && j->reason != REASON_NONE &&
+            nodeset_covers(&r->lost, &r->waiting)) {
             r->told = true;
             client_news(m, j);
         }
@@ -154,7 +156,6 @@ void end_check(struct mm *m, struct running *r) {
     }
     if (j->kind == JOB_ALLOC && (j->reason == REASON_NONE || r->steps > 0))
         return;
-    bool requeue = j->reason == REASON_LOST && (j->flags & JOB_REQUEUE) != 0;
     if ((j->again || requeue) && !m->stopped)
         queue_again(m, j, r);
     else

@@ -183,9 +183,10 @@ static int judge_step(struct mm *m, const struct message_submit *s, struct text 
     if (s->nodes > around->nodes || s->ppn > around->ppn) {
         text_str(why, "needs ");
         text_u64(why, s->nodes);
-        text_str(why, " nodes with ");
+        text_str(why, s->nodes == 1 ? " node with " : " nodes with ");
         text_u64(why, s->ppn);
-        text_str(why, " processors; the allocation has ");
+        text_str(why, s->ppn == 1 ? " processor" : " processors");
+        text_str(why, "; the allocation has ");
         text_u64(why, around->nodes);
         text_str(why, " with ");
         text_u64(why, around->ppn);
@@ -222,7 +223,28 @@ int queue_judge(struct mm *m, const struct message_submit *s, struct text *why) 
     return -ENOSPC;
 }
 
+/* Nodes that it insists on and that cannot be used. */
+static bool why_nodes(struct mm *m, const struct job *j, struct text *why) {
+    const struct wish *w = job_wish(m, j);
+    char list[128];
+    if (w == NULL || nodeset_empty(&w->on))
+        return false;
+    nodeset_clear(&m->work);
+    NODESET_EACH (i, &w->on)
+        if (i < m->config.limits.nodes && !(m->nodes[i].member && m->nodes[i].announced))
+            nodeset_add(&m->work, i);
+    if (nodeset_count(&w->on) - nodeset_count(&m->work) >= j->nodes)
+        return false;
+    size_t len = nodeset_format(&m->work, m->config.prefix, list, sizeof list);
+    text_str(why, "waits for ");
+    text_strn(why, list, len < sizeof list ? len : sizeof list - 1);
+    text_str(why, nodeset_count(&m->work) == 1 ? ", which is down" : ", which are down");
+    return true;
+}
+
 static void why_places(struct mm *m, const struct job *j, struct text *why) {
+    if (why_nodes(m, j, why))
+        return;
     uint64_t needs = (uint64_t)j->nodes * j->ppn, has = places_free(&m->places);
     if (has < needs) {
         text_str(why, "waits for ");
@@ -231,6 +253,14 @@ static void why_places(struct mm *m, const struct job *j, struct text *why) {
     } else {
         text_str(why, "waits for nodes that have what it needs free at once");
     }
+    uint32_t away = 0;
+    for (uint32_t i = 0; i < m->config.limits.nodes; i++)
+        away += m->nodes[i].drained || !(m->nodes[i].member && m->nodes[i].announced);
+    if (away == 0)
+        return;
+    text_str(why, "; ");
+    text_u64(why, away);
+    text_str(why, away == 1 ? " node is drained or down" : " nodes are drained or down");
 }
 
 void queue_why(struct mm *m, const struct job *j, struct text *why) {

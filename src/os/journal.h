@@ -29,7 +29,7 @@ const struct life_log *journal_log(struct journal *j);
 /* For tests and benches. */
 uint64_t journal_commits(const struct journal *j);
 
-/* Events of all keys from this one on, or from the highest below it if it has none, in order, also while a manager writes: calls until `event` says
- * false. 0 or -errno. */
+/* Events of all keys from this one on, or from the highest below it if it has none, in order, also while a
+ * manager writes: calls until `event` says false. 0 or -errno. */
 int journal_history(const char *folder, uint64_t from,
                     bool (*event)(void *context, uint64_t key, struct bytes body), void *context);

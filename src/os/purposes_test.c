@@ -349,7 +349,7 @@ static void check_large_frames(const char *form) {
     static const size_t sizes[] = {0,     1,      65535,  65536,  65537, 65504,
                                    65505, 100000, 131072, 500000, 7,     512 * KIB};
     enum { SIZES = sizeof sizes / sizeof *sizes };
-    static uint8_t bytes[512 * KIB];
+    static uint8_t bytes[512 * KIB + SIZES];
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)(i * 2654435761U >> 13);
     struct world *w = world_begin(form, 0);

@@ -312,19 +312,31 @@ static pid_t begin(struct havoc *h) {
 
 /* ---- the victim ---- */
 
+/* One of those who have begun and are not done; NULL if there is none. */
+static const struct mark *draw_mark(struct havoc *h) {
+    const struct round *r = &h->round;
+    const struct mark *drawn = NULL;
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < r->mark_count; i++)
+        if (r->marks[i].kind == 'S' && count_marks(r, 'D', r->marks[i].rank) == 0 &&
+            random_below(&h->random, ++seen) == 0)
+            drawn = &r->marks[i];
+    return drawn;
+}
+
 /* A process that is still of this launch. */
 static bool strike_process(struct havoc *h) {
     struct round *r = &h->round;
-    if (r->mark_count == 0)
+    const struct mark *m = draw_mark(h);
+    if (m == NULL)
         return false;
-    const struct mark *m = &r->marks[random_below(&h->random, r->mark_count)];
     int fd = (int)syscall(SYS_pidfd_open, m->pid, 0);
     if (fd < 0)
         return false;
     r->node = m->node;
     r->rank = m->rank;
-    bool struck = m->kind == 'S' && stage_owns(&h->stage, m->pid) &&
-                  syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0) == 0;
+    bool struck =
+        stage_owns(&h->stage, m->pid) && syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0) == 0;
     close(fd);
     return struck;
 }

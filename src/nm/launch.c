@@ -138,6 +138,8 @@ void launch_command(struct nm *n, const struct message_command *m) {
         ends_unknown(n, m->run);
         return;
     }
+    if (!r->decided && n->settled == 0)
+        return; /* the view that will decide it has not come: we shall be told again */
     if (r->over) {
         ends_asked(n, r);
         return;
@@ -163,7 +165,7 @@ void launch_command(struct nm *n, const struct message_command *m) {
 void launch_forget(struct nm *n, const struct message_forget *m) {
     for (size_t at = 0; at < m->runs.len; at += 8) {
         struct run *r = run_find(n, load_le64(m->runs.at + at));
-        if (r != NULL)
+        if (r != NULL && (r->decided || r->over || n->settled != 0))
             run_drop(n, r);
     }
 }

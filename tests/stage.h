@@ -354,6 +354,7 @@ static inline void stage_init(struct stage *s, const char *storm) {
     setenv("STORM_HOME", s->home, 1);
     unsetenv("STORM_CLUSTER");
     setenv("NO_COLOR", "1", 1);
+    setenv("ASAN_OPTIONS", "detect_leaks=0", 0); /* many short processes: see tests/meson.build */
 }
 
 static inline bool stage_up(struct stage *s, uint32_t nodes, uint32_t pes, char *orphan) {

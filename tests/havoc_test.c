@@ -264,6 +264,8 @@ static void draw(struct havoc *h, uint32_t number) {
     do
         r->victim = (enum victim)random_below(x, VICTIMS);
     while ((h->only >> r->victim & 1) == 0);
+    if (r->victim == VICTIM_PROCESS) /* most would be gone before they are found */
+        r->play.sleep_ms += 100;
     uint64_t whole = r->play.sleep_ms * NS_PER_MS + 20 * NS_PER_MS;
     uint64_t kind = random_below(x, 3);
     if (kind == 0) /* while it is launched */
@@ -725,6 +727,24 @@ static void check_log(struct havoc *h) {
     }
 }
 
+/* Daemons die because we kill them, and for no other reason. */
+static void check_deaths(struct havoc *h) {
+    static char text[4 << 20];
+    char path[STAGE_PATH + 32];
+    uint32_t deaths = 0, killed = 0;
+    snprintf(path, sizeof path, "%s/local/log", h->stage.home);
+    stage_read(path, text, sizeof text);
+    for (const char *at = text; (at = strstr(at, " ended (")) != NULL; at++) {
+        deaths++;
+        killed += strncmp(at, " ended (signal 9)", 17) == 0;
+    }
+    CHECK_EQ(deaths, killed);
+    CHECK_EQ(killed,
+             h->struck[VICTIM_LAUNCHER] + h->struck[VICTIM_NODE] + h->struck[VICTIM_MANAGER]);
+    if (!CHECK(strstr(text, "assertion failed") == NULL) || deaths != killed)
+        stage_log(&h->stage);
+}
+
 /* ---- all of it ---- */
 
 static void tell(const struct havoc *h, uint64_t took_ns) {
@@ -787,6 +807,7 @@ static void play_havoc(struct havoc *h) {
     h->launches = i;
     calm(h);
     stage_down(&h->stage);
+    check_deaths(h);
     check_log(h);
     tell(h, clock_ns() - start);
 }

@@ -10,6 +10,7 @@
 
 #include "cli/complain.h"
 #include "cli/options.h"
+#include "cli/past.h"
 
 enum { JOBS_MAX = 16000 };
 
@@ -133,7 +134,19 @@ int job_fetch(struct contact *c, uint32_t job, enum subject subject, struct cont
     int r = contact_ask(c, &ask, rows);
     if (r != 0)
         return r;
-    if (job_row_next(bytes_of(rows->at, rows->len), &at, ret) == 1)
+    bool known = job_row_next(bytes_of(rows->at, rows->len), &at, ret) == 1;
+    if (known && (!state_over((enum job_state)ret->state) || ret->started_ns == 0))
+        return 0;
+    struct contact_rows past = {0};
+    struct job_row row;
+    if (past_job(c->cluster.name, job, &past, &row)) { /* the log knows where it ran, too */
+        free(rows->at);
+        *rows = past;
+        *ret = row;
+        return 0;
+    }
+    free(past.at);
+    if (known)
         return 0;
     complain(NULL, "there is no job %" PRIu32 "; see: storm ps", job);
     return STATUS_STORM;

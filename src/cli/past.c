@@ -64,14 +64,15 @@ static int run(char *const argv[], struct contact_rows *ret) {
     return r < 0 ? r : status != 0 ? -EIO : 0;
 }
 
-static int read_log(const char *folder, uint32_t most, struct contact_rows *ret) {
-    char program[PATH_MAX], path[CLUSTER_PATH_MAX], number[16];
+static int read_log(const char *folder, uint32_t most, uint32_t only, struct contact_rows *ret) {
+    char program[PATH_MAX], path[CLUSTER_PATH_MAX], number[16], job[16];
     char option[] = "--history";
     int r = companion_find("storm-mm", program, sizeof program);
     snprintf(path, sizeof path, "%s", folder);
     snprintf(number, sizeof number, "%" PRIu32, most);
+    snprintf(job, sizeof job, "%" PRIu32, only);
     if (r == 0)
-        r = run((char *const[]){program, option, path, number, NULL}, ret);
+        r = run((char *const[]){program, option, path, number, job, NULL}, ret);
     if (r < 0 || ret->len < TOTAL_BYTES) {
         complain("ps", "the log of the cluster cannot be read: %s; see %s",
                  strerror(r < 0 ? -r : EIO), folder);
@@ -155,11 +156,19 @@ int past_fetch(const char *cluster, uint32_t most, struct contact_rows *ret) {
     snprintf(log, sizeof log, "%s/state.db", folder);
     if (access(log, F_OK) < 0)
         return contact_find(&c, cluster);
-    int r = read_log(folder, most, ret);
+    int r = read_log(folder, most, 0, ret);
     uint32_t from = r == 0 ? first_open(ret) : 0;
     if (from != 0 && cluster_load(&c, folder, &trouble) == 0 &&
         ask_manager(cluster, from, &live) == 0)
         merge(ret, &live);
     free(live.at);
     return r;
+}
+
+bool past_job(const char *cluster, uint32_t job, struct contact_rows *ret, struct job_row *row) {
+    char folder[CLUSTER_PATH_MAX];
+    size_t at = 0;
+    return cluster_folder(cluster, folder, sizeof folder) == 0 &&
+           read_log(folder, 0, job, ret) == 0 &&
+           job_row_next(bytes_of(ret->at, ret->len), &at, row) == 1;
 }

@@ -2,7 +2,7 @@
 /* storm-mm: the machine manager's process.
  *
  *     storm-mm FOLDER [--listener FD]
- *     storm-mm --history FOLDER [MOST]
+ *     storm-mm --history FOLDER [MOST [JOB]]
  *
  * Everything it must know stands in the folder: the cluster's file, what it must not forget, the log of
  * jobs. The watcher starts it, and starts it again when it dies; it may hand over the socket that it has
@@ -177,7 +177,8 @@ int main(int argc, char **argv) {
     struct prim_config prim;
     int listener = -1;
     if (argc >= 3 && strcmp(argv[1], "--history") == 0)
-        return past_print(argv[2], argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 0);
+        return past_print(argv[2], argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 0,
+                          argc > 4 ? (unsigned)strtoul(argv[4], NULL, 10) : 0);
     if (argc == 4 && strcmp(argv[2], "--listener") == 0)
         listener = atoi(argv[3]);
     else if (argc != 2)

@@ -25,16 +25,16 @@ static void on_row(void *context, const struct job_row *row) {
 static bool on_event(void *context, uint64_t key, struct bytes body) {
     if (key >= HISTORY_KEY_END)
         return false;
-    chronicle_feed(context, key, body);
-    return true;
+    return chronicle_feed(context, key, body);
 }
 
-static struct chronicle *make(uint32_t from) {
+static struct chronicle *make(uint32_t from, uint32_t to) {
     struct chronicle_config c = {.nodes_max = PLAN_NODES_MAX + 1,
                                  .jobs_max = JOBS_MAX,
                                  .text_max = TEXT_MAX,
                                  .prefix = "n",
                                  .from = from,
+                                 .to = to,
                                  .row = on_row};
     struct arena a;
     size_t bytes = chronicle_bytes(&c);
@@ -52,21 +52,22 @@ static int fail(int error) {
 
 /* What was submitted last has the highest number. */
 static int find_last(const char *folder, uint32_t *ret) {
-    struct chronicle *h = make(UINT32_MAX);
+    struct chronicle *h = make(UINT32_MAX, 0);
     int r = h == NULL ? -ENOMEM : journal_history(folder, HISTORY_KEY_END - 1, on_event, h);
     *ret = r < 0 ? 0 : chronicle_last(h);
     free(h);
     return r;
 }
 
-int past_print(const char *folder, unsigned most) {
+int past_print(const char *folder, unsigned most, unsigned only) {
     uint32_t last = 0;
     uint8_t total[4];
     int r = find_last(folder, &last);
     if (r < 0)
         return fail(r);
     uint32_t from = most == 0 || most >= last ? 1 : last - most + 1;
-    struct chronicle *h = make(from);
+    from = only != 0 ? only : from;
+    struct chronicle *h = make(from, only);
     if (h == NULL)
         return fail(-ENOMEM);
     store_le32(total, last);

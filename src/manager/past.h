@@ -5,5 +5,5 @@
  * jobs there were (4 bytes), then the rows (wire/row.h), newest last. */
 #pragma once
 
-/* The last `most` jobs; 0: all. Returns the exit status. */
-int past_print(const char *folder, unsigned most);
+/* The last `most` jobs (0: all), or only one (not 0). Returns the exit status. */
+int past_print(const char *folder, unsigned most, unsigned only);

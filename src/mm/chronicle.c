@@ -98,7 +98,7 @@ static void tell(struct chronicle *h, uint32_t i) {
 
 void chronicle_end(struct chronicle *h) {
     for (uint32_t i = 0; i < h->count; i++)
-        if (h->first + i >= h->config.from)
+        if (h->first + i >= h->config.from && (h->config.to == 0 || h->first + i <= h->config.to))
             tell(h, i);
     h->count = 0;
     h->key = 0;
@@ -171,12 +171,9 @@ static void ended(struct job *j, const struct record_head *e, struct codec *c) {
     j->ended_ns = e->at;
 }
 
-void chronicle_feed(struct chronicle *h, uint64_t key, struct bytes event) {
+static void take(struct chronicle *h, uint64_t key, struct bytes event) {
     struct record_head e = {0};
     struct codec c = {.in = event.at, .len = event.len};
-    if (key != h->key)
-        chronicle_end(h);
-    h->key = key;
     record_walk_head(&c, &e);
     if (c.failed || key >= HISTORY_KEY_END)
         return;
@@ -193,6 +190,14 @@ void chronicle_feed(struct chronicle *h, uint64_t key, struct bytes event) {
         j->state = STATE_QUEUED;
     else if (e.event == EVENT_HOLD)
         j->state = e.count != 0 ? STATE_SUSPENDED : STATE_RUNNING;
+}
+
+bool chronicle_feed(struct chronicle *h, uint64_t key, struct bytes event) {
+    if (key != h->key)
+        chronicle_end(h);
+    h->key = key;
+    take(h, key, event);
+    return h->config.to == 0 || key <= h->config.to;
 }
 
 uint32_t chronicle_last(const struct chronicle *h) {

@@ -19,7 +19,7 @@ struct chronicle_config {
     uint32_t jobs_max;  /* of one key */
     size_t text_max;    /* bytes of node lists of one key; those that do not fit are left out */
     char prefix[HISTORY_PREFIX_MAX];
-    uint32_t from; /* jobs of lower numbers are not told */
+    uint32_t from, to; /* jobs of lower and higher numbers are not told; 0: of any */
     void (*row)(void *context, const struct job_row *row);
     void *context;
 };
@@ -29,8 +29,8 @@ struct chronicle;
 size_t chronicle_bytes(const struct chronicle_config *c);
 struct chronicle *chronicle_new(const struct chronicle_config *c, struct arena *a);
 
-/* What cannot be understood is passed over. */
-void chronicle_feed(struct chronicle *h, uint64_t key, struct bytes event);
+/* What cannot be understood is passed over. False: nothing that comes behind it is wanted. */
+bool chronicle_feed(struct chronicle *h, uint64_t key, struct bytes event);
 
 /* There are no more events. */
 void chronicle_end(struct chronicle *h);

@@ -43,13 +43,14 @@ static void on_row(void *context, const struct job_row *r) {
     s->count++;
 }
 
-static void begin(struct stage *s, uint32_t from) {
+static void begin_range(struct stage *s, uint32_t from, uint32_t to) {
     struct arena a;
     struct chronicle_config c = {.nodes_max = NODES,
                                  .jobs_max = 8,
                                  .text_max = TEXT,
                                  .prefix = "n",
                                  .from = from,
+                                 .to = to,
                                  .row = on_row,
                                  .context = &s->seen};
     memset(s, 0, sizeof *s);
@@ -58,6 +59,10 @@ static void begin(struct stage *s, uint32_t from) {
     arena_init(&a, s->memory, bytes);
     s->history = chronicle_new(&c, &a);
     nodeset_init(&s->set, NODES, s->words);
+}
+
+static void begin(struct stage *s, uint32_t from) {
+    begin_range(s, from, 0);
 }
 
 static struct codec head(struct stage *s, uint8_t event, uint32_t job, uint32_t count,
@@ -153,6 +158,18 @@ static void test_array(void) {
     free(s.memory);
 }
 
+static void test_one_of_many(void) {
+    struct stage s;
+    begin_range(&s, 4, 4);
+    submit(&s, 3, 4, "array");
+    struct codec c = head(&s, EVENT_HOLD, 4, 1, 250);
+    CHECK(chronicle_feed(s.history, 3, bytes_of(s.event, c.at)));
+    CHECK(!chronicle_feed(s.history, 7, bytes_of(s.event, c.at))); /* enough */
+    CHECK_EQ(s.seen.count, 1);
+    CHECK(s.seen.rows[0].job == 4 && s.seen.rows[0].state == STATE_SUSPENDED);
+    free(s.memory);
+}
+
 static void test_changes(void) {
     struct stage s;
     begin(&s, 0);
@@ -204,6 +221,7 @@ static void test_strange(void) {
 int main(void) {
     TEST(test_one);
     TEST(test_array);
+    TEST(test_one_of_many);
     TEST(test_changes);
     TEST(test_strange);
     return tap_finish();

@@ -121,6 +121,8 @@ def history(t):
     t.check('ps -a --json: name, state, status, nodes', last['name'] == 'five' and
             last['state'] == 'failed' and last['exit_status'] == 5 and
             last['node_list'] == 'n[0-1]' and last['nodes'] == last['procs'] == 2, last)
+    r = t.run('show', last['id'], '--json')
+    t.check('show tells the same of it', json.loads(r.out) == last, (r, last))
     t.check('and times that are in order', isinstance(last['start_time'], float) and
             last['submit_time'] <= last['start_time'] <= last['end_time'] <= time.time(), last)
     r = t.run('submit', '--array', '1-150', '-o', '/dev/null', 'true')

@@ -189,14 +189,15 @@ def submitted(t):
 class Terminal:
     """A command at a terminal of its own."""
 
-    def __init__(self, t, *args, size=(33, 77)):
+    def __init__(self, t, *args, size=(33, 77), shell=False):
         self.main, end = pty.openpty()
         fcntl.ioctl(self.main, termios.TIOCSWINSZ, struct.pack('HHHH', *size, 0, 0))
 
         def own():
             os.setsid()
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-        self.p = t.start(*args, stdin=end, stdout=end, stderr=end, preexec_fn=own)
+        begin = t.spawn if shell else t.start
+        self.p = begin(*args, stdin=end, stdout=end, stderr=end, preexec_fn=own)
         os.close(end)
         self.text = ''
 
@@ -273,4 +274,30 @@ def terminal(t):
     x.close()
 
 
-play(order, labels, files, inputs, binary, large, closed, attach, submitted, terminal)
+def job_control(t):
+    """Ctrl-Z, fg and Ctrl-C of a shell, without --pty: the command and its job are one."""
+    def beats():
+        return len(t.read('beats'))
+    x = Terminal(t, 'bash', '--norc', '-i', shell=True)
+    x.type(b'PS1="pro""mpt> "\r')
+    x.expect('prompt> ')
+    x.type(f'{t.storm} run sh -c "while :; do echo x >>beats; sleep 0.02; done"\r'.encode())
+    t.until(lambda: beats() > 0)
+    x.type(b'\x1a')
+    t.check('Ctrl-Z stops the command', x.expect('Stopped'), x.text)
+    time.sleep(0.3)  # its job has heard of it by then
+    before = beats()
+    time.sleep(0.5)
+    t.check('and its job', beats() == before, (before, beats()))
+    x.type(b'fg\r')
+    t.check('fg: both go on', t.until(lambda: beats() > before, 10), x.text)
+    x.type(b'\x03')
+    x.text = ''
+    x.type(b'echo "status $?"\r')
+    t.check('Ctrl-C ends both', x.expect('status 130'), x.text)
+    x.type(b'exit\r')
+    x.wait()
+    x.close()
+
+
+play(order, labels, files, inputs, binary, large, closed, attach, submitted, terminal, job_control)

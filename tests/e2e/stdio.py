@@ -291,8 +291,9 @@ def job_control(t):
     t.check('and its job', beats() == before, (before, beats()))
     x.type(b'fg\r')
     t.check('fg: both go on', t.until(lambda: beats() > before, 10), x.text)
-    x.type(b'\x03')
     x.text = ''
+    x.type(b'\x03')
+    x.expect('prompt> ')
     x.type(b'echo "status $?"\r')
     t.check('Ctrl-C ends both', x.expect('status 130'), x.text)
     x.type(b'exit\r')

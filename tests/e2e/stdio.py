@@ -285,11 +285,15 @@ def job_control(t):
     t.until(lambda: beats() > 0)
     x.type(b'\x1a')
     t.check('Ctrl-Z stops the command', x.expect('Stopped'), x.text)
+    x.text = x.text.split('Stopped')[-1]
     time.sleep(0.3)  # its job has heard of it by then
     before = beats()
     time.sleep(0.5)
     t.check('and its job', beats() == before, (before, beats()))
+    x.expect('prompt> ')
+    x.text = ''
     x.type(b'fg\r')
+    x.expect('>>beats')  # the shell says what it goes on with
     t.check('fg: both go on', t.until(lambda: beats() > before, 10), x.text)
     x.text = ''
     x.type(b'\x03')

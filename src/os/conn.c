@@ -288,7 +288,11 @@ void conn_send(struct conn *c, const struct header *h, struct bytes head, struct
         memcpy(at + HEADER_BYTES, head.at, head.len);
     if (tail.len > 0)
         memcpy(at + HEADER_BYTES + head.len, tail.at, tail.len);
-    if (!c->connecting && !c->waiting && !list_linked(&c->flush))
+    if (c->connecting || c->waiting || list_linked(&c->flush))
+        return;
+    if (c->packets) /* a launcher has its part before anybody hears that we are prepared: we may die */
+        list_push_front(&c->all->flush, &c->flush);
+    else
         list_push_back(&c->all->flush, &c->flush);
 }
 

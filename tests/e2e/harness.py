@@ -112,17 +112,20 @@ class Suite:
             return ''
 
     def ours(self, mark):
-        """Processes, not dead, that have the mark in their command line."""
+        """Processes, not dead, that have the mark in their command line. The same suite may run as another
+        user at the same time."""
         found = []
+        uid = os.stat(self.home).st_uid
         for pid in filter(str.isdigit, os.listdir('/proc')):
             try:
                 with open(f'/proc/{pid}/cmdline', 'rb') as f:
                     line = f.read().replace(b'\0', b' ').decode(errors='replace')
                 with open(f'/proc/{pid}/stat') as f:
                     state = f.read().rpartition(')')[2].split()[0]
+                owner = os.stat(f'/proc/{pid}').st_uid
             except (FileNotFoundError, ProcessLookupError):
                 continue
-            if mark in line and state not in 'ZX' and self.storm not in line:
+            if mark in line and owner == uid and state not in 'ZX' and self.storm not in line:
                 found.append(int(pid))
         return found
 

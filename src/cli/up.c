@@ -32,6 +32,10 @@
 
 enum { PES_MAX = 4096 };
 
+/* All processes of a machine share its processors, so who passes something on costs more than the depth
+ * that he saves; only many nodes make it worth while. */
+enum { FLAT_NODES = 64 };
+
 /* How often to ask whether all are there, and how long to wait for the next to come. */
 #define ASK_NS      (5 * NS_PER_MS)
 #define PATIENCE_NS (60 * NS_PER_S)
@@ -90,8 +94,10 @@ static int check(struct up *u) {
         return complain("up", "--pes %" PRIu64 ": give 1 to %d", u->pes, PES_MAX);
     if (!transport_parse(u->links, &u->cluster.links))
         return complain("up", "there are no links of kind \"%s\"; give tcp or unix", u->links);
+    if (u->tree == NULL)
+        u->tree = u->local <= FLAT_NODES ? "flat" : "k-ary:16";
     if (!plan_tree(u->tree, &u->shape))
-        return complain("up", "there is no tree \"%s\"; give k-ary:8, binomial, chain or flat",
+        return complain("up", "there is no tree \"%s\"; give k-ary:16, binomial, chain or flat",
                         u->tree);
     plan_tree_text(&u->shape, u->cluster.tree);
     if (strcmp(u->policy, "fcfs") != 0)
@@ -365,16 +371,13 @@ static int bring_up(struct up *u, bool pes_said) {
 }
 
 int up_main(int argc, char **argv) {
-    struct up u = {.tree = "k-ary",
-                   .links = "unix",
-                   .policy = "fcfs",
-                   .launchers = "node",
-                   .begin_ns = clock_ns()};
+    struct up u = {.links = "unix", .policy = "fcfs", .launchers = "node", .begin_ns = clock_ns()};
     const char *asked = NULL;
     const struct option table[] = {
         {"local", OPTION_NUMBER, &u.local, "N", "nodes (default: one a processor)"},
         {"pes", OPTION_NUMBER, &u.pes, "P", "processors of each node (default 1)"},
-        {"tree", OPTION_TEXT, &u.tree, "SHAPE", "k-ary:8 (default), binomial, chain, flat"},
+        {"tree", OPTION_TEXT, &u.tree, "SHAPE",
+         "k-ary:16, binomial, chain, flat (default: by size)"},
         {"links", OPTION_TEXT, &u.links, "KIND", "unix (default) or tcp"},
         {"cluster", OPTION_TEXT, &asked, "NAME", "its name (default: STORM_CLUSTER, or local)"},
         {"policy", OPTION_TEXT, &u.policy, "P", "fcfs"},

@@ -300,6 +300,8 @@ static void finish(struct follow *f) {
         f->status = STATUS_STORM;
     if (f->wish->verbose)
         follow_times(f);
+    if (f->over && f->last.output > 0) /* until then its launchers keep what we have */
+        session_unfollow(f->contact.session, f->job);
     output_free(f->output);
     typing_free(f->typing);
     contact_close(&f->contact);

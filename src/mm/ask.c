@@ -43,24 +43,9 @@ static void add_job(struct rows *out, const struct job *j) {
     size_t len = r == NULL ? 0 : nodeset_format(&r->set, m->config.prefix, list, sizeof list);
     if (len >= sizeof list)
         len = sizeof list - 1;
-    struct job_row row = {.job = j->id,
-                          .run = run_of(j->id, j->attempt),
-                          .state = j->state,
-                          .kind = j->kind,
-                          .flags = j->flags & (JOB_FLAGS_END - 1),
-                          .procs = j->procs,
-                          .nodes = j->nodes,
-                          .ppn = j->ppn,
-                          .status = j->status,
-                          .priority = j->priority,
-                          .array = j->index,
-                          .submitted_ns = j->submitted_ns,
-                          .started_ns = j->started_ns,
-                          .ended_ns = j->ended_ns,
-                          .limit_ns = j->limit_ns,
-                          .name = bytes_of(j->name, j->name_len),
-                          .node_list = bytes_of(list, len),
-                          .why = bytes_of(words, why.len)};
+    struct job_row row = job_row_of(j);
+    row.node_list = bytes_of(list, len);
+    row.why = bytes_of(words, why.len);
     took(out, job_row_encode(&row, room_in(out)));
 }
 

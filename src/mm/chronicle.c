@@ -75,24 +75,9 @@ static void tell(struct chronicle *h, uint32_t i) {
     text_init(&why, words, sizeof words);
     if (state_over((enum job_state)j->state))
         say_why(h, j, &why);
-    struct job_row row = {.job = j->id,
-                          .run = j->attempt == 0 ? 0 : run_of(j->id, j->attempt),
-                          .state = j->state,
-                          .kind = j->kind,
-                          .flags = j->flags & (JOB_FLAGS_END - 1),
-                          .procs = j->procs,
-                          .nodes = j->nodes,
-                          .ppn = j->ppn,
-                          .status = j->status,
-                          .priority = j->priority,
-                          .array = j->index,
-                          .submitted_ns = j->submitted_ns,
-                          .started_ns = j->started_ns,
-                          .ended_ns = j->ended_ns,
-                          .limit_ns = j->limit_ns,
-                          .name = bytes_of(j->name, j->name_len),
-                          .node_list = h->lists[i],
-                          .why = bytes_of(words, why.len)};
+    struct job_row row = job_row_of(j);
+    row.node_list = h->lists[i];
+    row.why = bytes_of(words, why.len);
     h->config.row(h->config.context, &row);
 }
 
@@ -113,21 +98,9 @@ static struct job *find(struct chronicle *h, uint32_t id) {
 
 static void fill(struct job *j, const struct record_head *e, const struct message_submit *s,
                  uint32_t i) {
-    *j = (struct job){.id = e->job + i,
-                      .state = STATE_QUEUED,
-                      .kind = s->kind,
-                      .flags = s->flags,
-                      .nodes = s->nodes,
-                      .ppn = s->ppn,
-                      .procs = s->procs,
-                      .priority = s->priority,
-                      .limit_ns = s->limit_ns,
-                      .submitted_ns = e->at,
-                      .worst.node = NO_NODE};
+    *j = (struct job){.id = e->job + i, .state = STATE_QUEUED, .worst.node = NO_NODE};
+    job_fill(j, s, e->at);
     j->index = e->count > 1 || s->array_first > 0 ? s->array_first + i : 0;
-    j->name_len = (uint32_t)(s->name.len < sizeof j->name ? s->name.len : sizeof j->name);
-    if (j->name_len > 0)
-        memcpy(j->name, s->name.at, j->name_len);
 }
 
 static void submitted(struct chronicle *h, const struct record_head *e, struct bytes body) {

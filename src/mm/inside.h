@@ -13,6 +13,7 @@
 #include "sched/places.h"
 #include "wire/codec.h"
 #include "wire/message.h"
+#include "wire/row.h"
 
 #define NO_SLOT UINT32_MAX
 
@@ -192,7 +193,6 @@ struct mm {
     uint32_t forget_count;
     struct nodeset forget_set;
 
-    struct nodeset members; /* scratch: who can be reached */
     struct nodeset scratch[2];
     struct nodeset work;
     struct nodeset empty;
@@ -214,6 +214,10 @@ void job_keep_request(struct mm *m, struct job *j);
 struct wish *job_wish(struct mm *m, const struct job *j); /* NULL if it does not care */
 void job_keep_wish(struct mm *m, struct job *j, const struct message_submit *s);
 struct running *job_running(const struct mm *m, const struct job *j);
+/* What a submission says of it. */
+void job_fill(struct job *j, const struct message_submit *s, uint64_t at);
+/* What a list says of it, but for its nodes and why. */
+struct job_row job_row_of(const struct job *j);
 uint64_t wall(const struct mm *m);
 
 /* queue.c: who waits, who starts */

@@ -71,6 +71,23 @@ struct job *job_new(struct mm *m, uint32_t id) {
     return j;
 }
 
+void job_fill(struct job *j, const struct message_submit *s, uint64_t at) {
+    j->kind = s->kind;
+    j->flags = s->flags;
+    j->nodes = s->nodes;
+    j->ppn = s->ppn;
+    j->procs = s->procs;
+    j->inside = s->inside;
+    j->priority = s->priority;
+    j->limit_ns = s->limit_ns;
+    j->submitted_ns = at;
+    j->request[0] = s->request[0];
+    j->request[1] = s->request[1];
+    j->name_len = (uint32_t)(s->name.len < sizeof j->name ? s->name.len : sizeof j->name);
+    if (j->name_len > 0)
+        memcpy(j->name, s->name.at, j->name_len);
+}
+
 enum { WISHES = 1U << 30 }; /* a flag of ours beside those of clients */
 
 struct wish *job_wish(struct mm *m, const struct job *j) {
@@ -94,4 +111,23 @@ void job_keep_wish(struct mm *m, struct job *j, const struct message_submit *s) 
 
 struct running *job_running(const struct mm *m, const struct job *j) {
     return j->slot == NO_SLOT ? NULL : &m->runnings[j->slot];
+}
+
+struct job_row job_row_of(const struct job *j) {
+    return (struct job_row){.job = j->id,
+                            .run = j->attempt == 0 ? 0 : run_of(j->id, j->attempt),
+                            .state = j->state,
+                            .kind = j->kind,
+                            .flags = j->flags & (JOB_FLAGS_END - 1),
+                            .procs = j->procs,
+                            .nodes = j->nodes,
+                            .ppn = j->ppn,
+                            .status = j->status,
+                            .priority = j->priority,
+                            .array = j->index,
+                            .submitted_ns = j->submitted_ns,
+                            .started_ns = j->started_ns,
+                            .ended_ns = j->ended_ns,
+                            .limit_ns = j->limit_ns,
+                            .name = bytes_of(j->name, j->name_len)};
 }

@@ -24,8 +24,8 @@ static uint32_t running_cap(const struct mm_config *c) {
 }
 
 static void carve_sets(struct mm *m, uint64_t *sets, size_t each, uint32_t universe) {
-    struct nodeset *const mine[] = {&m->forget_set, &m->members, &m->scratch[0],
-                                    &m->scratch[1], &m->work,    &m->empty};
+    struct nodeset *const mine[] = {&m->forget_set, &m->scratch[0], &m->scratch[1], &m->work,
+                                    &m->empty};
     size_t at = 0;
     for (size_t i = 0; i < sizeof mine / sizeof *mine; i++, at += each)
         nodeset_init(mine[i], universe, sets + at);
@@ -50,7 +50,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     struct running *runnings = ARENA_TAKE(a, struct running, cap);
     uint32_t *running_free = ARENA_TAKE(a, uint32_t, cap);
     struct heap_item **dues = ARENA_TAKE(a, struct heap_item *, cap);
-    uint64_t *sets = ARENA_TAKE(a, uint64_t, (6 + 4 * (size_t)cap) * each);
+    uint64_t *sets = ARENA_TAKE(a, uint64_t, (5 + 4 * (size_t)cap) * each);
     uint16_t *used = ARENA_TAKE(a, uint16_t, (size_t)cap * c->limits.nodes);
     struct node *nodes = ARENA_TAKE(a, struct node, c->limits.nodes);
     uint32_t follow_cap = c->clients_max * FOLLOWS_EACH;

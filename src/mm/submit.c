@@ -7,24 +7,6 @@
 
 enum { WHY_MAX = 256, SPARE_AFTER = 64 };
 
-static void fill(struct mm *m, struct job *j, const struct message_submit *s, uint64_t at) {
-    j->kind = s->kind;
-    j->flags = s->flags;
-    j->nodes = s->nodes;
-    j->ppn = s->ppn;
-    j->procs = s->procs;
-    j->inside = s->inside;
-    j->priority = s->priority;
-    j->limit_ns = s->limit_ns;
-    j->submitted_ns = at;
-    j->request[0] = s->request[0];
-    j->request[1] = s->request[1];
-    j->name_len = (uint32_t)(s->name.len < sizeof j->name ? s->name.len : sizeof j->name);
-    if (j->name_len > 0)
-        memcpy(j->name, s->name.at, j->name_len);
-    job_keep_wish(m, j, s);
-}
-
 bool submit_take(struct mm *m, const struct message_submit *s, uint32_t first, uint32_t count,
                  uint64_t at) {
     for (uint32_t i = 0; i < count; i++) {
@@ -37,7 +19,8 @@ bool submit_take(struct mm *m, const struct message_submit *s, uint32_t first, u
             }
             return false;
         }
-        fill(m, j, s, at);
+        job_fill(j, s, at);
+        job_keep_wish(m, j, s);
         j->key = first;
         j->logged = m->replaying;
         j->index = count > 1 || s->array_first > 0 ? s->array_first + i : 0;

@@ -25,6 +25,3 @@ struct nm;
 size_t nm_bytes(const struct nm_config *c);
 struct nm *nm_new(const struct nm_config *c, struct arena *a);
 struct machine nm_machine(struct nm *n);
-
-/* For tests and status displays. */
-uint32_t nm_runs(const struct nm *n);

@@ -45,10 +45,3 @@ void run_over(struct nm *n, struct run *r, const struct ending *e) {
     r->ending.node = n->config.self;
     ends_own(n, r);
 }
-
-uint32_t nm_runs(const struct nm *n) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < n->config.runs; i++)
-        count += n->runs[i].run != 0;
-    return count;
-}

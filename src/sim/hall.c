@@ -317,10 +317,6 @@ const struct nm *hall_nm(const struct hall *h, uint32_t node) {
     return machine_of(h, node);
 }
 
-const struct pl *hall_pl(const struct hall *h, uint32_t node) {
-    return machine_of(h, hall_launcher(h, node));
-}
-
 const struct sim_kernel *hall_kernel(const struct hall *h, uint32_t node) {
     return h->kernels[node];
 }

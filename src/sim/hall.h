@@ -55,7 +55,6 @@ bool hall_kill(struct hall *h, uint32_t node, uint32_t pick, uint32_t signal);
 
 const struct mm *hall_mm(const struct hall *h);                /* NULL when it is off */
 const struct nm *hall_nm(const struct hall *h, uint32_t node); /* the same */
-const struct pl *hall_pl(const struct hall *h, uint32_t node);
 const struct sim_kernel *hall_kernel(const struct hall *h, uint32_t node);
 const struct deeds *hall_deeds(const struct hall *h);
 const struct mm_config *hall_mm_config(const struct hall *h);

@@ -100,11 +100,6 @@ uint32_t world_launcher(const struct world *w, uint32_t node) {
     return w->universe + node;
 }
 
-uint32_t world_client(const struct world *w, uint32_t client) {
-    ASSERT(client < w->config.clients);
-    return w->first_client + client;
-}
-
 /* Former lives of the root have logged this. */
 static void replay(struct world *w, struct node *n) {
     struct input in = {.kind = INPUT_REPLAY, .now = w->now};

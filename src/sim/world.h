@@ -70,9 +70,8 @@ struct world_config {
     void (*died)(void *context, uint32_t node);
 };
 
-/* The launcher of a node, and the k'th client, as nodes of the world. */
+/* The launcher of a node, as a node of the world. */
 uint32_t world_launcher(const struct world *w, uint32_t node);
-uint32_t world_client(const struct world *w, uint32_t client);
 
 /* NULL if the system has no room for so large a world. */
 struct world *world_new(const struct world_config *config);

@@ -183,6 +183,16 @@ for rank in 0 1 2 3; do
         "$(grep "^$rank " "storm-$job.out" | cut -d' ' -f2 | md5sum)" "$(seq 300 | md5sum)"
 done
 
+# ---- what a client has is not kept ----
+
+# A launcher has room for 256 runs. One that kept output until its client is given up would be full here.
+storm up --cluster kept --local 1 --orphan 1h >out 2>err
+for i in $(seq 270); do
+    timeout 60 $as "$STORM" run --cluster kept echo "$i" || break
+done >out 2>err
+same 'output that has arrived is let go' "$(md5sum <out)" "$(seq 270 | md5sum)"
+storm down --cluster kept >/dev/null
+
 # ---- nodes ----
 
 expect 'drained' 0 '' storm drain n1 --reason 'bad fan'

@@ -448,8 +448,8 @@ static const struct play plays[] = {
      .steps = {{STEP_START, 0}, {STEP_WAIT_HEARD, 10}, {STEP_SIGNAL, 15}},
      .history = "0: wrote 10 0 exited 0\n"},
     {"who got away is frozen too", 1, "fork-away write 10 read 9 write 10", .stdin_mode = STDIN_ALL,
-     .steps = {{STEP_START, 0}, {STEP_WAIT_HEARD, 10}, {STEP_FREEZE, 0}, {STEP_FEED, 9},
-               {STEP_CLOCK, 50}, {STEP_NOTE, 0}, {STEP_THAW, 0}},
+     .steps = {{STEP_START, 0}, {STEP_WAIT_HEARD, 10}, {STEP_WAIT_ENDS, 1}, {STEP_FREEZE, 0},
+               {STEP_FEED, 9}, {STEP_CLOCK, 50}, {STEP_NOTE, 0}, {STEP_THAW, 0}},
      .history = "note: heard 10, ended 1\n0: wrote 20 0 exited 0\n"},
 };
 /* clang-format on */

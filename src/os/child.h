@@ -2,11 +2,20 @@
 /* The first steps of a process that was forked to live on its own: it keeps nothing of its parent's. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 /* Ends with its parent, whose number it knew before the fork. Exits if the parent is gone already. */
 void child_follow(pid_t parent);
+
+enum { CHILD_LAST_SIGNAL = 64 };
+
+/* Whether a signal is ignored, and the default for it. The library keeps two signals to itself and
+ * hides them from everybody; whoever started us may have ignored them all the same, and what we
+ * start would inherit that. So both ask the kernel. */
+bool child_ignores(int signal);
+void child_default(int signal);
 
 /* What the parent does with signals is the parent's affair, except for those of a program's own
  * mistakes: a sanitizer wants to tell of them. SIGPIPE is ignored. */

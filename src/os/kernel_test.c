@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "os/child.h"
 #include "os/process.h"
 #include "processes.h"
 
@@ -121,17 +122,27 @@ static void test_folder_umask_limits(void) {
     stage_end();
 }
 
+enum { HIDDEN_SIGNAL = 32 }; /* the library would not let us */
+
+static void ignore_hidden(void) {
+    void (*ignored[16])(int) = {SIG_IGN}; /* the kernel's sigaction: the handler comes first */
+    CHECK_EQ(syscall(SYS_rt_sigaction, HIDDEN_SIGNAL, ignored, NULL, 8), 0);
+    CHECK(child_ignores(HIDDEN_SIGNAL));
+}
+
 /* Only 0, 1 and 2; a session of its own; no signal ignored or blocked. */
 static void test_clean(void) {
     struct order o;
     char expected[512];
     order_shell(&o, "cat /proc/self/status | grep -e 'Sig[BIC]'; cut -d' ' -f4-6 /proc/$$/stat");
     signal(SIGUSR1, SIG_IGN);
+    ignore_hidden();
     int inherited = open("/dev/null", O_RDONLY); /* nobody said that it is not for our children */
     stage_begin();
     run(&o);
     struct heard *h = &stage.groups[0].heard[0];
     signal(SIGUSR1, SIG_DFL);
+    child_default(HIDDEN_SIGNAL);
     uint32_t pid = h->start.value;
     snprintf(expected, sizeof expected,
              "SigBlk:\t%016d\nSigIgn:\t%016d\n"

@@ -15,8 +15,9 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "os/child.h"
 
-enum { STACK_BYTES = 64 * 1024, LAST_SIGNAL = 64 };
+enum { STACK_BYTES = 64 * 1024 };
 
 /* What the child reads and, if it fails, writes, while we wait for it to execute or to exit. */
 struct birth {
@@ -76,11 +77,10 @@ IN_CHILD static void settle_in(struct birth *b) {
 }
 
 IN_CHILD static void reset_signals(const struct spawner *s) {
-    struct sigaction plain = {.sa_handler = SIG_DFL};
     sigset_t none;
-    for (int i = 1; s->ignored >> (i - 1) != 0 && i <= LAST_SIGNAL; i++)
+    for (int i = 1; i <= CHILD_LAST_SIGNAL && s->ignored >> (i - 1) != 0; i++)
         if (s->ignored >> (i - 1) & 1)
-            sigaction(i, &plain, NULL);
+            child_default(i);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -244,9 +244,8 @@ int spawner_init(struct spawner *s) {
     for (int i = 0; i < RLIM_NLIMITS; i++)
         if (prlimit(0, (enum __rlimit_resource)i, NULL, &s->inherited.limits[i]) < 0)
             return -errno;
-    struct sigaction now;
-    for (int i = 1; i <= LAST_SIGNAL; i++)
-        if (sigaction(i, NULL, &now) == 0 && now.sa_handler == SIG_IGN)
+    for (int i = 1; i <= CHILD_LAST_SIGNAL; i++)
+        if (child_ignores(i))
             s->ignored |= UINT64_C(1) << (i - 1);
     s->stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (s->stack == MAP_FAILED)

@@ -22,7 +22,8 @@ struct alloc {
     char **argv;
     uint32_t job;
     bool granted, over;
-    int status;
+    int status; /* the command's */
+    int taken;  /* the job was ended by others while the command ran: its status */
     pid_t child;
     struct source ended; /* a pidfd */
     char nodes[4096];
@@ -39,8 +40,10 @@ static void on_news(void *context, const struct message_news *n) {
     if (!state_over((enum job_state)n->state) && !n->settled)
         return;
     a->over = true;
-    if (a->child > 0) { /* it was taken from us */
+    if (a->child > 0) {
         epilogue_print(&a->contact.cluster, n, &(struct epilogue){0});
+        complain(NULL, "job %" PRIu32 " is over; %s is told by SIGHUP", a->job, a->argv[0]);
+        a->taken = n->status == 0 ? STATUS_STORM : (int)(n->status & 0xff);
         kill(a->child, SIGHUP);
     } else if (!a->granted) {
         epilogue_print(&a->contact.cluster, n, &(struct epilogue){0});
@@ -145,7 +148,10 @@ static int hold(struct alloc *a, const struct order *o) {
         session_turn(a->contact.session);
     give_back(a);
     contact_close(&a->contact);
-    return r != 0 ? STATUS_STORM : a->status;
+    if (r != 0)
+        return STATUS_STORM;
+    return a->status == 0 ? a->taken
+                          : a->status; /* a command that ignores the signal may end well */
 }
 
 static int help(const struct option *table) {

@@ -135,7 +135,7 @@ static const struct kept *heard(const struct body *b, enum input_kind kind, uint
     for (uint32_t i = 0; i < b->count; i++)
         if (b->heard[i].in.kind == kind && nth-- == 0)
             return &b->heard[i];
-    CHECK(!"heard");
+    CHECK(false); /* it was not heard */
     return &nothing;
 }
 

@@ -166,8 +166,15 @@ def allocations(t):
     holder = json.loads(t.run('ps', '--json').out)[0]['id']
     t.run('kill', holder)
     r = t.finish(p)
-    t.check('an allocation that is killed', r.status != 0 and 'storm: ' in r.err, r)
+    t.check('an allocation that is killed', r.status != 0 and f'job {holder} is over' in r.err, r)
     t.check('lets the next in', t.run('wait', job).status == 0)
+    p = t.start('alloc', '-N', 6, 'sh', '-c', 'trap "" HUP; >deaf; until [ -e heard ]; do sleep 0.02; done')
+    t.until(lambda: os.path.exists(t.path('deaf')))
+    t.run('kill', json.loads(t.run('ps', '--json').out)[0]['id'])
+    t.run('run', '-N', 6, 'true')
+    open(t.path('heard'), 'w').close()
+    r = t.finish(p)
+    t.check('the status says so though the command ends well', r.status != 0 and 'is over' in r.err, r)
 
 
 def without(t):

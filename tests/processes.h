@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * For tests of a launcher's processes: what is to be run, what was heard of it, and turns until it is
- * over; with cgroups and without.
+ * over; with cgroups, with pid namespaces, and without either.
  */
 #pragma once
 
@@ -11,6 +11,7 @@
 
 #include "os/cgroup.h"
 #include "os/kernel.h"
+#include "os/pen.h"
 #include "turns.h"
 #include "wire/message.h"
 #include "wire/setup.h"
@@ -46,8 +47,9 @@ static struct {
     struct loop loop;
     struct kernel *kernel;
     const char *cgroup; /* for the next kernel */
-    bool hold;          /* take nothing */
-    bool kill_at_end;   /* as a launcher does when its own processes have ended */
+    enum confine confine;
+    bool hold;        /* take nothing */
+    bool kill_at_end; /* as a launcher does when its own processes have ended */
     struct heard_group groups[GROUPS];
 } stage;
 
@@ -171,11 +173,11 @@ static inline void stage_begin(void) {
                                    .feed = feed,
                                    .context = &stage,
                                    .cgroup = stage.cgroup,
+                                   .confine = stage.confine,
                                    .groups = GROUPS};
     stage.kernel = kernel_new(&config, &r);
     CHECK_EQ(r, 0);
-    enum guarantee g = stage.cgroup != NULL ? GUARANTEE_CGROUP : GUARANTEE_SUBREAPER;
-    CHECK_EQ(kernel_guarantee(stage.kernel), g);
+    CHECK(confine_met(stage.confine, kernel_guarantee(stage.kernel)));
     CHECK(kernel_notice(stage.kernel) == NULL);
 }
 
@@ -253,12 +255,24 @@ static inline void type(uint32_t index, uint64_t offset, const void *bytes, size
     kernel_carry(stage.kernel, &e);
 }
 
-/* ---- all of it, both ways ---- */
+/* ---- all of it, every way ---- */
 
-/* Runs the tests without cgroups, then with them if there are any. */
-static inline int both_ways(void (*all)(void)) {
-    char own[PATH_MAX], folder[PATH_MAX];
+static inline void with_namespaces(void (*all)(void)) {
+    struct pens_trouble t;
+    if (pens_try(&t) < 0) {
+        SKIP("with pid namespaces", t.words);
+        return;
+    }
+    stage.confine = CONFINE_NAMESPACE;
     all();
+}
+
+/* Runs the tests by descent alone, then with pid namespaces and with cgroups if there are any. */
+static inline int every_way(void (*all)(void)) {
+    char own[PATH_MAX], folder[PATH_MAX];
+    stage.confine = CONFINE_NONE;
+    all();
+    with_namespaces(all);
     if (cgroup_own(own, sizeof own) < 0) {
         SKIP("with cgroups", "no cgroup version 2 is mounted");
         return tap_finish();
@@ -269,6 +283,7 @@ static inline int both_ways(void (*all)(void)) {
         return tap_finish();
     }
     stage.cgroup = folder;
+    stage.confine = CONFINE_CGROUP;
     all();
     rmdir(folder);
     return tap_finish();

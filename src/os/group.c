@@ -176,6 +176,11 @@ struct group *group_new(struct kernel *k, uint32_t id, struct bytes setup) {
     }
     if (k->pooled)
         g->cgroup = cgroups_take(&k->cgroups);
+    else if (k->pens.open && g->error == 0) {
+        g->pen = pens_take(&k->pens, &r);
+        if (g->pen == NULL)
+            fail(g, SPAWN_FORK, r);
+    }
     return g;
 }
 
@@ -185,6 +190,9 @@ void group_leave(struct group *g) {
     if (g->cgroup != NULL)
         cgroups_give(&k->cgroups, g->cgroup, k->loop);
     g->cgroup = NULL;
+    if (g->pen != NULL)
+        pens_give(&k->pens, g->pen);
+    g->pen = NULL;
 }
 
 void group_free(struct group *g) {
@@ -220,7 +228,9 @@ static void start_process(struct process *p) {
                                                          : k->null,
                                         out, terminal ? out : p->out[1]->far},
                               .terminal = terminal,
-                              .cgroup = g->cgroup != NULL ? g->cgroup->folder : -1};
+                              .cgroup = g->cgroup != NULL ? g->cgroup->folder : -1,
+                              .door = g->pen != NULL ? g->pen->door : -1,
+                              .user = k->pens.user};
         pid = spawn(&k->spawner, g->recipe, &place, p->index, &step);
     }
     p->start = (struct input_child){.group = g->id,
@@ -231,6 +241,8 @@ static void start_process(struct process *p) {
     p->start_due = true;
     group_due(p);
     inlet_release(&p->in);
+    if (g->pen != NULL && (pid > 0 || pid == -EIO)) /* or nobody knows what has become of it */
+        g->pen->used = true;
     if (pid < 0)
         return;
     p->pid = pid;

@@ -7,6 +7,7 @@
 #include "os/inlet.h"
 #include "os/kernel.h"
 #include "os/outlet.h"
+#include "os/pen.h"
 #include "os/spawn.h"
 #include "os/sweep.h"
 
@@ -31,8 +32,9 @@ struct group {
     struct recipe *recipe;
     int error; /* why nothing of it can be started, -errno, and at which step */
     enum spawn_step step;
-    struct cgroup *cgroup; /* NULL: its processes are looked for */
-    uint32_t live;         /* of its own processes */
+    struct cgroup *cgroup; /* at most one of these; without any its processes are looked for */
+    struct pen *pen;
+    uint32_t live; /* of its own processes */
     bool started, killed, frozen, closed;
     bool empty, empty_told;
     struct sweep known; /* all that were found when something was last done to them */
@@ -48,7 +50,8 @@ struct kernel {
     struct spawner spawner;
     struct cgroups cgroups;
     bool pooled; /* cgroups are there */
-    char notice[160];
+    struct pens pens;
+    char notice[320];
     int null;               /* /dev/null */
     struct source children; /* a signalfd: some child has ended */
     sigset_t mask_before;
@@ -80,6 +83,9 @@ void group_due(struct process *p);
 void kernel_stock(struct kernel *k);
 
 /* ---- herd.c: what is done to all processes of a group ---- */
+
+/* The group whose namespace this process keeps; NULL if it does not. */
+struct group *herd_kept_by(struct kernel *k, pid_t pid);
 
 void herd_signal(struct group *g, int number);
 void herd_freeze(struct group *g, bool stop);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What is done to all processes of a group: by its cgroup, or one by one.
+/* What is done to all processes of a group: by its cgroup, its pid namespace, or one by one.
  *
- * Without a cgroup they are found by descent: a group's own processes are known, what descends from
+ * A pid namespace is ended by ending its keeper. For other signals, and for everything where there is
+ * no namespace either, processes are found by descent: a group's own processes are known, what descends from
  * them is below them, and what has lost its parent is our child now. Such an orphan is told by its
  * session (that of the group's process, unless it made one of its own), then by its environment, then
  * because it was found before; if nothing helps it belongs to the only group there is, or to nobody. */
@@ -27,6 +28,20 @@ static struct process *process_of(struct kernel *k, pid_t pid, bool live) {
                 return &g->processes[i];
     }
     return NULL;
+}
+
+struct group *herd_kept_by(struct kernel *k, pid_t pid) {
+    LIST_EACH (l, &k->all) {
+        struct group *g = CONTAINER_OF(l, struct group, link);
+        if (g->pen != NULL && g->pen->keeper == pid)
+            return g;
+    }
+    return NULL;
+}
+
+/* What keepers have below them is a run's; they themselves are not. */
+static bool keeps(struct kernel *k, pid_t pid) {
+    return k->pens.open && (herd_kept_by(k, pid) != NULL || pens_keeps(&k->pens, pid));
 }
 
 static bool runs_here(const struct group *g) {
@@ -70,13 +85,16 @@ static struct group *only_group(struct kernel *k) {
 }
 
 static struct group *owner(struct kernel *k, pid_t top) {
+    struct group *g = k->pens.open ? herd_kept_by(k, top) : NULL;
+    if (g != NULL)
+        return g;
     struct process *p = process_of(k, top, true);
     pid_t session = p == NULL ? getsid(top) : 0;
     if (session > 0)
         p = process_of(k, session, false);
     if (p != NULL)
         return p->group;
-    struct group *g = by_environment(k, top);
+    g = by_environment(k, top);
     if (g == NULL)
         g = by_memory(k, top);
     return g != NULL ? g : only_group(k);
@@ -99,7 +117,7 @@ static void hit_found(void *context, struct descendant d) {
     if (!s->alone && d.top != s->top)
         s->of = owner(s->group->kernel, d.top);
     s->top = d.top;
-    if (s->of != s->group || sweep_has(&s->done, d.pid))
+    if (s->of != s->group || sweep_has(&s->done, d.pid) || keeps(s->group->kernel, d.pid))
         return;
     kill(d.pid, s->number);
     s->hit += sweep_add(&s->done, d) == 0;
@@ -142,9 +160,14 @@ void herd_freeze(struct group *g, bool stop) {
         signal_found(g, SIGCONT);
 }
 
-/* Again and again, less and less often, until the group is empty. */
+/* Again and again, less and less often, until the group is empty. For a namespace once is enough. */
 void herd_kill(struct group *g) {
     struct kernel *k = g->kernel;
+    if (g->pen != NULL) {
+        pen_kill(g->pen);
+        g->sweep_at = UINT64_MAX;
+        return;
+    }
     if (g->cgroup == NULL) {
         signal_found(g, SIGSTOP);
         signal_found(g, SIGKILL);
@@ -191,6 +214,14 @@ static bool orphan_of(struct group *g) {
     return false;
 }
 
+/* Nothing was ever started without a pen where there are any. */
+static bool pen_gone(struct pen *pen) {
+    if (pen == NULL || pen->keeper == 0 || !pen->used)
+        return true;
+    pen_release(pen);
+    return false;
+}
+
 bool herd_gone(struct group *g) {
     if (g->live > 0)
         return false;
@@ -198,5 +229,7 @@ bool herd_gone(struct group *g) {
         return true;
     if (g->cgroup != NULL)
         return cgroup_gone(g);
+    if (g->kernel->pens.open)
+        return pen_gone(g->pen);
     return g->kernel->childless || !orphan_of(g);
 }

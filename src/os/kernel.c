@@ -74,11 +74,20 @@ static bool expecting(const struct kernel *k) {
     return false;
 }
 
+/* The keeper of a group: nothing of it is left but perhaps the statuses of its own processes. */
+static void keeper_ended(struct kernel *k, pid_t pid) {
+    struct group *g = herd_kept_by(k, pid);
+    if (g != NULL)
+        g->pen->keeper = 0;
+    else if (k->pens.open)
+        pens_reaped(&k->pens, pid);
+}
+
 /* Orphans that have come to us are waited for too, and not told about. */
 static void reap(struct kernel *k, bool all) {
     k->children_ready = k->childless = false;
     k->look = true;
-    while (all || expecting(k)) {
+    while (all || k->pens.open || expecting(k)) {
         siginfo_t info = {0};
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG) < 0) {
             k->childless = errno == ECHILD;
@@ -89,6 +98,8 @@ static void reap(struct kernel *k, bool all) {
         struct process *p = find_live(k, info.si_pid);
         if (p != NULL)
             process_ended(p, &info);
+        else
+            keeper_ended(k, info.si_pid);
     }
 }
 
@@ -149,7 +160,7 @@ static void look_after(struct kernel *k) {
 static void wake_for_watch(struct kernel *k) {
     LIST_EACH (l, &k->watch) {
         struct group *g = CONTAINER_OF(l, struct group, watch);
-        if (g->killed)
+        if (g->killed && g->sweep_at != UINT64_MAX)
             loop_wake_at(k->loop, g->sweep_at);
     }
 }
@@ -236,6 +247,8 @@ static void free_doomed(struct kernel *k) {
     kernel_stock(k);
     if (k->pooled)
         cgroups_stock(&k->cgroups);
+    if (k->pens.open)
+        pens_stock(&k->pens);
     reap(k, true);
 }
 
@@ -367,14 +380,7 @@ void kernel_carry(struct kernel *k, const struct effect *e) {
 /* ---- life ---- */
 
 enum guarantee kernel_guarantee(const struct kernel *k) {
-    return k->pooled ? GUARANTEE_CGROUP : GUARANTEE_SUBREAPER;
-}
-
-const char *guarantee_text(enum guarantee g) {
-    return g == GUARANTEE_CGROUP
-               ? "every run in a cgroup of its own: nothing it starts can outlive it"
-               : "no cgroups: what a run starts is found by descent, so a program that hides from "
-                 "that may outlive it";
+    return k->pooled ? GUARANTEE_CGROUP : k->pens.open ? GUARANTEE_NAMESPACE : GUARANTEE_SUBREAPER;
 }
 
 const char *kernel_notice(const struct kernel *k) {
@@ -433,7 +439,8 @@ static void open_pool(struct kernel *k, const char *path) {
     int r = cgroups_init(&k->cgroups, path);
     if (r == 0) {
         struct cgroup *c = cgroups_take(&k->cgroups);
-        r = spawn_probe(&k->spawner, c->folder);
+        struct place place = {.cgroup = c->folder, .door = -1, .user = -1};
+        r = spawn_probe(&k->spawner, &place);
         cgroups_give(&k->cgroups, c, k->loop);
         if (r < 0)
             cgroups_fini(&k->cgroups);
@@ -442,6 +449,33 @@ static void open_pool(struct kernel *k, const char *path) {
     if (r < 0)
         snprintf(k->notice, sizeof k->notice, "cgroup %.80s cannot be used: %s", path,
                  strerror(-r));
+}
+
+/* Adds to what is to be said about the guarantee. */
+static void open_pens(struct kernel *k) {
+    struct pens_trouble t;
+    size_t len = strlen(k->notice);
+    int r = pens_init(&k->pens, &t);
+    if (r == 0) {
+        struct pen *pen = pens_take(&k->pens, &r);
+        struct place place = {.cgroup = -1, .door = pen->door, .user = k->pens.user};
+        r = spawn_probe(&k->spawner, &place);
+        pens_give(&k->pens, pen);
+        if (r < 0) {
+            snprintf(t.words, sizeof t.words, "pid namespaces cannot be entered: %s", strerror(-r));
+            pens_fini(&k->pens);
+        }
+    }
+    if (r < 0)
+        snprintf(k->notice + len, sizeof k->notice - len, "%s%s", len > 0 ? ", " : "", t.words);
+}
+
+static void open_confines(struct kernel *k) {
+    enum confine c = k->config.confine;
+    if (k->config.cgroup != NULL && (c == CONFINE_AUTO || c == CONFINE_CGROUP))
+        open_pool(k, k->config.cgroup);
+    if (!k->pooled && (c == CONFINE_AUTO || c == CONFINE_NAMESPACE))
+        open_pens(k);
 }
 
 /* What we have from whoever started us is not for our children either. */
@@ -459,8 +493,7 @@ static int begin(struct kernel *k) {
         r = -errno;
     if (r < 0)
         return r;
-    if (k->config.cgroup != NULL)
-        open_pool(k, k->config.cgroup);
+    open_confines(k);
     kernel_stock(k);
     reap(k, true);
     return 0;
@@ -474,6 +507,8 @@ struct kernel *kernel_new(const struct kernel_config *config, int *ret_error) {
     *k = (struct kernel){.config = *config, .loop = config->loop, .null = -1};
     k->children = (struct source){.fd = -1, .ready = children_ready};
     k->cgroups.folder = -1;
+    k->pens = (struct pens){.user = -1, .self = -1};
+    list_init(&k->pens.spare);
     lists_init(k);
     sigprocmask(SIG_BLOCK, NULL, &k->mask_before);
     k->groups = calloc(config->groups, sizeof(struct group *));
@@ -512,6 +547,7 @@ void kernel_free(struct kernel *k) {
     }
     if (k->pooled)
         cgroups_fini(&k->cgroups);
+    pens_fini(&k->pens);
     if (k->children.fd >= 0) {
         loop_remove(k->loop, &k->children);
         close(k->children.fd);

@@ -3,12 +3,13 @@
  *
  * It belongs into a small process of one thread that has no other children: it reaps all there are,
  * takes SIGCHLD and SIGPIPE, and makes itself the reaper of what its children leave behind. Where
- * there are cgroups, a group is one: nothing gets out of it. Otherwise a group is what descends from
+ * there are cgroups, a group is one: nothing gets out of it. Otherwise a group is a pid namespace, which
+ * keeps together as well (pen.h). Where neither is allowed, a group is what descends from
  * its processes, found in /proc; that is good against everything but a process that hides its
  * origin while several groups run, or chains of processes that live shorter than a look takes.
  *
  * Calls count here more than anything, because every node of a launch makes them at the same time:
- * pipes and cgroups are made ahead, when a group is closed, and closed then too; a process that says
+ * pipes, cgroups and namespaces are made ahead, when a group is closed, and closed then too; a process that says
  * nothing is started, waited for and known to be gone in six calls. */
 #pragma once
 
@@ -16,6 +17,7 @@
 #include <stdint.h>
 
 #include "machine/machine.h"
+#include "os/confine.h"
 #include "os/loop.h"
 
 struct kernel_config {
@@ -23,16 +25,14 @@ struct kernel_config {
     void (*feed)(void *context, const struct input *in);
     void *context;
     const char *cgroup; /* folder for this node's cgroups; NULL: none */
-    const char *each;   /* a program to start each process by; NULL: none */
-    uint32_t groups;    /* their numbers are below this */
+    enum confine confine;
+    const char *each; /* a program to start each process by; NULL: none */
+    uint32_t groups;  /* their numbers are below this */
 };
-
-/* What keeps a group's processes together. */
-enum guarantee { GUARANTEE_CGROUP, GUARANTEE_SUBREAPER };
 
 struct kernel;
 
-/* NULL and -errno. A cgroup folder that cannot be used is no error: see kernel_notice. */
+/* NULL and -errno. What cannot be used to keep groups together is no error: see kernel_notice. */
 struct kernel *kernel_new(const struct kernel_config *config, int *ret_error);
 
 /* Ends all processes there are, and waits for them a while. */
@@ -48,7 +48,6 @@ void kernel_carry(struct kernel *k, const struct effect *e);
 void kernel_settle(struct kernel *k);
 
 enum guarantee kernel_guarantee(const struct kernel *k);
-const char *guarantee_text(enum guarantee g);
 
 /* Why the guarantee is weaker than what was asked for; NULL if it is not. */
 const char *kernel_notice(const struct kernel *k);

@@ -266,5 +266,5 @@ static void all(void) {
 }
 
 int main(void) {
-    return both_ways(all);
+    return every_way(all);
 }

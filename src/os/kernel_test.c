@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Real processes through the launcher's kernel side: starts, ends, signals, and that nothing is left;
- * each with a cgroup where there is one, and without. */
+ * each with a cgroup, in a pid namespace, and without either. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -134,7 +135,8 @@ static void ignore_hidden(void) {
 static void test_clean(void) {
     struct order o;
     char expected[512];
-    order_shell(&o, "cat /proc/self/status | grep -e 'Sig[BIC]'; cut -d' ' -f4-6 /proc/$$/stat");
+    order_shell(&o, "cat /proc/self/status | grep -e 'Sig[BIC]'; "
+                    "read line </proc/self/stat; set -- $line; echo $4 $5 $6");
     signal(SIGUSR1, SIG_IGN);
     ignore_hidden();
     int inherited = open("/dev/null", O_RDONLY); /* nobody said that it is not for our children */
@@ -223,8 +225,10 @@ static void test_signal(void) {
 static void test_kill(void) {
     struct order o;
     struct heard *h = stage.groups[0].heard;
-    order_shell(&o, "trap '' TERM INT HUP; (setsid sh -c 'echo $$; exec sleep 1000' & ) ; "
-                    "while :; do sleep 1000; done");
+    order_shell(
+        &o,
+        "trap '' TERM INT HUP; (setsid sh -c 'read p x </proc/self/stat; echo $p; exec sleep 1000' & ) ; "
+        "while :; do sleep 1000; done");
     stage_begin();
     open_group(0, &o);
     CHECK(UNTIL(h->stream[0].next > 0));
@@ -245,8 +249,9 @@ static void test_left_behind(void) {
     struct order o;
     struct heard *h = stage.groups[0].heard;
     order_shell(
-        &o, "setsid sh -c 'echo $$; exec sleep 1000' & while ! test -e /proc/$!/fd; do :; done; "
-            "sleep 0.05; exit 4");
+        &o,
+        "setsid sh -c 'read p x </proc/self/stat; echo $p; exec sleep 1000' & while ! kill -0 $!; do :; done; "
+        "sleep 0.05; exit 4");
     stage_begin();
     open_group(0, &o);
     CHECK(UNTIL(h->ends == 1));
@@ -276,7 +281,8 @@ static void test_left_behind(void) {
 /* Two groups with daemons: one is killed, the other must not notice. */
 static void test_kill_one_of_two(void) {
     struct order o;
-    const char *script = "setsid sh -c 'echo $$; exec sleep 1000' & wait";
+    const char *script =
+        "setsid sh -c 'read p x </proc/self/stat; echo $p; exec sleep 1000' & wait";
     order_shell(&o, script);
     stage_begin();
     open_group(0, &o);
@@ -298,7 +304,7 @@ static void test_kill_one_of_two(void) {
 }
 
 /* Processes that start another one and end, each in a session of its own. They know how many there ever
- * were, and stop by themselves if nobody stops them. In a cgroup nothing helps them; without one, those
+ * were, and stop by themselves if nobody stops them. In a cgroup or namespace nothing helps them; without, those
  * that fork as fast as they can may run away from whoever looks for them, so these wait for a moment. */
 enum { BOMB_CHAINS = 20, BOMB_MAX = 20000 };
 
@@ -330,8 +336,9 @@ static void test_fork_bomb(void) {
     int fd = open(folder_file(folder, "count", path), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
     CHECK_EQ(ftruncate(fd, 4), 0);
     CHECK(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
-    order_program(&o, self,
-                  (const char *[]){"bomb", path, stage.cgroup != NULL ? "fast" : "slow", NULL});
+    order_program(
+        &o, self,
+        (const char *[]){"bomb", path, stage.confine == CONFINE_NONE ? "slow" : "fast", NULL});
     stage_begin();
     open_group(0, &o);
     uint32_t born = 0, later = 0;
@@ -396,7 +403,7 @@ static void test_kill_unstarted(void) {
 /* Closed while it runs: all of it ends, nothing more is told, the number is free. */
 static void test_close_running(void) {
     struct order o;
-    order_shell(&o, "setsid sh -c 'echo $$; exec sleep 1000' & wait");
+    order_shell(&o, "setsid sh -c 'read p x </proc/self/stat; echo $p; exec sleep 1000' & wait");
     stage_begin();
     open_group(0, &o);
     CHECK(UNTIL(said(0, 0) > 0));
@@ -476,19 +483,70 @@ static void test_without_clone3(void) {
     CHECK(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77));
 }
 
-/* A folder that is no cgroup: it works, more weakly, and says so. */
-static void test_no_cgroup(void) {
+/* What comes of a folder that is no cgroup. */
+static void try_no_cgroup(enum confine confine, enum guarantee g, const char *word) {
     int r;
     CHECK_EQ(loop_init(&stage.loop), 0);
     struct kernel_config config = {
-        .loop = &stage.loop, .feed = feed, .cgroup = "/tmp", .groups = 1};
+        .loop = &stage.loop, .feed = feed, .cgroup = "/tmp", .confine = confine, .groups = 1};
     struct kernel *k = kernel_new(&config, &r);
     if (CHECK(k != NULL)) {
-        CHECK_EQ(kernel_guarantee(k), GUARANTEE_SUBREAPER);
+        CHECK_EQ(kernel_guarantee(k), g);
         CHECK(kernel_notice(k) != NULL && strstr(kernel_notice(k), "/tmp") != NULL);
+        CHECK(kernel_notice(k) != NULL && strstr(kernel_notice(k), word) != NULL);
     }
     kernel_free(k);
     loop_fini(&stage.loop);
+}
+
+/* It works, more weakly, and says so; how weakly depends on what is asked for and to be had. */
+static void test_no_cgroup(void) {
+    struct pens_trouble t;
+    bool pens = pens_try(&t) == 0;
+    try_no_cgroup(CONFINE_CGROUP, GUARANTEE_SUBREAPER, "cannot be used");
+    try_no_cgroup(CONFINE_AUTO, pens ? GUARANTEE_NAMESPACE : GUARANTEE_SUBREAPER, "/tmp");
+}
+
+/* In a process of which nothing is expected if it cannot. */
+static void put(const char *path, const char *text) {
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    ssize_t len = (ssize_t)strlen(text);
+    if (fd < 0 || write(fd, text, (size_t)len) != len)
+        _exit(77);
+    close(fd);
+}
+
+/* In a user namespace of its own, where no others are allowed. */
+static void forbid(const char *kind) {
+    char uid[32], gid[32], path[64];
+    snprintf(uid, sizeof uid, "%u %u 1", geteuid(), geteuid());
+    snprintf(gid, sizeof gid, "%u %u 1", getegid(), getegid());
+    snprintf(path, sizeof path, "/proc/sys/user/max_%s_namespaces", kind);
+    if (unshare(CLONE_NEWUSER) < 0)
+        _exit(77);
+    put("/proc/self/setgroups", "deny");
+    put("/proc/self/uid_map", uid);
+    put("/proc/self/gid_map", gid);
+    put(path, "0");
+}
+
+/* No namespaces for us: descent, and a reason that names what is missing. */
+static void try_without(const char *kind, const char *words) {
+    int status = -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        forbid(kind);
+        try_no_cgroup(CONFINE_AUTO, GUARANTEE_SUBREAPER, words);
+        _exit(tap_current_fail);
+    }
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77));
+}
+
+static void test_no_namespaces(void) {
+    if (geteuid() != 0) /* root does not need them */
+        try_without("user", "user namespaces cannot be made");
+    try_without("pid", "pid namespaces cannot be made");
 }
 
 static void all(void) {
@@ -516,5 +574,6 @@ int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[0], "bomb") == 0)
         bomb(argv[1], strcmp(argv[2], "fast") == 0);
     TEST(test_no_cgroup);
-    return both_ways(all);
+    TEST(test_no_namespaces);
+    return every_way(all);
 }

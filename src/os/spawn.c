@@ -3,21 +3,18 @@
 #include "os/spawn.h"
 
 #include <errno.h>
-#include <linux/sched.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/assert.h"
 #include "os/child.h"
+#include "os/clone.h"
 
-enum { STACK_BYTES = 64 * 1024 };
+enum { STACK_BYTES = 64 * 1024, PASS_BYTES = 8 * 1024 };
 
 /* What the child reads and, if it fails, writes, while we wait for it to execute or to exit. */
 struct birth {
@@ -26,14 +23,14 @@ struct birth {
     const struct place *place;
     const char *file;
     char *const *arguments;
-    int join; /* file to write to in order to enter the cgroup; -1: born there */
+    volatile bool begun; /* some process has: the call works */
+    volatile pid_t pid;  /* started by the passing process */
+    int join;            /* file to write to in order to enter the cgroup; -1: born there */
     volatile int error;
     volatile enum spawn_step step;
 };
 
 /* ---- in the child: shared memory, so nothing but calls to the kernel ---- */
-
-#define IN_CHILD __attribute__((no_sanitize("address", "undefined")))
 
 IN_CHILD static _Noreturn void give_up(struct birth *b, enum spawn_step step) {
     b->step = step;
@@ -41,11 +38,12 @@ IN_CHILD static _Noreturn void give_up(struct birth *b, enum spawn_step step) {
     _exit(127);
 }
 
-/* The parent may be gone already when we ask to die with it. */
+/* The parent may be gone already when we ask to die with it. In a pid namespace it is not to be seen, but
+ * there we die with the namespace. */
 IN_CHILD static void bind(struct birth *b) {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
         give_up(b, SPAWN_FORK);
-    if (getppid() != b->spawner->self)
+    if (b->place->door < 0 && getppid() != b->spawner->self)
         _exit(127);
     if (b->join >= 0 && write(b->join, "0", 1) < 0)
         give_up(b, SPAWN_FORK);
@@ -97,66 +95,60 @@ IN_CHILD static int child(void *argument) {
     give_up(b, SPAWN_PROGRAM);
 }
 
-/* ---- in the parent ---- */
-
-/* The call itself, on a stack of the child's own: it must not come back through ours. */
-static long clone3_onto(struct clone_args *args, int (*function)(void *), void *argument) {
-#if defined(__aarch64__)
-    register long x0 __asm__("x0") = (long)args;
-    register long x1 __asm__("x1") = sizeof *args;
-    register long x8 __asm__("x8") = SYS_clone3;
-    register int (*x10)(void *) __asm__("x10") = function;
-    register void *x11 __asm__("x11") = argument;
-    __asm__ volatile("svc #0\n\t"
-                     "cbnz x0, 1f\n\t"
-                     "mov x29, xzr\n\t"
-                     "mov x0, x11\n\t"
-                     "blr x10\n\t"
-                     "brk #1\n"
-                     "1:"
-                     : "+r"(x0)
-                     : "r"(x1), "r"(x8), "r"(x10), "r"(x11)
-                     : "memory", "cc");
-    return x0;
-#elif defined(__x86_64__)
-    long result;
-    register int (*r12)(void *) __asm__("r12") = function;
-    register void *r13 __asm__("r13") = argument;
-    __asm__ volatile("syscall\n\t"
-                     "test %%rax, %%rax\n\t"
-                     "jnz 1f\n\t"
-                     "xor %%ebp, %%ebp\n\t"
-                     "mov %%r13, %%rdi\n\t"
-                     "call *%%r12\n\t"
-                     "hlt\n"
-                     "1:"
-                     : "=a"(result)
-                     : "0"((long)SYS_clone3), "D"(args), "S"(sizeof *args), "r"(r12), "r"(r13)
-                     : "rcx", "r11", "memory", "cc");
-    return result;
-#else
-    (void)args;
-    (void)function;
-    (void)argument;
-    return -ENOSYS;
-#endif
+/* A process that is started into a pid namespace: whoever has it started there must have entered it, and
+ * we could not come back. So a passing process enters, starts the process as a child of ours, and ends. */
+IN_CHILD static int pass(void *argument) {
+    struct birth *b = argument;
+    b->begun = true;
+    int r = clone_enter(b->place->user, b->place->door);
+    if (r < 0) {
+        b->error = -r;
+        _exit(127);
+    }
+    struct clone_order o = {.flags = CLONE_VFORK | CLONE_PARENT,
+                            .cgroup = -1,
+                            .stack = b->spawner->stack,
+                            .stack_bytes = STACK_BYTES,
+                            .function = child,
+                            .argument = b};
+    b->pid = clone_start(&o, b->spawner->plain);
+    _exit(0);
 }
 
-static pid_t start_clone3(struct spawner *s, struct birth *b) {
-    struct clone_args args = {.flags = CLONE_VM | CLONE_VFORK | CLONE_CLEAR_SIGHAND,
-                              .exit_signal = SIGCHLD,
-                              .stack = (uintptr_t)s->stack,
-                              .stack_size = STACK_BYTES};
-    if (b->place->cgroup >= 0) {
-        args.flags |= CLONE_INTO_CGROUP;
-        args.cgroup = (uint64_t)b->place->cgroup;
-    }
-    return (pid_t)clone3_onto(&args, child, b);
+/* ---- in the parent ---- */
+
+/* It tells nobody when it ends: we wait for it anyway. */
+static pid_t start_behind(const struct spawner *s, struct birth *b) {
+    _Alignas(16) uint8_t stack[PASS_BYTES];
+    struct clone_order o = {.flags = CLONE_VFORK,
+                            .cgroup = -1,
+                            .stack = stack,
+                            .stack_bytes = sizeof stack,
+                            .function = pass,
+                            .argument = b};
+    pid_t passing = clone_start(&o, s->plain);
+    if (passing < 0)
+        return passing;
+    clone_wait(passing);
+    if (b->pid == 0)
+        return b->error != 0 ? -b->error : -EIO;
+    return b->pid;
+}
+
+static pid_t start_here(const struct spawner *s, struct birth *b) {
+    struct clone_order o = {.flags = CLONE_VFORK,
+                            .exit_signal = SIGCHLD,
+                            .cgroup = s->plain ? -1 : b->place->cgroup,
+                            .stack = s->stack,
+                            .stack_bytes = STACK_BYTES,
+                            .function = child,
+                            .argument = b};
+    return b->place->door >= 0 ? start_behind(s, b) : clone_start(&o, s->plain);
 }
 
 /* Where clone3 is unknown or forbidden. Handlers of ours must not run in the child, so all signals
  * wait; the child enters its cgroup itself. */
-static pid_t start_plain(struct spawner *s, struct birth *b) {
+static pid_t start_plain(const struct spawner *s, struct birth *b) {
     sigset_t all, before;
     if (b->place->cgroup >= 0) {
         b->join = openat(b->place->cgroup, "cgroup.procs", O_WRONLY | O_CLOEXEC);
@@ -165,18 +157,17 @@ static pid_t start_plain(struct spawner *s, struct birth *b) {
     }
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
-    pid_t pid = clone(child, s->stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | SIGCHLD, b);
-    int error = errno;
+    pid_t pid = start_here(s, b);
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (b->join >= 0)
         close(b->join);
-    return pid < 0 ? -error : pid;
+    return pid;
 }
 
 static pid_t start(struct spawner *s, struct birth *b) {
     if (!s->plain) {
-        pid_t pid = start_clone3(s, b);
-        if (pid != -ENOSYS && pid != -EINVAL && pid != -EPERM)
+        pid_t pid = start_here(s, b);
+        if (b->begun || (pid != -ENOSYS && pid != -EINVAL && pid != -EPERM))
             return pid;
         s->plain = true;
     }
@@ -195,8 +186,7 @@ static pid_t attempt(struct spawner *s, struct recipe *r, const struct place *p,
     *ret_step = pid < 0 ? SPAWN_FORK : b.step;
     if (pid < 0 || b.error == 0)
         return pid;
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        ;
+    clone_wait(pid);
     return -b.error;
 }
 
@@ -214,25 +204,22 @@ pid_t spawn(struct spawner *s, struct recipe *r, const struct place *p, uint32_t
     return attempt(s, r, p, ret_step);
 }
 
-static int try_cgroup(struct spawner *s, int cgroup) {
-    int status = 0;
-    struct place p = {.cgroup = cgroup};
-    struct birth b = {.spawner = s, .place = &p, .join = -1};
+static int try_place(struct spawner *s, const struct place *p) {
+    struct birth b = {.spawner = s, .place = p, .join = -1};
     pid_t pid = start(s, &b);
     if (pid < 0)
         return pid;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
+    int status = clone_wait(pid);
     return b.error != 0 ? -b.error : status == 0 ? 0 : -EIO;
 }
 
 /* Some kernels end what is born in a cgroup of which less was ever killed than of our own. */
-int spawn_probe(struct spawner *s, int cgroup) {
-    int r = try_cgroup(s, cgroup);
+int spawn_probe(struct spawner *s, const struct place *p) {
+    int r = try_place(s, p);
     if (r != -EIO || s->plain)
         return r;
     s->plain = true;
-    return try_cgroup(s, cgroup);
+    return try_place(s, p);
 }
 
 /* ---- what we are ourselves ---- */

@@ -31,6 +31,8 @@ struct place {
     int stdio[3];
     bool terminal; /* stdio[0] is to be its controlling terminal */
     int cgroup;    /* folder to be born in; -1: where we are */
+    int door;      /* of a pid namespace to be born in; -1: ours */
+    int user;      /* the user namespace that owns it; -1: ours */
 };
 
 int spawner_init(struct spawner *s);
@@ -40,5 +42,5 @@ void spawner_fini(struct spawner *s);
 pid_t spawn(struct spawner *s, struct recipe *r, const struct place *p, uint32_t index,
             enum spawn_step *ret_step);
 
-/* Can processes be born in this cgroup? 0 or -errno. */
-int spawn_probe(struct spawner *s, int cgroup);
+/* Can processes be born in its cgroup or pid namespace? 0 or -errno. */
+int spawn_probe(struct spawner *s, const struct place *p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The plays of tests/actors.h on Linux: with a cgroup where there is one, and without.
+/* The plays of tests/actors.h on Linux: by descent, in pid namespaces and in cgroups where there are any.
  *
  * The first argument is the path of the actor. */
 #include <limits.h>
@@ -8,6 +8,7 @@
 
 #include "os/cgroup.h"
 #include "os/kernel.h"
+#include "os/pen.h"
 #include "turns.h"
 
 #include "actors.h"
@@ -21,6 +22,7 @@ struct stage {
 
 static char program[PATH_MAX]; /* processes run elsewhere */
 static const char *cgroup;
+static enum confine confine;
 
 static void carry(struct actors *a, const struct effect *e) {
     struct stage *s = CONTAINER_OF(a, struct stage, actors);
@@ -43,13 +45,17 @@ static bool turn(struct actors *a) {
 static void test_plays_on_linux(void) {
     struct stage s = {0};
     int error;
-    struct kernel_config c = {
-        .loop = &s.loop, .feed = feed, .context = &s, .cgroup = cgroup, .groups = ACTORS_GROUPS};
+    struct kernel_config c = {.loop = &s.loop,
+                              .feed = feed,
+                              .context = &s,
+                              .cgroup = cgroup,
+                              .confine = confine,
+                              .groups = ACTORS_GROUPS};
     CHECK_EQ(loop_init(&s.loop), 0);
     s.kernel = kernel_new(&c, &error);
     if (!CHECK(s.kernel != NULL))
         return;
-    CHECK((kernel_guarantee(s.kernel) == GUARANTEE_CGROUP) == (cgroup != NULL));
+    CHECK(confine_met(confine, kernel_guarantee(s.kernel)));
     for (uint32_t i = 0; i < PLAYS; i++) {
         s.actors = (struct actors){.carry = carry, .turn = turn, .program = program};
         s.deadline = clock_ns() + PATIENCE_NS;
@@ -65,7 +71,14 @@ int main(int argc, char **argv) {
         SKIP("actors", "no actor");
         return tap_finish();
     }
+    struct pens_trouble t;
+    confine = CONFINE_NONE;
     TEST(test_plays_on_linux);
+    confine = CONFINE_NAMESPACE;
+    if (pens_try(&t) == 0)
+        TEST(test_plays_on_linux);
+    else
+        SKIP("with pid namespaces", t.words);
     if (cgroup_own(own, sizeof own) < 0) {
         SKIP("with cgroups", "no cgroup version 2 is mounted");
         return tap_finish();
@@ -76,6 +89,7 @@ int main(int argc, char **argv) {
         return tap_finish();
     }
     cgroup = folder;
+    confine = CONFINE_CGROUP;
     TEST(test_plays_on_linux);
     rmdir(folder);
     return tap_finish();

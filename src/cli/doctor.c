@@ -26,9 +26,11 @@
 #include "cli/options.h"
 #include "cli/pulse.h"
 #include "cli/terminal.h"
+#include "os/confine.h"
 #include "os/grounds.h"
 #include "os/claim.h"
 #include "os/loop.h"
+#include "os/pen.h"
 
 enum verdict { VERDICT_OK, VERDICT_WARN, VERDICT_FAIL, VERDICTS };
 
@@ -108,7 +110,7 @@ static void check_calls(struct doctor *d) {
         tell(d, "clone3", VERDICT_FAIL, advice, "%s", strerror(errno));
 }
 
-static void check_groups(struct doctor *d) {
+static bool check_groups(struct doctor *d) {
     char name[64];
     struct grounds g;
     snprintf(name, sizeof name, "storm-doctor-%d", (int)getpid());
@@ -120,12 +122,37 @@ static void check_groups(struct doctor *d) {
         grounds_remove(g.path);
     } else if (r == -ENOENT) {
         tell(d, "control groups", VERDICT_WARN, "mount them: mount -t cgroup2 none /sys/fs/cgroup",
-             "version 2 is not mounted: a process may escape from its job for a while");
+             "version 2 is not mounted");
     } else {
         tell(d, "control groups", VERDICT_WARN,
              "get a group of your own: systemd-run --user --scope -p Delegate=yes storm up",
-             "not for this user (%s): a process may escape from its job for a while", strerror(-r));
+             "not for this user (%s)", strerror(-r));
     }
+    return r == 0;
+}
+
+static bool check_namespaces(struct doctor *d) {
+    struct pens_trouble t;
+    int r = pens_try(&t);
+    if (r == 0)
+        tell(d, "pid namespaces", VERDICT_OK, NULL, "allowed");
+    else
+        tell(d, "pid namespaces", VERDICT_WARN,
+             "only matters without control groups: sysctl user.max_user_namespaces and "
+             "user.max_pid_namespaces",
+             "not for this user (%s)", t.words);
+    return r == 0;
+}
+
+static void check_confines(struct doctor *d) {
+    bool groups = check_groups(d);
+    bool namespaces = check_namespaces(d);
+    if (groups || namespaces)
+        tell(d, "jobs", VERDICT_OK, NULL, "%s",
+             guarantee_text(groups ? GUARANTEE_CGROUP : GUARANTEE_NAMESPACE));
+    else
+        tell(d, "jobs", VERDICT_WARN, "either of the two above helps", "%s",
+             guarantee_text(GUARANTEE_SUBREAPER));
 }
 
 /* Does it work in a process of its own? 0 or errno. */
@@ -142,24 +169,13 @@ static int attempt(int (*what)(void)) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
 }
 
-static int try_namespaces(void) {
-    return unshare(CLONE_NEWUSER | CLONE_NEWPID);
-}
-
 static int try_real_time(void) {
     struct sched_param p = {.sched_priority = 1};
     return sched_setscheduler(0, SCHED_FIFO, &p);
 }
 
 static void check_privileges(struct doctor *d) {
-    int error = attempt(try_namespaces);
-    if (error == 0)
-        tell(d, "user namespaces", VERDICT_OK, NULL, "allowed");
-    else
-        tell(d, "user namespaces", VERDICT_WARN,
-             "only matters without control groups: sysctl user.max_user_namespaces",
-             "not for this user (%s)", strerror(error));
-    error = attempt(try_real_time);
+    int error = attempt(try_real_time);
     if (error == 0)
         tell(d, "real-time priority", VERDICT_OK, NULL, "allowed");
     else
@@ -307,7 +323,7 @@ static void examine(struct doctor *d) {
     char home[CLUSTER_PATH_MAX];
     check_kernel(d);
     check_calls(d);
-    check_groups(d);
+    check_confines(d);
     check_privileges(d);
     check_limits(d);
     check_programs(d);

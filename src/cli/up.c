@@ -52,6 +52,8 @@ struct up {
     const char *name;
     const char *policy;
     const char *launchers;
+    const char *confine;
+    enum confine confines;
     uint64_t quantum_ns;
     uint64_t orphan_ns;
     const char *hook;
@@ -105,6 +107,8 @@ static int check(struct up *u) {
                         u->policy);
     if (strcmp(u->launchers, "node") != 0 && strcmp(u->launchers, "process") != 0)
         return complain("up", "--launchers \"%s\": give node or process", u->launchers);
+    if (!confine_parse(u->confine, &u->confines))
+        return complain("up", "--confine \"%s\": give auto, cgroup, namespace or none", u->confine);
     if (u->quantum_ns > 0)
         complain("up", "--quantum is not used yet: one job a processor, first come, first served");
     int r = check_hook(u);
@@ -195,6 +199,7 @@ static int launch(struct up *u, int claim) {
                              .links = u->cluster.links,
                              .host = host,
                              .lease_ns = PLAN_LEASE_NS,
+                             .confine = u->confines,
                              .prefix = u->cluster.prefix,
                              .announce = announce,
                              .scribe = write_down,
@@ -285,8 +290,10 @@ static int too_long(const struct up *u, const struct cluster_row *row) {
 static const char *guarantee_words(const char *guarantee) {
     if (strcmp(guarantee, "cgroup") == 0)
         return "processes of a job are held together by control groups: none escapes";
-    return "no control group for this user: processes of a job are held together by their "
-           "launcher (see storm doctor)";
+    if (strcmp(guarantee, "namespace") == 0)
+        return "processes of a job are held together by pid namespaces: none escapes";
+    return "neither control groups nor pid namespaces: processes of a job are held together by their "
+           "launcher, and one that hides may escape (see storm doctor)";
 }
 
 static void say_up(const struct up *u, const char *how) {
@@ -371,7 +378,11 @@ static int bring_up(struct up *u, bool pes_said) {
 }
 
 int up_main(int argc, char **argv) {
-    struct up u = {.links = "unix", .policy = "fcfs", .launchers = "node", .begin_ns = clock_ns()};
+    struct up u = {.links = "unix",
+                   .policy = "fcfs",
+                   .launchers = "node",
+                   .confine = "auto",
+                   .begin_ns = clock_ns()};
     const char *asked = NULL;
     const struct option table[] = {
         {"local", OPTION_NUMBER, &u.local, "N", "nodes (default: one a processor)"},
@@ -382,6 +393,8 @@ int up_main(int argc, char **argv) {
         {"cluster", OPTION_TEXT, &asked, "NAME", "its name (default: STORM_CLUSTER, or local)"},
         {"policy", OPTION_TEXT, &u.policy, "P", "fcfs"},
         {"launchers", OPTION_TEXT, &u.launchers, "WHICH", "one a node (default), or one a process"},
+        {"confine", OPTION_TEXT, &u.confine, "HOW",
+         "what holds a job together: cgroup, namespace, none (default: the best there is)"},
         {"quantum", OPTION_DURATION, &u.quantum_ns, "T", "not used yet"},
         {"orphan", OPTION_DURATION, &u.orphan_ns, "T",
          "a job whose command is gone for so long is ended (default 30s)"},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* storm-pl: the program launcher of one node.
  *
- *     storm-pl --socket PATH --node N --key-fd FD [--cgroup DIR] [--each PROGRAM]
+ *     storm-pl --socket PATH --node N --key-fd FD [--cgroup DIR] [--confine HOW] [--each PROGRAM]
  *
  * Started with its node and left alone: its manager comes to the socket, dies and comes again. It
  * is a small static program of its own because starting processes from a small one is cheap. SIGTERM
@@ -68,10 +68,13 @@ static bool parse_socket(const char *path, struct address *ret) {
 }
 
 static bool parse(struct program *p, int argc, char **argv) {
-    static const struct option options[] = {
-        {"socket", required_argument, NULL, 's'}, {"node", required_argument, NULL, 'n'},
-        {"key-fd", required_argument, NULL, 'k'}, {"cgroup", required_argument, NULL, 'c'},
-        {"each", required_argument, NULL, 'e'},   {0}};
+    static const struct option options[] = {{"socket", required_argument, NULL, 's'},
+                                            {"node", required_argument, NULL, 'n'},
+                                            {"key-fd", required_argument, NULL, 'k'},
+                                            {"cgroup", required_argument, NULL, 'c'},
+                                            {"each", required_argument, NULL, 'e'},
+                                            {"confine", required_argument, NULL, 'f'},
+                                            {0}};
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         bool good = true;
@@ -90,6 +93,9 @@ static bool parse(struct program *p, int argc, char **argv) {
             break;
         case 'e':
             p->config.each = optarg;
+            break;
+        case 'f':
+            good = confine_parse(optarg, &p->config.confine);
             break;
         default:
             good = false;
@@ -127,9 +133,9 @@ static int prepare(struct program *p) {
 int main(int argc, char **argv) {
     struct program p = {.config = {.pl = limits}};
     if (!parse(&p, argc, argv)) {
-        fprintf(
-            stderr,
-            "usage: storm-pl --socket PATH --node N --key-fd FD [--cgroup DIR] [--each PROGRAM]\n");
+        fprintf(stderr,
+                "usage: storm-pl --socket PATH --node N --key-fd FD [--cgroup DIR] [--confine HOW] "
+                "[--each PROGRAM]\n");
         return EXIT_USAGE;
     }
     int r = prepare(&p);

@@ -132,15 +132,22 @@ static int open_kernel(struct shift *s) {
                                    .feed = on_kernel,
                                    .context = s,
                                    .cgroup = s->config.cgroup,
+                                   .confine = s->config.confine,
                                    .each = s->config.each,
                                    .groups = s->config.pl.groups};
     int error = 0;
     s->kernel = kernel_new(&kernel, &error);
     if (s->kernel == NULL)
         return complain(&s->config, "processes", error);
-    if (kernel_notice(s->kernel) != NULL)
-        fprintf(stderr, "storm-pl: n%u: %s; %s\n", s->config.node, kernel_notice(s->kernel),
-                guarantee_text(kernel_guarantee(s->kernel)));
+    const char *notice = kernel_notice(s->kernel);
+    enum guarantee g = kernel_guarantee(s->kernel);
+    if (!confine_met(s->config.confine, g)) {
+        fprintf(stderr, "storm-pl: n%u: --confine %s: %s\n", s->config.node,
+                confine_name(s->config.confine), notice != NULL ? notice : "there is none");
+        return -ENOTSUP;
+    }
+    if (notice != NULL)
+        fprintf(stderr, "storm-pl: n%u: %s; %s\n", s->config.node, notice, guarantee_text(g));
     return 0;
 }
 

@@ -5,6 +5,7 @@
  * open, no disk, no heap; and processes, which it has for the machine. It outlives its manager. */
 #pragma once
 
+#include "os/confine.h"
 #include "os/links.h"
 #include "pl/launcher.h"
 
@@ -16,6 +17,7 @@ struct shift_config {
     struct address address; /* where the manager comes */
     const char *each;       /* a program to start each process by. NULL: none */
     const char *cgroup;     /* a folder of ours in which groups can be made. NULL: do without */
+    enum confine confine;   /* what keeps groups together; one that is named must be to be had */
     struct pl_config pl;
 };
 

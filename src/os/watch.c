@@ -23,6 +23,7 @@
 #include "os/child.h"
 #include "os/claim.h"
 #include "os/loop.h"
+#include "os/pen.h"
 #include "os/plan.h"
 #include "os/remains.h"
 #include "os/watch_internal.h"
@@ -277,10 +278,6 @@ static void watch_over(struct watch *w) {
     end_all(w);
 }
 
-static const char *guarantee_of(const struct watch *w) {
-    return w->grouped ? "cgroup" : "subreaper";
-}
-
 static int prepare(struct watch *w, struct watch_trouble *t) {
     const struct watch_config *c = w->config;
     int r = make_wards(w);
@@ -290,7 +287,7 @@ static int prepare(struct watch *w, struct watch_trouble *t) {
         return trouble_say(t, "the watcher", r);
     r = make_folders(w);
     if (r == 0)
-        r = c->announce(c->context, getpid(), guarantee_of(w));
+        r = c->announce(c->context, getpid(), guarantee_name(w->guarantee));
     return r < 0 ? trouble_say(t, c->folder, r) : 0;
 }
 
@@ -309,14 +306,14 @@ static _Noreturn void become_watcher(struct watch *w, pid_t parent) {
         _exit(1);
     }
     watch_log("cluster %s runs: %" PRIu32 " nodes, %s", w->config->name,
-              w->config->prim.limits.nodes, guarantee_of(w));
+              w->config->prim.limits.nodes, guarantee_text(w->guarantee));
     watch_over(w);
     _exit(0);
 }
 
 /* ---- the sweeper ---- */
 
-static void make_group(struct watch *w) {
+static int make_group(struct watch *w) {
     char name[128];
     snprintf(name, sizeof name, "storm-%s-%d", w->config->name, (int)getpid());
     int r = grounds_make(&w->group, name);
@@ -325,6 +322,31 @@ static void make_group(struct watch *w) {
         r = remains_note_group(w->config->folder, w->group.path);
     if (r < 0)
         watch_log("no control group: %s", strerror(-r));
+    return r;
+}
+
+/* What is to hold the processes of a job together: the launchers do the same. False: what was asked for
+ * cannot be had. */
+static bool choose_guarantee(struct watch *w, struct watch_trouble *t) {
+    enum confine c = w->config->confine;
+    struct pens_trouble why = {""};
+    int r = 0;
+    w->guarantee = GUARANTEE_SUBREAPER;
+    if (c == CONFINE_AUTO || c == CONFINE_CGROUP)
+        r = make_group(w);
+    if (w->grouped)
+        w->guarantee = GUARANTEE_CGROUP;
+    else if (r < 0)
+        snprintf(why.words, sizeof why.words, "control groups cannot be made: %s", strerror(-r));
+    if (!w->grouped && (c == CONFINE_AUTO || c == CONFINE_NAMESPACE)) {
+        if (pens_try(&why) == 0)
+            w->guarantee = GUARANTEE_NAMESPACE;
+        else
+            watch_log("no pid namespace: %s", why.words);
+    }
+    snprintf(t->words, sizeof t->words, "--confine %s: %s; use another, or see storm doctor",
+             confine_name(c), why.words);
+    return confine_met(c, w->guarantee);
 }
 
 static void await(pid_t pid) {
@@ -345,10 +367,16 @@ static void stay_alive(void) {
 
 static _Noreturn void become_sweeper(const struct watch_config *c) {
     struct watch w = {.config = c, .manager_listener = -1, .signals = -1};
+    struct watch_trouble t;
     prctl(PR_SET_NAME, SWEEPER_NAME);
     stay_alive();
     remains_adopt();
-    make_group(&w);
+    if (!choose_guarantee(&w, &t)) {
+        ssize_t told = write(FD_READY, t.words, strlen(t.words));
+        watch_log("%s", t.words);
+        claim_remove(c->folder);
+        _exit(told < 0);
+    }
     pid_t self = getpid();
     pid_t pid = fork();
     if (pid == 0)

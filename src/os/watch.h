@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "os/address.h"
+#include "os/confine.h"
 #include "prim/prim.h"
 
 struct watch_config {
@@ -26,6 +27,7 @@ struct watch_config {
     struct in_addr host; /* TCP links */
     uint64_t key[2];
     uint64_t lease_ns;
+    enum confine confine;
     const char *prefix; /* of node names */
     char manager_program[PATH_MAX];
     char launcher_program[PATH_MAX];

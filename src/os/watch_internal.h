@@ -22,6 +22,7 @@ struct watch {
     struct ward *wards; /* the manager, launcher and daemon of each node, the scribe */
     uint32_t count;
     struct address *book;
+    enum guarantee guarantee;
     bool grouped;
     struct grounds group;
     int manager_listener;

@@ -81,9 +81,10 @@ static _Noreturn void become_launcher(const struct watch *w, uint32_t node, pid_
     char number[16], group[PATH_MAX];
     begin(parent, child_secret(c->key), 0);
     snprintf(number, sizeof number, "%" PRIu32, node);
-    const char *argv[12] = {"storm-pl", "--socket", here.local.sun_path, "--node", number,
-                            "--key-fd", "3"};
-    size_t count = 7;
+    const char *argv[16] = {"storm-pl", "--socket",  here.local.sun_path,
+                            "--node",   number,      "--key-fd",
+                            "3",        "--confine", confine_name(c->confine)};
+    size_t count = 9;
     if (w->grouped) {
         grounds_node_path(&w->group, node, group);
         argv[count++] = "--cgroup";

@@ -13,7 +13,7 @@ __storm_options() {
     run) echo "$size $program -l --label --stdin= --pty --detach --auto -v --cluster=" ;;
     submit) echo "$size $program --array= --wait --cluster=" ;;
     alloc) echo "$size --cluster=" ;;
-    up) echo '--local= --pes= --tree= --links= --policy= --quantum= --orphan= --hook= --cluster= -v --verbose' ;;
+    up) echo '--local= --pes= --tree= --links= --policy= --quantum= --confine= --orphan= --hook= --cluster= -v --verbose' ;;
     down) echo '--keep-jobs --cluster=' ;;
     ps) echo '-a --all --json --cluster=' ;;
     show | nodes) echo '--json --cluster=' ;;
@@ -43,6 +43,7 @@ __storm_value() {
     --stdin) compgen -W 'all none 0' -- "$2" ;;
     --export) compgen -W "all none $(compgen -e)" -- "$2" ;;
     --env) compgen -S = -e -- "$2" ;;
+    --confine) compgen -W 'auto cgroup namespace none' -- "$2" ;;
     --launchers) compgen -W 'node process' -- "$2" ;;
     -s) compgen -W "$(compgen -A signal SIG | sed 's/^SIG//')" -- "$2" ;;
     --cluster) (cd "${STORM_HOME:-$HOME/.storm}" 2>/dev/null && compgen -d -- "$2") ;;

@@ -72,10 +72,12 @@ void loop_wake_at(struct loop *l, uint64_t at) {
         l->wake_at = at;
 }
 
+/* One that rings too early does no harm, it is set anew then: most are moved away again and again,
+ * and hardly ever ring. */
 static void set_timer(struct loop *l) {
     uint64_t at = l->wake_at;
     l->wake_at = 0;
-    if (at == l->timer_at)
+    if (at == 0 || (l->timer_at != 0 && at >= l->timer_at))
         return;
     struct itimerspec t = {
         .it_value = {.tv_sec = (time_t)(at / NS_PER_S), .tv_nsec = (long)(at % NS_PER_S)}};

@@ -47,14 +47,21 @@ IN_CHILD static void bind(struct birth *b) {
         _exit(127);
     if (b->join >= 0 && write(b->join, "0", 1) < 0)
         give_up(b, SPAWN_FORK);
-    setsid();
+    if (b->place->terminal || b->place->cgroup < 0)
+        setsid();
+    else
+        setpgid(0, 0);
 }
 
+/* Descriptors are the parent's until here; it waits, and puts its own three back. Copying all that it
+ * has, only to close them when we execute, would cost more than all the rest that is done here. */
 IN_CHILD static void connect_stdio(struct birth *b) {
     const struct place *p = b->place;
     for (int i = 0; i < 3; i++)
         if (dup2(p->stdio[i], i) < 0)
             give_up(b, SPAWN_STDIO);
+    if (b->spawner->sparing && close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_UNSHARE) < 0)
+        give_up(b, SPAWN_STDIO);
     if (p->terminal && ioctl(0, TIOCSCTTY, 0) < 0)
         give_up(b, SPAWN_STDIO);
 }
@@ -95,6 +102,10 @@ IN_CHILD static int child(void *argument) {
     give_up(b, SPAWN_PROGRAM);
 }
 
+IN_CHILD static uint64_t shared(const struct spawner *s) {
+    return s->sparing ? CLONE_FILES : 0;
+}
+
 /* A process that is started into a pid namespace: whoever has it started there must have entered it, and
  * we could not come back. So a passing process enters, starts the process as a child of ours, and ends. */
 IN_CHILD static int pass(void *argument) {
@@ -105,7 +116,7 @@ IN_CHILD static int pass(void *argument) {
         b->error = -r;
         _exit(127);
     }
-    struct clone_order o = {.flags = CLONE_VFORK | CLONE_PARENT,
+    struct clone_order o = {.flags = CLONE_VFORK | CLONE_PARENT | shared(b->spawner),
                             .cgroup = -1,
                             .stack = b->spawner->stack,
                             .stack_bytes = STACK_BYTES,
@@ -120,7 +131,7 @@ IN_CHILD static int pass(void *argument) {
 /* It tells nobody when it ends: we wait for it anyway. */
 static pid_t start_behind(const struct spawner *s, struct birth *b) {
     _Alignas(16) uint8_t stack[PASS_BYTES];
-    struct clone_order o = {.flags = CLONE_VFORK,
+    struct clone_order o = {.flags = CLONE_VFORK | shared(s),
                             .cgroup = -1,
                             .stack = stack,
                             .stack_bytes = sizeof stack,
@@ -135,15 +146,23 @@ static pid_t start_behind(const struct spawner *s, struct birth *b) {
     return b->pid;
 }
 
+static void restore_stdio(const struct spawner *s) {
+    for (int i = 0; s->sparing && i < 3; i++)
+        if (s->stdio[i] < 0 || dup2(s->stdio[i], i) < 0)
+            close(i);
+}
+
 static pid_t start_here(const struct spawner *s, struct birth *b) {
-    struct clone_order o = {.flags = CLONE_VFORK,
+    struct clone_order o = {.flags = CLONE_VFORK | shared(s),
                             .exit_signal = SIGCHLD,
                             .cgroup = s->plain ? -1 : b->place->cgroup,
                             .stack = s->stack,
                             .stack_bytes = STACK_BYTES,
                             .function = child,
                             .argument = b};
-    return b->place->door >= 0 ? start_behind(s, b) : clone_start(&o, s->plain);
+    pid_t pid = b->place->door >= 0 ? start_behind(s, b) : clone_start(&o, s->plain);
+    restore_stdio(s);
+    return pid;
 }
 
 /* Where clone3 is unknown or forbidden. Handlers of ours must not run in the child, so all signals
@@ -225,7 +244,7 @@ int spawn_probe(struct spawner *s, const struct place *p) {
 /* ---- what we are ourselves ---- */
 
 int spawner_init(struct spawner *s) {
-    *s = (struct spawner){.self = getpid()};
+    *s = (struct spawner){.self = getpid(), .stdio = {-1, -1, -1}};
     s->inherited.umask = umask(0);
     umask(s->inherited.umask);
     for (int i = 0; i < RLIM_NLIMITS; i++)
@@ -234,6 +253,9 @@ int spawner_init(struct spawner *s) {
     for (int i = 1; i <= CHILD_LAST_SIGNAL; i++)
         if (child_ignores(i))
             s->ignored |= UINT64_C(1) << (i - 1);
+    for (int i = 0; i < 3; i++)
+        s->stdio[i] = fcntl(i, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    s->sparing = close_range(~0U, ~0U, CLOSE_RANGE_UNSHARE) == 0;
     s->stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (s->stack == MAP_FAILED)
         s->stack = NULL;
@@ -241,6 +263,9 @@ int spawner_init(struct spawner *s) {
 }
 
 void spawner_fini(struct spawner *s) {
+    for (int i = 0; i < 3; i++)
+        if (s->stdio[i] >= 0)
+            close(s->stdio[i]);
     if (s->stack != NULL)
         munmap(s->stack, STACK_BYTES);
     s->stack = NULL;

@@ -3,8 +3,10 @@
  *
  * The new process shares our memory until it executes (as with vfork), so starting it costs the same
  * however large we are, and what went wrong on the way is in a struct of ours when the call is over.
- * It gets a session of its own, signals as they are by default, the descriptors it is given as 0 to 2
- * and no others, and it dies when this process does. What it would inherit unchanged is not set. */
+ * It gets a process group of its own, signals as they are by default, the descriptors it is given as
+ * 0 to 2 and no others, and it dies when this process does. What it would inherit unchanged is not set.
+ * A session costs more (Linux may make a scheduling group for each): it gets one for a terminal, and
+ * where its session tells later what came from it. */
 #pragma once
 
 #include <signal.h>
@@ -23,7 +25,9 @@ struct spawner {
     uint64_t ignored; /* signals, as bits */
     uint8_t *stack;   /* for the moment between start and execution */
     bool plain;       /* no clone3 here */
-    bool raised;      /* our limit on descriptors is not the inherited one any more */
+    bool sparing; /* of descriptors: a process starts with ours, then takes copies of its three */
+    int stdio[3]; /* copies of our own; -1: not open */
+    bool raised;  /* our limit on descriptors is not the inherited one any more */
 };
 
 /* What a process is given. */

@@ -461,6 +461,11 @@ void end_forget_flush(struct mm *m) {
     nodeset_clear(&m->forget_set);
 }
 
+void end_forget_with(struct mm *m, const struct nodeset *nodes) {
+    if (m->forget_count > 0 && nodeset_covers(nodes, &m->forget_set))
+        end_forget_flush(m);
+}
+
 void end_forget(struct mm *m, uint64_t run, const struct nodeset *nodes) {
     if (m->forget_count == 0)
         effects_timer(m->out, TIMER_FORGET, m->now + FORGET_NS);

@@ -264,6 +264,8 @@ void end_release(struct mm *m, struct job *j);
 void end_make_room(struct mm *m);
 void end_forget(struct mm *m, uint64_t run, const struct nodeset *nodes);
 void end_forget_flush(struct mm *m);
+/* If all that are to forget something are about to hear from us anyway. */
+void end_forget_with(struct mm *m, const struct nodeset *nodes);
 
 /* due.c: what happens because of time */
 void due_set(struct mm *m, struct running *r);

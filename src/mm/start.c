@@ -160,6 +160,7 @@ void start_fetched(struct mm *m, const struct input_fetched *in) {
                           .event = EVENT_LAUNCH,
                           .hint = true};
     r->phase = PHASE_LAUNCHING;
+    end_forget_with(m, &r->set);
     uint32_t room = m->config.limits.body_bytes;
     if (!say_all(m->out, &how, room, MESSAGE_LAUNCH, &launch, s.spec)) {
         why.value = E2BIG;

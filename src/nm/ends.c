@@ -121,16 +121,16 @@ void ends_heard(struct nm *n, const struct message_ends *m) {
 }
 
 void ends_check(struct nm *n) {
-    for (uint32_t i = 0; i < n->config.runs; i++)
-        if (n->runs[i].run != 0 && !nodeset_empty(&n->runs[i].told))
-            send_if_complete(n, &n->runs[i]);
+    RUNS_EACH (r, n) {
+        if (!nodeset_empty(&r->told))
+            send_if_complete(n, r);
+    }
 }
 
 void ends_repeat(struct nm *n) {
     bool any = false;
-    for (uint32_t i = 0; i < n->config.runs; i++) {
-        struct run *r = &n->runs[i];
-        if (r->run == 0 || !r->over)
+    RUNS_EACH (r, n) {
+        if (!r->over)
             continue;
         any = true;
         collect(n, r, &r->ending);

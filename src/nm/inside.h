@@ -48,7 +48,12 @@ struct nm {
     bool announced;     /* the root knows what we have */
     uint64_t repeat_at; /* the timer of that name, 0 if it is not set */
     struct run *runs;
+    uint32_t run_end; /* all that are in use lie before this */
 };
+
+#define RUNS_EACH(r, n)                                                \
+    for (struct run *r = (n)->runs; r < (n)->runs + (n)->run_end; r++) \
+        if (r->run != 0)
 
 enum { COOKIE_LAUNCHER = 1 };
 

@@ -33,8 +33,8 @@ void keeper_command(struct nm *n, uint64_t run, enum verb verb, uint32_t value, 
 
 static void renew(struct nm *n) {
     bool any = false;
-    for (uint32_t i = 0; i < n->config.runs; i++)
-        any = any || (n->runs[i].run != 0 && n->runs[i].handed && !n->runs[i].over);
+    RUNS_EACH (r, n)
+        any = any || (r->handed && !r->over);
     if (any && n->attached)
         keeper_command(n, 0, VERB_RENEW, (uint32_t)(n->config.lease_ns / NS_PER_MS), 0);
     effects_timer(n->out, TIMER_RENEW, any ? n->now + n->config.lease_ns / 4 : 0);
@@ -59,9 +59,10 @@ void keeper_link_up(struct nm *n, const struct input_link *in) {
     if (in->role != ROLE_LAUNCHER)
         return;
     n->launcher = in->link;
-    for (uint32_t i = 0; i < n->config.runs; i++)
-        if (n->runs[i].run != 0 && n->runs[i].unsure)
-            keeper_command(n, n->runs[i].run, VERB_CHECK, 0, 0);
+    RUNS_EACH (r, n) {
+        if (r->unsure)
+            keeper_command(n, r->run, VERB_CHECK, 0, 0);
+    }
     keeper_command(n, 0, VERB_CHECK, 0, 0);
 }
 
@@ -71,10 +72,8 @@ void keeper_link_down(struct nm *n, const struct input_link *in) {
     n->launcher = 0;
     n->ready = false;
     n->announced = false; /* what was for it is lost: the root hears of it */
-    for (uint32_t i = 0; i < n->config.runs; i++) {
-        struct run *r = &n->runs[i];
-        r->unsure = r->run != 0 && r->handed && !r->over;
-    }
+    RUNS_EACH (r, n)
+        r->unsure = r->handed && !r->over;
     effects_timer(n->out, TIMER_LAUNCHER, n->now + RETRY_NS);
 }
 
@@ -87,9 +86,10 @@ void keeper_have(struct nm *n, const struct run *r) {
 
 /* Whoever knows how its launch was decided says START, or KILL; that may be lost. */
 static void ask_again(struct nm *n) {
-    for (uint32_t i = 0; n->settled != 0 && i < n->config.runs; i++)
-        if (n->runs[i].run != 0 && run_adopted(&n->runs[i]))
-            keeper_have(n, &n->runs[i]);
+    RUNS_EACH (r, n) {
+        if (n->settled != 0 && run_adopted(r))
+            keeper_have(n, r);
+    }
 }
 
 void keeper_timer(struct nm *n, uint32_t id) {
@@ -107,25 +107,23 @@ void keeper_announce(struct nm *n) {
     n->announced = true;
     uint8_t *runs = effects_room(n->out, 8 * (size_t)n->config.runs);
     size_t len = 0;
-    for (uint32_t i = 0; i < n->config.runs; i++) {
-        if (n->runs[i].run == 0)
-            continue;
-        store_le64(runs + len, n->runs[i].run);
+    RUNS_EACH (r, n) {
+        store_le64(runs + len, r->run);
         len += 8;
     }
     union message m = {.have = {.all = true, .runs = bytes_of(runs, len)}};
     say_root(n->out, MESSAGE_HAVE, &m, (struct bytes){0});
-    for (uint32_t i = 0; i < n->config.runs; i++)
-        if (n->runs[i].run != 0)
-            ends_early(n, &n->runs[i]);
+    RUNS_EACH (r, n)
+        ends_early(n, r);
 }
 
 /* The launcher has told all it has. */
 static void on_ready(struct nm *n) {
     n->ready = true;
-    for (uint32_t i = 0; i < n->config.runs; i++)
-        if (n->runs[i].run != 0 && !n->runs[i].over)
-            keeper_hand(n, &n->runs[i]);
+    RUNS_EACH (r, n) {
+        if (!r->over)
+            keeper_hand(n, r);
+    }
     keeper_announce(n);
 }
 

@@ -119,9 +119,10 @@ void launch_decided(struct nm *n, const struct input_signal *in) {
 }
 
 void launch_settled(struct nm *n) {
-    for (uint32_t i = 0; i < n->config.runs; i++)
-        if (n->runs[i].run != 0 && !n->runs[i].decided && !n->runs[i].over)
-            run_drop(n, &n->runs[i]);
+    RUNS_EACH (r, n) {
+        if (!r->decided && !r->over)
+            run_drop(n, r);
+    }
 }
 
 /* To the launcher as it is, if the run is here. */

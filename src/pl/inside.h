@@ -50,6 +50,7 @@ struct run {
     bool dropped;      /* nobody wants to know any more */
     bool sweep;        /* all have ended; their offspring is to follow */
     bool empty;        /* nothing of it runs any more */
+    bool closed;       /* the world has let go of it: all that it has written is taken */
     uint32_t rests;    /* streams of which more may come nevertheless */
     struct ending end; /* or, until then, the worst that has ended: end.more */
 };
@@ -63,6 +64,7 @@ struct pl {
     struct run *runs;
     struct process *processes;
     uint8_t *setups;
+    uint32_t run_end; /* all that are in use lie before this */
     uint32_t run_count;
     uint32_t process_count;
     uint32_t setup_count;
@@ -78,8 +80,8 @@ static inline struct process *run_process(const struct pl *p, const struct run *
     return &p->processes[r->process + index];
 }
 
-#define RUNS_EACH(r, p)                                                      \
-    for (struct run *r = (p)->runs; r < (p)->runs + (p)->config.groups; r++) \
+#define RUNS_EACH(r, p)                                                \
+    for (struct run *r = (p)->runs; r < (p)->runs + (p)->run_end; r++) \
         if (r->state != RUN_FREE)
 
 /* runs.c */
@@ -116,6 +118,9 @@ void streams_typed(struct pl *p, struct run *r, const struct message_typed *m, s
 
 /* All that is not taken, and how far input has come. */
 void streams_again(struct pl *p, struct run *r, uint64_t now, struct effects *out);
+
+/* Is everything that it has written, or may have, with the client? */
+bool streams_done(struct pl *p, const struct run *r);
 
 /* Nobody is left who could write: counts the streams whose end is still to be told. */
 void streams_sealed(struct pl *p, struct run *r);

@@ -102,8 +102,20 @@ static struct effect_group *group_effect(struct pl *p, const struct run *r, enum
 }
 
 static void forget(struct pl *p, struct run *r, struct effects *out) {
-    group_effect(p, r, EFFECT_GROUP_CLOSE, out);
+    if (!r->closed)
+        group_effect(p, r, EFFECT_GROUP_CLOSE, out);
     runs_remove(p, r);
+}
+
+/* How it ended is kept until the manager has heard it, and that may be said for many runs at once. Its
+ * pipes are not kept so long: nobody will ask for anything that is in them. */
+static void close_if_done(struct pl *p, struct run *r, struct effects *out) {
+    if (r->state != RUN_ENDED || r->closed || !streams_done(p, r))
+        return;
+    for (uint32_t i = 0; i < r->count; i++) /* those that never began among them */
+        run_process(p, r, i)->drained = UINT64_MAX;
+    group_effect(p, r, EFFECT_GROUP_CLOSE, out);
+    r->closed = true;
 }
 
 /* Nothing of it runs any more. */
@@ -114,6 +126,7 @@ static void end(struct pl *p, struct run *r, struct effects *out) {
     }
     run_close(p, r);
     say_ended(p, r, out);
+    close_if_done(p, r, out);
 }
 
 static void kill_group(struct pl *p, struct run *r, struct effects *out) {
@@ -181,7 +194,7 @@ static void renew(struct pl *p, uint64_t now, struct effects *out) {
 
 static void on_lease(struct pl *p, struct effects *out) {
     p->lease_at = 0;
-    RUNS_EACH(r, p) {
+    RUNS_EACH (r, p) {
         if (r->state == RUN_ENDED)
             continue;
         r->lost = true;
@@ -305,8 +318,10 @@ static void on_message(struct pl *p, const struct input *in, struct effects *out
         on_command(p, &m.command, in->now, out);
         break;
     case MESSAGE_TAKEN:
-        if ((r = runs_find(p, m.taken.run)) != NULL)
+        if ((r = runs_find(p, m.taken.run)) != NULL) {
             streams_taken(p, r, &m.taken, in->now, out);
+            close_if_done(p, r, out);
+        }
         break;
     case MESSAGE_TYPED:
         if ((r = runs_find(p, m.typed.run)) != NULL)
@@ -325,7 +340,7 @@ static void on_link_up(struct pl *p, const struct input *in, struct effects *out
     if (p->link != 0)
         effects_add(out, EFFECT_CLOSE)->close.link = p->link;
     p->link = in->link.link;
-    RUNS_EACH(r, p) {
+    RUNS_EACH (r, p) {
         if (r->dropped)
             continue;
         if (r->state == RUN_ENDED)
@@ -380,11 +395,12 @@ static void on_stream(struct pl *p, const struct input *in, struct effects *out)
         return;
     streams_written(p, r, in, out);
     end_if_read(p, r, out);
+    close_if_done(p, r, out);
 }
 
 /* All processes of these have ended and yet something is left that they have begun. */
 static void on_sweep(struct pl *p, struct effects *out) {
-    RUNS_EACH(r, p) {
+    RUNS_EACH (r, p) {
         if (!r->sweep)
             continue;
         r->sweep = false;

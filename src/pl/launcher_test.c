@@ -118,7 +118,7 @@ static void tell(struct bench *b, const struct effect *e) {
         say(b, "kill %u", e->group.group);
         break;
     case EFFECT_GROUP_CLOSE:
-        say(b, "forget %u", e->group.group);
+        say(b, "let go %u", e->group.group);
         break;
     case EFFECT_GROUP_SIZE:
         say(b, "size %u %ux%u", e->group.group, e->group.value, e->group.rows);
@@ -289,7 +289,7 @@ static void test_a_run_from_setup_to_drop(void) {
     CHECK_STR(child(&b, 0, 0, CHILD_EXITED, 0), "");
     CHECK_STR(child(&b, 0, 2, CHILD_EXITED, 0), "");
     CHECK_STR(child(&b, 0, 1, CHILD_EXITED, 0), "soon");
-    CHECK_STR(empty(&b, 0), "ENDED 5 exited 0 rank 4 bad 0 output 0");
+    CHECK_STR(empty(&b, 0), "ENDED 5 exited 0 rank 4 bad 0 output 0; let go 0");
     CHECK_STR(timer(&b, 1, 0), ""); /* nothing is left to kill */
     CHECK_STR(command(&b, 5, VERB_CHECK), "ENDED 5 exited 0 rank 4 bad 0 output 0");
     CHECK_STR(command(&b, 5, VERB_KILL), "ENDED 5 exited 0 rank 4 bad 0 output 0");
@@ -298,7 +298,7 @@ static void test_a_run_from_setup_to_drop(void) {
     CHECK_STR(command(&b, 5, VERB_DROP), ""); /* by the old link */
     CHECK_STR(link_up(&b, LINK), "close 8 ; ENDED 5 exited 0 rank 4 bad 0 output 0");
     CHECK_EQ(pl_runs(b.pl), 1);
-    CHECK_STR(command(&b, 5, VERB_DROP), "forget 0");
+    CHECK_STR(command(&b, 5, VERB_DROP), "");
     CHECK_EQ(pl_runs(b.pl), 0);
     CHECK_STR(command(&b, 5, VERB_DROP), "");
     CHECK_STR(command(&b, 5, VERB_CHECK), "ENDED 5 unknown 0 rank 0 bad 0 output 0");
@@ -313,7 +313,7 @@ static void test_what_outlives_the_processes_is_killed(void) {
     CHECK_STR(child(&b, 0, 0, CHILD_EXITED, 3), "soon");
     CHECK_STR(timer(&b, 1, 0), "kill 0");
     CHECK_STR(timer(&b, 1, 0), "");
-    CHECK_STR(empty(&b, 0), "ENDED 9 exited 3 rank 0 bad 1 output 0");
+    CHECK_STR(empty(&b, 0), "ENDED 9 exited 3 rank 0 bad 1 output 0; let go 0");
     finish(&b);
 }
 
@@ -323,7 +323,7 @@ static void test_the_worst_stands_for_all(void) {
     child(&b, 0, 0, CHILD_EXITED, 130);
     child(&b, 0, 1, CHILD_KILLED, SIGSEGV);
     child(&b, 0, 2, CHILD_EXITED, 0);
-    CHECK_STR(empty(&b, 0), "ENDED 5 killed 11 rank 5 bad 2 output 0");
+    CHECK_STR(empty(&b, 0), "ENDED 5 killed 11 rank 5 bad 2 output 0; let go 0");
     finish(&b);
 }
 
@@ -336,7 +336,7 @@ static void test_a_failed_start_ends_the_rest_at_once(void) {
     CHECK_STR(child(&b, 0, 1, CHILD_FAILED, ENOENT), "kill 0");
     CHECK_STR(child(&b, 0, 2, CHILD_FAILED, ENOENT), "");
     CHECK_STR(child(&b, 0, 0, CHILD_KILLED, SIGKILL), "soon");
-    CHECK_STR(empty(&b, 0), "ENDED 5 failed 2 rank 5 bad 2 output 0 ours; step 0");
+    CHECK_STR(empty(&b, 0), "ENDED 5 failed 2 rank 5 bad 2 output 0 ours; step 0; let go 0");
     finish(&b);
 }
 
@@ -350,7 +350,7 @@ static void test_what_we_end_does_not_count(void) {
     child(&b, 0, 1, CHILD_EXITED, 7); /* its handler does as it likes */
     CHECK_STR(command(&b, 5, VERB_KILL), "kill 0");
     child(&b, 0, 2, CHILD_KILLED, SIGKILL);
-    CHECK_STR(empty(&b, 0), "ENDED 5 exited 0 rank 4 bad 0 output 0 ours");
+    CHECK_STR(empty(&b, 0), "ENDED 5 exited 0 rank 4 bad 0 output 0 ours; let go 0");
     finish(&b);
 }
 
@@ -362,7 +362,7 @@ static void test_what_went_wrong_itself_counts(void) {
     command(&b, 5, VERB_END);
     child(&b, 0, 1, CHILD_KILLED, SIGTERM);
     child(&b, 0, 2, CHILD_KILLED, SIGKILL); /* somebody else's: we have killed nobody */
-    CHECK_STR(empty(&b, 0), "ENDED 5 killed 9 rank 6 bad 2 output 0 ours");
+    CHECK_STR(empty(&b, 0), "ENDED 5 killed 9 rank 6 bad 2 output 0 ours; let go 0");
     finish(&b);
 }
 
@@ -375,7 +375,7 @@ static void test_signals_of_users_count(void) {
     CHECK_STR(command_value(&b, 5, VERB_SIZE, 80, 25), "size 0 80x25");
     for (uint32_t i = 0; i < 3; i++)
         child(&b, 0, i, CHILD_KILLED, SIGTERM);
-    CHECK_STR(empty(&b, 0), "ENDED 5 killed 15 rank 4 bad 3 output 0");
+    CHECK_STR(empty(&b, 0), "ENDED 5 killed 15 rank 4 bad 3 output 0; let go 0");
     finish(&b);
 }
 
@@ -385,11 +385,12 @@ static void test_before_it_is_started(void) {
     setup(&b, 5, 0, 1);
     CHECK_STR(command_value(&b, 5, VERB_SIGNAL, SIGINT, 0), "");
     CHECK_STR(typed(&b, 5, 0, 0, "abc", false), "");
-    CHECK_STR(command(&b, 5, VERB_KILL), "ENDED 5 exited 0 rank 0 bad 0 output 0 ours");
+    CHECK_STR(command(&b, 5, VERB_KILL), "ENDED 5 exited 0 rank 0 bad 0 output 0 ours; let go 0");
+    CHECK_STR(typed(&b, 5, 0, 0, "abc", false), "DRAINED 0 no more");
     CHECK_STR(command(&b, 5, VERB_START), "ENDED 5 exited 0 rank 0 bad 0 output 0 ours");
-    CHECK_STR(command(&b, 5, VERB_DROP), "forget 0");
+    CHECK_STR(command(&b, 5, VERB_DROP), "");
     setup(&b, 6, 0, 1);
-    CHECK_STR(command(&b, 6, VERB_DROP), "forget 0");
+    CHECK_STR(command(&b, 6, VERB_DROP), "let go 0");
     setup(&b, 7, 0, 1);
     CHECK_STR(command(&b, 7, VERB_SUSPEND), "");
     CHECK_STR(command(&b, 7, VERB_START), "start 0; freeze 0");
@@ -404,7 +405,7 @@ static void test_dropped_while_it_runs(void) {
     CHECK_STR(link_up(&b, LINK + 1), "close 7 "); /* nobody is told of it */
     for (uint32_t i = 0; i < 3; i++)
         child(&b, 0, i, CHILD_KILLED, SIGKILL);
-    CHECK_STR(empty(&b, 0), "forget 0");
+    CHECK_STR(empty(&b, 0), "let go 0");
     CHECK_EQ(pl_runs(b.pl), 0);
     finish(&b);
 }
@@ -451,7 +452,7 @@ static void test_output_is_told_until_it_is_taken(void) {
     CHECK_STR(command(&b, 5, VERB_RESEND), "");
     for (uint32_t i = 0; i < 3; i++)
         child(&b, 0, i, CHILD_EXITED, 0);
-    CHECK_STR(empty(&b, 0), "ENDED 5 exited 0 rank 4 bad 0 output 7");
+    CHECK_STR(empty(&b, 0), "ENDED 5 exited 0 rank 4 bad 0 output 7; let go 0");
     finish(&b);
 }
 
@@ -520,15 +521,15 @@ static void test_without_a_manager_for_too_long(void) {
     setup(&b, 6, 0, 1);
     CHECK_STR(command_value(&b, 0, VERB_RENEW, 3000, 0), "timer 3 +3000");
     link_down(&b, LINK);
-    CHECK_STR(timer(&b, 3, 3000), "kill 0");
+    CHECK_STR(timer(&b, 3, 3000), "kill 0; let go 1");
     CHECK_STR(child(&b, 0, 1, CHILD_EXITED, 0), "");
     CHECK_STR(child(&b, 0, 0, CHILD_KILLED, SIGKILL), "");
     CHECK_STR(child(&b, 0, 2, CHILD_KILLED, SIGKILL), "soon");
-    CHECK_STR(empty(&b, 0), "");
+    CHECK_STR(empty(&b, 0), "let go 0");
     CHECK_STR(link_up(&b, LINK), "ENDED 5 lost 0 rank 4 bad 2 output 0; "
                                  "ENDED 6 lost 0 rank 0 bad 1 output 0");
-    CHECK_STR(command(&b, 5, VERB_DROP), "forget 0");
-    CHECK_STR(command(&b, 6, VERB_DROP), "forget 1");
+    CHECK_STR(command(&b, 5, VERB_DROP), "");
+    CHECK_STR(command(&b, 6, VERB_DROP), "");
     CHECK_STR(command_value(&b, 0, VERB_RENEW, 3000, 0), "timer 3 +0"); /* nothing to watch over */
     CHECK_STR(setup(&b, 7, 0, 1), "open 0; timer 3 +3000");
     finish(&b);
@@ -548,13 +549,15 @@ static void test_there_is_room_for_so_much(void) {
     stream(&b, 2, 1, 1, 0, "kept", true);
     child(&b, 2, 0, CHILD_EXITED, 1);
     CHECK_STR(command(&b, 1, VERB_DROP), "kill 0");
-    CHECK_STR(empty(&b, 0), "forget 0");
+    CHECK_STR(empty(&b, 0), "let go 0");
     CHECK_STR(setup(&b, 4, 0, 4), "open 0; timer 3 +5000"); /* in the place of the first */
     stream(&b, 1, 1, 1, 0, "second", false);
     CHECK_STR(child(&b, 2, 1, CHILD_EXITED, 0), "soon");
     CHECK_STR(empty(&b, 2), "ENDED 3 exited 1 rank 0 bad 1 output 4");
+    CHECK_STR(taken(&b, 3, 1, 1, 4), "taken 2.1.1 @4; let go 2"); /* nobody will ask for it again */
+    CHECK_STR(command(&b, 3, VERB_RESEND), "");
     CHECK_STR(taken(&b, 2, 1, 1, 6), "taken 1.1.1 @6");
-    CHECK_STR(command(&b, 4, VERB_KILL), "ENDED 4 exited 0 rank 0 bad 0 output 0 ours");
+    CHECK_STR(command(&b, 4, VERB_KILL), "ENDED 4 exited 0 rank 0 bad 0 output 0 ours; let go 0");
     finish(&b);
 }
 

@@ -7,23 +7,23 @@
 #include "pl/inside.h"
 
 struct run *runs_find(struct pl *p, uint64_t run) {
-    RUNS_EACH(r, p)
-    if (r->run == run)
-        return r;
+    RUNS_EACH (r, p)
+        if (r->run == run)
+            return r;
     return NULL;
 }
 
 struct run *runs_of_group(struct pl *p, uint32_t group) {
     ASSERT(group < p->config.groups);
     struct run *r = &p->runs[group];
-    return r->state != RUN_FREE ? r : NULL;
+    return r->state != RUN_FREE && !r->closed ? r : NULL;
 }
 
 static struct run *free_run(struct pl *p) {
-    for (uint32_t i = 0; i < p->config.groups; i++)
+    for (uint32_t i = 0; i < p->run_end; i++)
         if (p->runs[i].state == RUN_FREE)
             return &p->runs[i];
-    return NULL;
+    return p->run_end < p->config.groups ? &p->runs[p->run_end] : NULL;
 }
 
 struct run *runs_add(struct pl *p, const struct setup *s, struct bytes setup) {
@@ -44,6 +44,8 @@ struct run *runs_add(struct pl *p, const struct setup *s, struct bytes setup) {
     p->process_count += r->count;
     p->setup_count += r->setup_bytes;
     p->run_count++;
+    if (run_group(p, r) == p->run_end)
+        p->run_end++;
     return r;
 }
 
@@ -57,7 +59,9 @@ void runs_remove(struct pl *p, struct run *gone) {
     p->setup_count -= gone->setup_bytes;
     p->run_count--;
     gone->state = RUN_FREE;
-    RUNS_EACH(r, p) {
+    while (p->run_end > 0 && p->runs[p->run_end - 1].state == RUN_FREE)
+        p->run_end--;
+    RUNS_EACH (r, p) {
         if (r->process > gone->process) { /* every run has processes, so it lies behind */
             r->process -= gone->count;
             r->setup -= gone->setup_bytes;

@@ -64,6 +64,15 @@ void streams_sealed(struct pl *p, struct run *r) {
     }
 }
 
+bool streams_done(struct pl *p, const struct run *r) {
+    for (uint32_t i = 0; i < r->count * STREAMS; i++) {
+        const struct stream *s = &run_process(p, r, i / STREAMS)->streams[i % STREAMS];
+        if (s->rest || s->taken < s->read)
+            return false;
+    }
+    return true;
+}
+
 /* The process of a rank, NULL if it is not of this run. */
 static struct process *ranked(struct pl *p, const struct run *r, uint32_t rank,
                               uint32_t *ret_index) {
@@ -172,7 +181,7 @@ static uint64_t longer(const struct pl *p, uint64_t pause_ns) {
 void streams_timer(struct pl *p, uint64_t now, struct effects *out) {
     uint64_t next = 0;
     p->resend_at = 0;
-    RUNS_EACH(r, p) {
+    RUNS_EACH (r, p) {
         for (uint32_t i = 0; i < r->count; i++) {
             for (uint8_t stream = 1; stream <= STREAMS; stream++) {
                 struct stream *s = &run_process(p, r, i)->streams[stream - 1];

@@ -51,8 +51,12 @@ int spec_decode(struct bytes in, struct spec *ret) {
 
 uint32_t strings_count(struct bytes list) {
     uint32_t n = 0;
-    for (size_t i = 0; i < list.len; i++)
-        n += list.at[i] == 0;
+    const uint8_t *end = list.at + list.len;
+    for (const uint8_t *at = list.at; at < end; n++) {
+        at = memchr(at, 0, (size_t)(end - at));
+        if (at++ == NULL)
+            break;
+    }
     return n;
 }
 

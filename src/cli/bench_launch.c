@@ -24,7 +24,7 @@
 #include "cli/terminal.h"
 #include "os/floor.h"
 
-enum { NODES_MAX = 4096, RUNS_MAX = 1000, WARM_RUNS = 2 };
+enum { NODES_MAX = 4096, RUNS_MAX = 1000, WARM_RUNS = 2, SETTLE_TRIES = 500 };
 
 enum contender { FLOOR, STORM, HYDRA, SLURM, CONTENDERS };
 
@@ -65,13 +65,24 @@ static bool runs_well(const char *const *argv, char *output, size_t cap) {
     return errand_run(&e) == 0 && e.status == 0;
 }
 
+static uint64_t count_slurm_nodes(void) {
+    const char *idle[] = {"sinfo", "-h", "-t", "idle", "-o", "%D", NULL};
+    char text[32];
+    return runs_well(idle, text, sizeof text) ? strtoull(text, NULL, 10) : 0;
+}
+
+/* srun returns before SLURM is done with the job. What it still does is neither to disturb the next in turn,
+ * nor to keep its own next job waiting. */
+static void let_slurm_finish(uint64_t nodes) {
+    for (int i = 0; i < SETTLE_TRIES && count_slurm_nodes() < nodes; i++)
+        if (tempcluster_interrupted())
+            return;
+}
+
 static void find_peers(struct launch_settings *s) {
     const char *hydra[] = {"mpiexec.hydra", "-launcher", "fork", "-n", "1", s->nop, NULL};
-    const char *slurm[] = {"sinfo", "-h", "-t", "idle", "-o", "%D", NULL};
-    char text[32];
     s->hydra = runs_well(hydra, NULL, 0);
-    if (runs_well(slurm, text, sizeof text))
-        s->slurm_nodes = strtoull(text, NULL, 10);
+    s->slurm_nodes = count_slurm_nodes();
     if (!s->hydra)
         fputs("mpiexec.hydra does not run here; package mpich has it\n", stderr);
     if (s->slurm_nodes == 0)
@@ -93,6 +104,8 @@ static int run_peer(const struct launch_settings *s, enum contender who, uint32_
     if (r < 0)
         complain("bench", "%s does not run %" PRIu32 " processes; it is left out", e.argv[0],
                  nodes);
+    else if (who == SLURM)
+        let_slurm_finish(s->slurm_nodes);
     *ret_ns = e.ns;
     return r;
 }

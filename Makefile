@@ -4,10 +4,11 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 30
+FIGURES ?=
 
 C_FILES = $(shell find src include tests bench examples -name '*.[ch]' 2>/dev/null)
 
-.PHONY: all setup run test bench asan clang fuzz soak portable test-peers format install clean help
+.PHONY: all setup run test bench figures asan clang fuzz soak portable test-peers format install clean help
 
 all: setup build/build.ninja ## build everything into build/
 	ninja -C build
@@ -31,6 +32,10 @@ bench: all ## measure launches, throughput and the primitives on this machine
 	build/storm bench primitives
 	build/storm bench idle
 	build/storm bench primitives --sim
+
+figures: all ## measure everything that is promised, also beside Hydra and SLURM; FIGURES=--quick for a look
+	@tools/setup peers || echo "what is missing is left out"
+	@bench/figures $(FIGURES)
 
 asan: ## run the suite with address and undefined-behaviour sanitizers
 	@tools/setup test
@@ -61,6 +66,7 @@ soak: all ## long campaigns: simulated clusters, and real ones under fire
 	tests/soak.sh
 
 test-peers: all ## run the same workloads on other resource managers
+	@tools/setup peers
 	@set -e; for script in tests/peers/*.sh; do \
 		test -e "$$script" || { echo "there are no peer tests yet"; break; }; \
 		"$$script"; \

@@ -162,5 +162,37 @@ check 'a single job' is_mistake 'give 2 to'
 storm bench throughput --help
 check 'throughput --help' grep -q '^usage: storm bench throughput' "$out"
 
+# ---- all that is promised ----
+
+# With real daemons, but nothing that depends on the machine's speed.
+figures() {
+    "$(dirname "$0")/../../bench/figures" --build "$(dirname "$STORM")" "$@" >"$out" 2>"$err" </dev/null
+    status=$?
+}
+
+no_figures_left() {
+    ! ls -d "$scratch"/storm-figures-* && test -z "$(pgrep -f "$scratch/storm-figures-")"
+}
+
+figures --only launch65
+check 'an unknown figure' grep -q 'there is no figure "launch65"; there are: launch64' "$err"
+check 'is a mistake' test "$status" -eq 2
+figures --quick --only stages --json "$scratch/figures.json"
+check 'figures --json' python3 - "$scratch/figures.json" "$status" <<'END'
+import json, sys
+assert sys.argv[2] == '0'
+d = json.load(open(sys.argv[1]))
+assert d['runs'] == 3 and d['quick'] is True
+assert len(d['figures']) >= 4 and all(r['figure'] == 'stages' and r['value'] > 0 for r in d['figures']), d
+END
+check 'a table' grep -q '^| launch64: in all .* ms' "$out"
+check 'nothing is left' no_figures_left
+figures --quick --only idle &
+until ls "$scratch"/storm-figures-*/c*/local/cluster >/dev/null 2>&1 || ! kill -0 $!; do sleep 0.02; done
+kill "$(pgrep -P $! | head -n 1)"
+wait $!
+check 'interrupted, it says so' grep -q 'everything is taken down' "$err"
+check 'and nothing is left' no_figures_left
+
 echo "1..$count"
 test "$failed" -eq 0

@@ -17,6 +17,8 @@
 #define MISSING_NS      (10 * NS_PER_S)
 #define MISSING_LOST_NS NS_PER_S
 #define NUDGE_NS        (250 * NS_PER_MS)
+/* After Ctrl-C: for whoever reads our output, and does not. */
+#define UNREAD_NS (500 * NS_PER_MS)
 /* Who sits at a terminal is told what a job waits for. */
 #define WAITS_NS NS_PER_S
 
@@ -233,17 +235,25 @@ static bool may_lack(const struct follow *f) {
     return f->order == NULL || f->last.state == STATE_LOST || f->last.status == STATUS_STORM;
 }
 
+/* The job was ended from here, and nobody reads what it has written. A reader who takes his time is waited for
+ * otherwise, but not by somebody who wants his prompt back. */
+static bool is_unread(const struct follow *f) {
+    return (f->signals.interrupted_at != 0 || f->signals.ending != 0) && output_waiting(f->output);
+}
+
 /* Bytes are missing: they are asked for again, and not for ever. */
 static void wait_for_output(struct follow *f) {
     struct loop *loop = &f->contact.loop;
     uint64_t received = output_received(f->output), now = loop->now;
-    if (received != f->progress_bytes || output_waiting(f->output)) {
+    bool unread = is_unread(f);
+    if (received != f->progress_bytes || (output_waiting(f->output) && !unread)) {
         f->progress_bytes = received;
         f->progress_at = now;
     }
-    uint64_t end = f->progress_at + (may_lack(f) ? MISSING_LOST_NS : MISSING_NS);
+    uint64_t patience = unread ? UNREAD_NS : may_lack(f) ? MISSING_LOST_NS : MISSING_NS;
+    uint64_t end = f->progress_at + patience;
     if (end <= now) {
-        if (!may_lack(f)) {
+        if (!unread && !may_lack(f)) {
             complain(NULL, "job %" PRIu32 ": %" PRIu64 " bytes of its output are missing", f->job,
                      f->last.output - received);
             f->status = STATUS_STORM;

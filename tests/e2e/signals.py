@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Signals and ends: whoever is told to go goes, with all that it has started, and the status says so.
 Speaks TAP."""
+import fcntl
 import json
 import os
 import signal
 import subprocess
+import sys
+import termios
 import time
 
 from harness import play
@@ -57,6 +60,20 @@ def ctrl_c(t):
     r = t.finish(p)
     t.check('a command that is asked to end ends its job', r.status == 143, r)
     t.check('also one that is deaf', t.until(lambda: not t.ours('sleep 603'), 15))
+
+
+def unread(t):
+    """Nobody reads what the job has written, and the pipe is full."""
+    for sig, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+        reader, writer = os.pipe()
+        p = start(t, '-N', 3, 'sh', '-c', '>ready; exec cat /dev/zero', stdout=writer)
+        os.close(writer)
+        full = fcntl.fcntl(reader, fcntl.F_GETPIPE_SZ)
+        t.until(lambda: int.from_bytes(fcntl.ioctl(reader, termios.FIONREAD, bytes(4)), sys.byteorder) >= full)
+        p.send_signal(sig)
+        r = t.finish(p)
+        t.check(f'a command that nobody reads from ends on {sig.name}', r.status == status, r)
+        os.close(reader)
 
 
 def kill(t):
@@ -196,4 +213,4 @@ def stopped_node(t):
     t.check('and is used again', r.out == 'again\n', r)
 
 
-play(ctrl_c, kill, limit, deaths, strays, hold, orphans, stopped_node)
+play(ctrl_c, unread, kill, limit, deaths, strays, hold, orphans, stopped_node)

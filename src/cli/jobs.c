@@ -16,7 +16,16 @@ enum { JOBS_MAX = 16000 };
 
 /* ---- numbers ---- */
 
+static bool is_among(const struct joblist *l, uint32_t count, uint32_t job) {
+    for (uint32_t i = 0; i < count; i++)
+        if (l->at[i] == job)
+            return true;
+    return false;
+}
+
+/* Whoever is named twice is meant once. */
 static int add(struct joblist *l, const char *command, uint32_t first, uint32_t last) {
+    uint32_t before = l->count;
     if (last - first >= JOBS_MAX - l->count)
         return complain(command, "that are too many jobs at once; at most %d", JOBS_MAX);
     for (uint32_t job = first;; job++) {
@@ -25,7 +34,8 @@ static int add(struct joblist *l, const char *command, uint32_t first, uint32_t 
             l->at = realloc(l->at, l->cap * sizeof *l->at);
             ASSERT(l->at != NULL);
         }
-        l->at[l->count++] = job;
+        if (!is_among(l, before, job))
+            l->at[l->count++] = job;
         if (job == last)
             return 0;
     }

@@ -6,7 +6,7 @@
 #include "cli/json.h"
 #include "wire/row.h"
 
-/* Numbers that were typed: "7", "7-9". */
+/* Numbers that were typed: "7", "7-9"; each once. */
 struct joblist {
     uint32_t count, cap;
     uint32_t *at;

@@ -21,6 +21,9 @@ static void test_numbers(void) {
     CHECK(bytes.len == 16 && load_le32(bytes.at + 12) == 11);
     free((void *)bytes.at);
     joblist_fini(&l);
+    CHECK_EQ(read_words(&l, "10", "8-11"), 0);
+    CHECK(l.count == 4 && l.at[0] == 10 && l.at[1] == 8 && l.at[2] == 9 && l.at[3] == 11);
+    joblist_fini(&l);
     static const char *const wrong[] = {"x", "0", "-3", "3-", "5-3", "4294967296", "1-4294967295"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         CHECK_EQ(read_words(&l, wrong[i], NULL), STATUS_USAGE);

@@ -127,7 +127,8 @@ def history(t):
             last['submit_time'] <= last['start_time'] <= last['end_time'] <= time.time(), last)
     r = t.run('submit', '--array', '1-150', '-o', '/dev/null', 'true')
     first, end = (int(x) for x in r.out.split()[0].split('-'))
-    t.run('wait', str(first), f'{first}-{end}')
+    r = t.run('wait', str(end), f'{first}-{end}', str(first))
+    t.check('wait: jobs that are named twice', r.status == 0, r)
     r = t.run('ps', '-a')
     t.check('ps -a: the last hundred, and how many there are', r.out.count('\n') == 102 and
             f'last 100 of {end} jobs' in r.out, r)

@@ -39,7 +39,7 @@ figures: all ## measure everything that is promised, also beside Hydra and SLURM
 
 asan: ## run the suite with address and undefined-behaviour sanitizers
 	@tools/setup test
-	@tools/test asan
+	@tools/test asan-all
 
 clang: ## build with clang, run the suite
 	@tools/setup test

@@ -158,7 +158,7 @@ def allocations(t):
     t.check('more than it holds is refused', r.out == '125\n' and 'the allocation has 2' in r.err, r)
     r = t.run('alloc', '-N', 2, 'sh', '-c', 'exit 9')
     t.check('the status is that of the command', r.status == 9, r)
-    p = t.start('alloc', '-N', 6, 'sh', '-c', '>held; sleep 60')
+    p = t.start('alloc', '-N', 6, 'sh', '-c', '>held; exec sleep 60')
     t.until(lambda: os.path.exists(t.path('held')))
     job = t.run('submit', 'true').out.strip()
     r = t.run('why', job)

@@ -3,6 +3,7 @@
 #include "os/conn.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,7 +13,9 @@
 #include "base/units.h"
 #include "os/address.h"
 
-enum { SCRATCH_BYTES = 256 * 1024, KEEP_BYTES = 8192, PACKET_BYTES = 64 * 1024 };
+/* A piece of output with its head fits into one packet; much more would ask the kernel for memory in one
+ * piece. */
+enum { SCRATCH_BYTES = 256 * 1024, KEEP_BYTES = 8192, PACKET_BYTES = 80 * 1024 };
 
 /* A peer that does not read is cut off when so much waits for it: the machines bound what they send
  * by windows and credits, so this is far beyond what a healthy peer can owe. */
@@ -21,12 +24,20 @@ enum { SCRATCH_BYTES = 256 * 1024, KEEP_BYTES = 8192, PACKET_BYTES = 64 * 1024 }
 /* A peer that neither takes what it is owed nor closes its side is left after this time. */
 #define LINGER_NS (2 * NS_PER_S)
 
+/* Buffers of this size come and go with every piece of output. What is given back stays with us for a
+ * while: otherwise each of them would cost a fault for every page. */
+static void keep_memory(void) {
+    mallopt(M_TRIM_THRESHOLD, 2 * SCRATCH_BYTES);
+    mallopt(M_MMAP_THRESHOLD, SCRATCH_BYTES);
+}
+
 int conns_init(struct conns *all, struct loop *loop) {
     *all = (struct conns){
         .loop = loop, .backlog_bytes_max = BACKLOG_BYTES_MAX, .linger_ns = LINGER_NS};
     list_init(&all->flush);
     list_init(&all->linger);
     list_init(&all->dead);
+    keep_memory();
     all->scratch = malloc(SCRATCH_BYTES);
     return all->scratch == NULL ? -ENOMEM : 0;
 }

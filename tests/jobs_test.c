@@ -86,7 +86,7 @@ static void finish(struct play *p) {
         pass(p, NS_PER_S / 4);
     CHECK(audit_done(&p->audit));
     pass(p, NS_PER_S);
-    CHECK(audit_log(&p->audit));
+    CHECK(audit_whole(&p->audit));
     audit_final(&p->audit);
     CHECK_EQ(p->verdict.count, 0);
     verdict_print(&p->verdict, VERDICT_LINES, stderr);

@@ -136,7 +136,7 @@ static void drain(struct mm *m, uint32_t link, const struct message_act *a) {
 /* The cluster goes down: nothing starts any more, what runs is ended. */
 static void stop(struct mm *m, uint32_t link, const struct message_act *a) {
     m->stopped = true;
-    for (uint32_t i = 0; i < m->running_cap; i++) {
+    for (uint32_t i = 0; i < m->running_peak; i++) {
         struct job *j = m->runnings[i].job == 0 ? NULL : job_find(m, m->runnings[i].job);
         if (j != NULL)
             end_job(m, j, REASON_USER, 0, a->value != 0);

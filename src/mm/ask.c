@@ -58,7 +58,7 @@ static void add_node(struct rows *out, uint32_t i) {
     nodeset_clear(&m->work);
     nodeset_add(&m->work, i);
     size_t len = nodeset_format(&m->work, m->config.prefix, name, sizeof name);
-    for (uint32_t k = 0; k < m->running_cap && jobs_len < sizeof jobs; k++) {
+    for (uint32_t k = 0; k < m->running_peak && jobs_len < sizeof jobs; k++) {
         const struct running *r = &m->runnings[k];
         if (r->job == 0 || r->phase == PHASE_OVER || !nodeset_has(&r->set, i))
             continue;

@@ -197,7 +197,7 @@ void end_release(struct mm *m, struct job *j) {
 }
 
 void end_make_room(struct mm *m) {
-    for (uint32_t i = 0; m->running_free_count < RUNNINGS_LOW && i < m->running_cap; i++) {
+    for (uint32_t i = 0; m->running_free_count < RUNNINGS_LOW && i < m->running_peak; i++) {
         struct job *j = m->runnings[i].job == 0 ? NULL : job_find(m, m->runnings[i].job);
         if (j != NULL && j->settled && client_of_output(m, j) == 0)
             end_release(m, j);
@@ -207,7 +207,7 @@ void end_make_room(struct mm *m) {
 /* ---- ending ---- */
 
 static void end_steps(struct mm *m, const struct job *around) {
-    for (uint32_t i = 0; i < m->running_cap; i++) {
+    for (uint32_t i = 0; i < m->running_peak; i++) {
         struct job *j = m->runnings[i].job == 0 ? NULL : job_find(m, m->runnings[i].job);
         if (j != NULL && j->kind == JOB_STEP && j->inside == around->id &&
             !state_over((enum job_state)j->state))
@@ -417,7 +417,7 @@ void end_have(struct mm *m, uint32_t node, const struct message_have *h) {
     }
     if (!h->all)
         return;
-    for (uint32_t i = 0; i < m->running_cap; i++) {
+    for (uint32_t i = 0; i < m->running_peak; i++) {
         struct running *r = &m->runnings[i];
         if (r->job != 0 && r->phase == PHASE_GOING && nodeset_has(&r->waiting, node) &&
             !listed(h->runs, r->run))
@@ -427,7 +427,7 @@ void end_have(struct mm *m, uint32_t node, const struct message_have *h) {
 }
 
 void end_node_lost(struct mm *m, uint32_t node) {
-    for (uint32_t i = 0; i < m->running_cap; i++) {
+    for (uint32_t i = 0; i < m->running_peak; i++) {
         struct running *r = &m->runnings[i];
         struct job *j = r->job == 0 ? NULL : job_find(m, r->job);
         if (j == NULL || r->phase != PHASE_GOING)

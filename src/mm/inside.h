@@ -172,6 +172,7 @@ struct mm {
 
     struct running *runnings;
     uint32_t running_cap, running_count;
+    uint32_t running_peak;  /* no place at or above this was ever taken */
     uint32_t *running_free; /* stack of free places */
     uint32_t running_free_count;
     uint32_t starting; /* that are not on their nodes yet */

@@ -23,7 +23,10 @@ bool mm_job(const struct mm *m, uint32_t id, struct mm_job *ret) {
                            .waiting = r == NULL ? NULL : &r->waiting,
                            .phase = r == NULL ? 0 : r->phase,
                            .reason = j->reason,
-                           .holds = r != NULL && r->phase != PHASE_OVER};
+                           .holds = r != NULL && r->phase != PHASE_OVER,
+                           .held = r != NULL && r->phase != PHASE_OVER && !r->unheld,
+                           .begun = r != NULL && r->phase != PHASE_LOGGING,
+                           .suspended = r != NULL && r->suspended};
     return true;
 }
 
@@ -31,56 +34,84 @@ uint32_t mm_next_job(const struct mm *m) {
     return m->next_id;
 }
 
+bool mm_replaying(const struct mm *m) {
+    return m->replaying;
+}
+
 bool mm_quiet(const struct mm *m) {
     return m->after_count == 0 && m->starting == 0 && !m->stalled && !m->replaying;
 }
 
-/* PEs of a node that jobs hold, steps not: they use what their allocation holds. */
-static uint32_t held(const struct mm *m, uint32_t node) {
-    uint32_t sum = 0;
-    for (uint32_t i = 0; i < m->running_cap; i++) {
-        const struct running *r = &m->runnings[i];
-        const struct job *j = r->job == 0 ? NULL : job_find(m, r->job);
-        if (j == NULL || r->phase == PHASE_OVER || r->unheld || j->kind == JOB_STEP ||
-            !nodeset_has(&r->set, node))
-            continue;
-        sum += j->flags & JOB_EXCLUSIVE ? m->config.pes : j->ppn;
-    }
-    return sum;
+bool mm_drained(const struct mm *m, uint32_t node) {
+    return m->nodes[node].drained;
 }
 
-static const char *wrong_running(const struct mm *m) {
-    uint32_t count = 0, starting = 0;
-    for (uint32_t i = 0; i < m->running_cap; i++) {
+/* ---- S9 ---- */
+
+/* What is looked at: places of jobs and of what runs. */
+struct look {
+    const struct mm *m;
+    uint32_t jobs, runnings;
+    uint32_t *scratch; /* by node */
+};
+
+static const struct job *job_at(const struct look *l, uint32_t place, const struct running **ret) {
+    *ret = &l->m->runnings[place];
+    return (*ret)->job == 0 ? NULL : job_find(l->m, (*ret)->job);
+}
+
+static uint32_t each_of(const struct mm *m, const struct job *j) {
+    return j->flags & JOB_EXCLUSIVE ? m->config.pes : j->ppn;
+}
+
+static const char *wrong_place(const struct look *l, uint32_t place) {
+    const struct running *r;
+    const struct job *j = job_at(l, place, &r);
+    if (j == NULL)
+        return "something is held for a job that is not there";
+    if (j->slot != place)
+        return "a job has lost what is held for it";
+    if (state_over((enum job_state)j->state) != (r->phase == PHASE_OVER))
+        return "a job that is over holds nodes, or one that is not does not";
+    if (!nodeset_covers(&r->set, &r->waiting) || !nodeset_covers(&r->waiting, &r->lost))
+        return "a job waits for nodes that are not its own";
+    return NULL;
+}
+
+static const char *wrong_running(const struct look *l) {
+    const struct mm *m = l->m;
+    uint32_t count = 0, starting = 0, timed = 0;
+    for (uint32_t i = 0; i < l->runnings; i++) {
         const struct running *r = &m->runnings[i];
         if (r->job == 0)
             continue;
-        const struct job *j = job_find(m, r->job);
+        const char *why = wrong_place(l, i);
+        if (why != NULL)
+            return why;
         count++;
         starting += r->phase < PHASE_GOING;
-        if (j == NULL)
-            return "something is held for a job that is not there";
-        if (j->slot != i)
-            return "a job has lost what is held for it";
-        if (state_over((enum job_state)j->state) != (r->phase == PHASE_OVER))
-            return "a job that is over holds nodes, or one that is not does not";
-        if (!nodeset_covers(&r->set, &r->waiting) || !nodeset_covers(&r->waiting, &r->lost))
-            return "a job waits for nodes that are not its own";
+        timed += heap_item_queued(&r->due);
     }
     if (!m->replaying && starting != m->starting)
         return "jobs that are being started are counted wrong";
+    if (timed != m->dues.count)
+        return "times are kept for nobody";
+    if (count + m->running_free_count != m->running_cap)
+        return "places for running jobs are lost";
     return count == m->running_count ? NULL : "running jobs are counted wrong";
 }
 
-static const char *wrong_queue(const struct mm *m) {
+static const char *wrong_queue(const struct look *l) {
+    const struct mm *m = l->m;
     uint32_t queued = 0, listed = 0;
-    for (uint32_t i = 0; i < m->config.jobs_max; i++) {
+    for (uint32_t i = 0; i < l->jobs; i++) {
         const struct job *j = &m->jobs[i];
-        queued += j->id != 0 && j->state == STATE_QUEUED;
-        if (j->id != 0 && j->state == STATE_QUEUED && j->slot != NO_SLOT)
+        if (j->id == 0)
+            continue;
+        queued += j->state == STATE_QUEUED;
+        if (j->state == STATE_QUEUED && j->slot != NO_SLOT)
             return "a queued job holds nodes";
-        if (j->id != 0 && j->slot == NO_SLOT && j->state > STATE_QUEUED &&
-            !state_over((enum job_state)j->state))
+        if (j->slot == NO_SLOT && j->state > STATE_QUEUED && !state_over((enum job_state)j->state))
             return "a job that is not over is neither queued nor has nodes";
     }
     for (uint32_t at = m->queue_first; at != NO_SLOT && listed <= queued; at = m->jobs[at].next)
@@ -90,16 +121,93 @@ static const char *wrong_queue(const struct mm *m) {
     return queued == listed && queued == m->queued ? NULL : "queued jobs are counted wrong";
 }
 
-const char *mm_wrong(const struct mm *m) {
-    const char *why = wrong_running(m);
+/* PEs that jobs hold, steps not: they use what their allocation holds. */
+static const char *wrong_nodes(const struct look *l) {
+    const struct mm *m = l->m;
+    const struct running *r;
+    for (uint32_t i = 0; i < m->config.limits.nodes; i++)
+        l->scratch[i] = 0;
+    for (uint32_t i = 0; i < l->runnings; i++) {
+        const struct job *j = job_at(l, i, &r);
+        if (j == NULL || r->phase == PHASE_OVER || r->unheld || j->kind == JOB_STEP)
+            continue;
+        NODESET_EACH (n, &r->set)
+            l->scratch[n] += each_of(m, j);
+    }
+    for (uint32_t i = 0; i < m->config.limits.nodes; i++) {
+        if (l->scratch[i] != places_node_used(&m->places, i))
+            return "processors are held for nobody, or not for somebody";
+        if (l->scratch[i] > places_node_pes(&m->places, i))
+            return "more processors are held than there are";
+    }
+    return NULL;
+}
+
+/* What an allocation says that its steps use is what they use. */
+static const char *wrong_steps(const struct look *l, const struct job *around,
+                               const struct running *a) {
+    const struct running *r;
+    uint32_t steps = 0, each = each_of(l->m, around);
+    NODESET_EACH (n, &a->set)
+        l->scratch[n] = 0;
+    for (uint32_t i = 0; i < l->runnings; i++) {
+        const struct job *j = job_at(l, i, &r);
+        if (j == NULL || j->kind != JOB_STEP || j->inside != around->id || r->phase == PHASE_OVER)
+            continue;
+        if (!nodeset_covers(&a->set, &r->set))
+            return "a step is outside its allocation";
+        steps++;
+        NODESET_EACH (n, &r->set)
+            l->scratch[n] += j->ppn;
+    }
+    NODESET_EACH (n, &a->set)
+        if (l->scratch[n] != a->used[n] || l->scratch[n] > each)
+            return "an allocation has lost count of what its steps use";
+    return steps == a->steps ? NULL : "an allocation has lost count of its steps";
+}
+
+static const char *wrong_allocations(const struct look *l) {
+    const struct running *r;
+    const char *why = NULL;
+    for (uint32_t i = 0; why == NULL && i < l->runnings; i++) {
+        const struct job *j = job_at(l, i, &r);
+        if (j != NULL && j->kind == JOB_ALLOC && r->phase != PHASE_OVER)
+            why = wrong_steps(l, j, r);
+    }
+    return why;
+}
+
+const char *mm_wrong(const struct mm *m, uint32_t *scratch, bool all) {
+    uint32_t given = m->next_id < m->config.jobs_max ? m->next_id : m->config.jobs_max;
+    struct look l = {.m = m,
+                     .scratch = scratch,
+                     .jobs = all ? m->config.jobs_max : given,
+                     .runnings = all ? m->running_cap : m->running_peak};
+    const char *why = wrong_running(&l);
     if (why == NULL)
-        why = wrong_queue(m);
+        why = wrong_queue(&l);
     if (why != NULL || m->replaying)
         return why;
     if (!places_conserved(&m->places))
         return "the free processors do not add up";
-    for (uint32_t i = 0; i < m->config.limits.nodes; i++)
-        if (held(m, i) != places_node_used(&m->places, i))
-            return "processors are held for nobody, or not for somebody";
+    why = wrong_nodes(&l);
+    return why != NULL ? why : wrong_allocations(&l);
+}
+
+/* ---- S10 ---- */
+
+const char *mm_over_limit(const struct mm *m) {
+    if (m->running_count > m->running_cap || m->running_peak > m->running_cap)
+        return "more jobs run than there are places";
+    if (m->queued > m->config.jobs_max)
+        return "more jobs are queued than there are places";
+    if (m->starting > m->config.limits.outstanding)
+        return "more jobs are being started than requests can be asked";
+    if (m->after_count > m->after_cap || m->after_head >= m->after_cap)
+        return "more waits for the log than there is room for";
+    if (m->dues.count > m->dues.cap)
+        return "more times are kept than there are places";
+    if (m->forget_count >= sizeof m->forget / sizeof *m->forget)
+        return "more runs are to be forgotten than there is room for";
     return NULL;
 }

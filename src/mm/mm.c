@@ -198,7 +198,7 @@ struct machine mm_machine(struct mm *m) {
 
 void mm_counts(const struct mm *m, struct mm_counts *ret) {
     *ret = (struct mm_counts){.queued = m->queued, .submitted = m->submitted, .ended = m->ended};
-    for (uint32_t i = 0; i < m->running_cap; i++)
+    for (uint32_t i = 0; i < m->running_peak; i++)
         ret->running += m->runnings[i].job != 0 && m->runnings[i].phase != PHASE_OVER;
     for (uint32_t i = 0; i < m->config.limits.nodes; i++)
         ret->nodes_up += m->nodes[i].member && m->nodes[i].announced;

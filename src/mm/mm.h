@@ -49,7 +49,10 @@ struct mm_job {
     enum job_state state;
     enum job_kind kind;
     bool settled, logged;
-    bool holds; /* processors */
+    bool holds; /* nodes: it has been given some, and is not over */
+    bool held;  /* and their processors are its own, or its allocation's */
+    bool begun; /* its start is durable */
+    bool suspended;
     uint16_t attempt;
     uint32_t status;
     uint32_t each; /* processors on each node */
@@ -64,8 +67,17 @@ struct mm_job {
 bool mm_job(const struct mm *m, uint32_t id, struct mm_job *ret);
 uint32_t mm_next_job(const struct mm *m); /* higher than any that there was */
 
+/* Is the log of former lives being read? What there is then is not the truth yet. */
+bool mm_replaying(const struct mm *m);
+
 /* Is everything durable, and nothing being started? */
 bool mm_quiet(const struct mm *m);
 
-/* S9: reckons anew what is held for whom. NULL, or what is wrong. */
-const char *mm_wrong(const struct mm *m);
+bool mm_drained(const struct mm *m, uint32_t node);
+
+/* S9: reckons anew what is held for whom, in `scratch`, a word for each node. NULL, or what is wrong.
+ * Places that were never taken have nothing in them: they are looked at only if `all`. */
+const char *mm_wrong(const struct mm *m, uint32_t *scratch, bool all);
+
+/* S10: is every table, ring and heap within its limit? NULL, or which is not. */
+const char *mm_over_limit(const struct mm *m);

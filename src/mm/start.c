@@ -36,6 +36,8 @@ struct running *running_new(struct mm *m, struct job *j, const struct nodeset *s
             r->used[n] = 0;
     j->slot = slot;
     m->running_count++;
+    if (slot >= m->running_peak)
+        m->running_peak = slot + 1;
     return r;
 }
 
@@ -190,7 +192,7 @@ void start_completed(struct mm *m, const struct completion *c) {
  * to another already. */
 void start_hold(struct mm *m) {
     m->overlap = false;
-    for (uint32_t i = 0; i < m->running_cap; i++) {
+    for (uint32_t i = 0; i < m->running_peak; i++) {
         struct running *r = &m->runnings[i];
         const struct job *j = r->job == 0 || r->phase == PHASE_OVER ? NULL : job_find(m, r->job);
         if (j == NULL || !r->unheld)
@@ -203,7 +205,7 @@ void start_hold(struct mm *m) {
 
 void start_resume(struct mm *m) {
     start_hold(m);
-    for (uint32_t i = 0; i < m->running_cap; i++) {
+    for (uint32_t i = 0; i < m->running_peak; i++) {
         struct running *r = &m->runnings[i];
         struct job *j = r->job == 0 ? NULL : job_find(m, r->job);
         if (j == NULL)

@@ -25,3 +25,6 @@ struct nm;
 size_t nm_bytes(const struct nm_config *c);
 struct nm *nm_new(const struct nm_config *c, struct arena *a);
 struct machine nm_machine(struct nm *n);
+
+/* S10: is the table of runs in order and within its limits? NULL, or what is wrong. For checkers. */
+const char *nm_wrong(const struct nm *n);

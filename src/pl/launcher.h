@@ -39,3 +39,6 @@ uint32_t pl_effects_max(const struct pl_config *c);
 size_t pl_effect_bytes_max(const struct pl_config *c);
 
 uint32_t pl_runs(const struct pl *p); /* that are here, ended ones too */
+
+/* S10: do the tables add up, within their limits? NULL, or what is wrong. For checkers. */
+const char *pl_wrong(const struct pl *p);

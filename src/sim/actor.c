@@ -16,6 +16,7 @@ enum { PIECE = 4096 };
 static void die(struct actor *a, enum child_event event, uint32_t value) {
     struct member *m = a->member;
     a->alive = false;
+    kernel_life(a, false);
     if (!a->own)
         return;
     kernel_watch(m, event, value, false);
@@ -90,6 +91,7 @@ static struct actor *offspring(struct actor *a) {
     child->pending = 0;
     child->next = m->offspring;
     m->offspring = child;
+    kernel_life(child, true);
     return child;
 }
 
@@ -242,6 +244,7 @@ void actor_begin(struct member *m, uint64_t now) {
     struct sim_kernel *k = m->group->kernel;
     struct actor *a = &m->self;
     *a = (struct actor){.member = m, .alive = true, .own = true, .doing = DOING_RUN};
+    kernel_life(a, true);
     strings_next(m->group->spec.arguments, &a->at); /* its name */
     a->until =
         units_after(now, random_between(&k->random, k->config.spawn_ns / 2, k->config.spawn_ns));

@@ -11,6 +11,7 @@ void book_fini(struct book *b) {
     for (uint32_t i = 0; i < b->count; i++)
         free(b->orders[i].ends);
     free(b->orders);
+    free(b->told);
     *b = (struct book){0};
 }
 
@@ -25,6 +26,15 @@ int32_t book_add(struct book *b, const struct order *o) {
     mine->ends = calloc(o->count, sizeof *mine->ends);
     ASSERT(mine->ends != NULL);
     return (int32_t)b->count++;
+}
+
+static void tell(struct book *b, int32_t order, bool ended, uint32_t k) {
+    if (b->told_count == b->told_cap) {
+        b->told_cap = b->told_cap ? 2 * b->told_cap : 64;
+        b->told = realloc(b->told, b->told_cap * sizeof *b->told);
+        ASSERT(b->told != NULL);
+    }
+    b->told[b->told_count++] = (struct told){.order = order, .ended = ended, .k = k};
 }
 
 int32_t book_find(const struct book *b, uint32_t job) {
@@ -52,6 +62,8 @@ void book_answer(struct book *b, int32_t order, const struct message_answer *a, 
     o->answered_at = now;
     o->code = (enum answer)a->code;
     o->job = a->code == ANSWER_DONE ? a->job : 0;
+    if (o->job != 0)
+        tell(b, order, false, 0);
 }
 
 void book_news(struct book *b, int32_t order, const struct message_news *n) {
@@ -67,6 +79,8 @@ void book_news(struct book *b, int32_t order, const struct message_news *n) {
                     state_name((enum job_state)n->state), n->status);
     if (e->settled && was && !over)
         return;
+    if (over && !was)
+        tell(b, order, true, n->job - o->job);
     *e = (struct ended){.settled = true,
                         .state = n->state,
                         .status = n->status,

@@ -47,9 +47,18 @@ struct order {
     struct ended *ends;
 };
 
+/* A customer was told that an order is accepted, or how one of its jobs has ended. */
+struct told {
+    int32_t order;
+    bool ended;
+    uint32_t k; /* `ended`: which of its jobs */
+};
+
 struct book {
     struct order *orders;
     uint32_t count, cap;
+    struct told *told; /* in the order of time, everything once */
+    uint32_t told_count, told_cap;
     struct verdict *verdict; /* what customers find wrong at once */
 };
 

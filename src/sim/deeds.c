@@ -11,6 +11,7 @@ void deeds_fini(struct deeds *d) {
     for (uint32_t i = 0; i < d->count; i++)
         free(d->runs[i].ranks);
     free(d->runs);
+    free(d->living);
     *d = (struct deeds){0};
 }
 
@@ -54,12 +55,43 @@ void deeds_watch(void *context, const struct sim_deed *deed) {
     ASSERT(deed->rank < r->size);
     struct process_deed *p = &r->ranks[deed->rank];
     bool begins = deed->event == CHILD_STARTED || deed->event == CHILD_FAILED;
-    r->again = r->again || (begins && p->fate != FATE_NONE);
+    if (begins && p->fate != FATE_NONE) {
+        d->agains++;
+        d->again = r->run;
+    }
     r->alive -= p->fate == FATE_ALIVE;
     *p = (struct process_deed){
         .fate = (uint8_t)fate_of(deed), .value = deed->value, .wrote = deed->wrote};
     r->alive += p->fate == FATE_ALIVE;
-    d->changes++;
+}
+
+static struct living *living_of(struct deeds *d, const struct sim_life *life) {
+    for (uint32_t i = 0; i < d->living_count; i++)
+        if (d->living[i].run == life->run && d->living[i].node == life->node)
+            return &d->living[i];
+    ASSERT(life->begins);
+    if (d->living_count == d->living_cap) {
+        d->living_cap = d->living_cap ? 2 * d->living_cap : 64;
+        d->living = realloc(d->living, d->living_cap * sizeof *d->living);
+        ASSERT(d->living != NULL);
+    }
+    d->living[d->living_count] = (struct living){.run = life->run, .node = life->node};
+    return &d->living[d->living_count++];
+}
+
+void deeds_lives(void *context, const struct sim_life *life) {
+    struct deeds *d = context;
+    struct living *l = living_of(d, life);
+    if (life->begins) {
+        l->own += life->own;
+        l->all++;
+        d->births++;
+        return;
+    }
+    ASSERT(l->all > 0 && l->own >= life->own);
+    l->own -= life->own;
+    if (--l->all == 0)
+        *l = d->living[--d->living_count];
 }
 
 const struct run_deeds *deeds_find(const struct deeds *d, uint64_t run) {

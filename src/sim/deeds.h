@@ -18,25 +18,36 @@ struct run_deeds {
     uint64_t run;
     uint32_t size;
     uint32_t alive;
-    bool again; /* a process was started twice */
     struct process_deed *ranks;
+};
+
+/* Processes of a run that live on a node, and with their offspring. */
+struct living {
+    uint64_t run;
+    uint32_t node;
+    uint32_t own, all;
 };
 
 struct deeds {
     struct run_deeds *runs;
     uint32_t count, cap;
-    uint64_t changes;
+    struct living *living; /* whose `all` is not 0, in no order */
+    uint32_t living_count, living_cap;
+    uint64_t births; /* of processes, ever */
+    uint64_t agains; /* processes that were started twice */
+    uint64_t again;  /* the last run of which one was */
 };
 
 void deeds_fini(struct deeds *d); /* a zeroed one is fine */
 
-/* For sim_kernel_config.watch; the context is the struct deeds. */
+/* For sim_kernel_config.watch and .lives; the context is the struct deeds. */
 void deeds_watch(void *context, const struct sim_deed *deed);
+void deeds_lives(void *context, const struct sim_life *life);
 
 /* NULL if nothing was ever started. */
 const struct run_deeds *deeds_find(const struct deeds *d, uint64_t run);
 
-/* Processes of any run of this job that are alive. */
+/* Processes of any run of this job that are alive, without offspring. */
 uint32_t deeds_alive(const struct deeds *d, uint32_t job);
 
 /* How many of a run have this fate; with that value, unless it is UINT32_MAX. */

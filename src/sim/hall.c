@@ -159,16 +159,20 @@ static void on_death(void *context, uint32_t who) {
     h->wakes[node] = UINT64_MAX;
 }
 
-static void on_step(void *context, struct world *w, uint32_t node) {
-    struct hall *h = context;
-    (void)w;
+static void watched(struct hall *h, uint32_t who) {
     if (h->config.observe != NULL)
-        h->config.observe(h->config.context, h, node);
+        h->config.observe(h->config.context, h, who);
+}
+
+static void on_step(void *context, struct world *w, uint32_t node) {
+    (void)w;
+    watched(context, node);
 }
 
 bool hall_kill(struct hall *h, uint32_t node, uint32_t pick, uint32_t signal) {
     bool any = sim_kernel_kill(h->kernels[node], pick, signal, hall_now(h));
     look_at(h, node);
+    watched(h, hall_launcher(h, node));
     return any;
 }
 
@@ -190,6 +194,7 @@ bool hall_step(struct hall *h, uint64_t until) {
         world_run_until(h->world, h->wakes[node]);
         sim_kernel_run(h->kernels[node], h->wakes[node]);
         look_at(h, node);
+        watched(h, hall_launcher(h, node));
         return true;
     }
     if (!any || next > until)
@@ -219,15 +224,18 @@ void hall_boot_all(struct hall *h) {
 
 void hall_crash(struct hall *h, uint32_t who) {
     world_crash(h->world, who);
+    watched(h, who);
 }
 
 static void make_kernels(struct hall *h) {
     for (uint32_t i = 0; i < h->config.nodes; i++) {
-        struct sim_kernel_config k = {.groups = RUNS,
+        struct sim_kernel_config k = {.node = i,
+                                      .groups = RUNS,
                                       .seed = h->config.seed * 1000003 + i,
                                       .spawn_ns = NS_PER_MS,
                                       .fail_permille = h->config.fail_permille,
                                       .watch = deeds_watch,
+                                      .lives = deeds_lives,
                                       .context = &h->deeds};
         h->kernels[i] = sim_kernel_new(&k);
         h->wakes[i] = UINT64_MAX;
@@ -315,6 +323,10 @@ const struct mm *hall_mm(const struct hall *h) {
 
 const struct nm *hall_nm(const struct hall *h, uint32_t node) {
     return machine_of(h, node);
+}
+
+const struct pl *hall_pl(const struct hall *h, uint32_t node) {
+    return machine_of(h, hall_launcher(h, node));
 }
 
 const struct sim_kernel *hall_kernel(const struct hall *h, uint32_t node) {

@@ -26,8 +26,8 @@ struct hall_config {
     uint64_t lease_ns;      /* 0: the usual */
     /* The machine of the k'th client, for each of its lives. */
     struct machine (*client)(void *context, struct hall *h, uint32_t k);
-    /* After every step of anybody. May be NULL. */
-    void (*observe)(void *context, struct hall *h, uint32_t node);
+    /* After every step of anybody; `who` is the launcher's number if it was a process of its. May be NULL. */
+    void (*observe)(void *context, struct hall *h, uint32_t who);
     void *context;
 };
 
@@ -55,6 +55,7 @@ bool hall_kill(struct hall *h, uint32_t node, uint32_t pick, uint32_t signal);
 
 const struct mm *hall_mm(const struct hall *h);                /* NULL when it is off */
 const struct nm *hall_nm(const struct hall *h, uint32_t node); /* the same */
+const struct pl *hall_pl(const struct hall *h, uint32_t node); /* the same */
 const struct sim_kernel *hall_kernel(const struct hall *h, uint32_t node);
 const struct deeds *hall_deeds(const struct hall *h);
 const struct mm_config *hall_mm_config(const struct hall *h);

@@ -220,7 +220,7 @@ static void do_duties(struct jobs_trial *t) {
         inject(t);
     }
     if (now >= t->log_at)
-        t->log_at = audit_log(&t->audit) ? now + LOG_NS : now + NS_PER_S / 20;
+        t->log_at = audit_whole(&t->audit) ? now + LOG_NS : now + NS_PER_S / 20;
 }
 
 /* Runs until `done` holds; false if time or events run out before. */
@@ -314,7 +314,7 @@ static void play(struct jobs_trial *t) {
         report_unsettled(t);
         return;
     }
-    audit_log(&t->audit);
+    audit_whole(&t->audit);
     audit_final(&t->audit);
 }
 

@@ -77,6 +77,14 @@ void kernel_watch(const struct member *m, enum child_event event, uint32_t value
         c->watch(c->context, &deed);
 }
 
+void kernel_life(const struct actor *a, bool begins) {
+    const struct sim_group *g = a->member->group;
+    const struct sim_kernel_config *c = &g->kernel->config;
+    struct sim_life life = {.node = c->node, .run = g->run, .own = a->own, .begins = begins};
+    if (c->lives != NULL)
+        c->lives(c->context, &life);
+}
+
 static bool is(struct bytes text, const char *name) {
     return bytes_equal(text, bytes_from_str(name));
 }
@@ -163,6 +171,7 @@ static void carry_group(struct sim_kernel *k, const struct effect *e, uint64_t n
     if (e->kind == EFFECT_GROUP_OPEN) {
         ASSERT(*g == NULL);
         *g = group_new(k, e->group.group, e->group.setup);
+        k->open++;
         return;
     }
     if (*g == NULL)
@@ -184,6 +193,7 @@ static void carry_group(struct sim_kernel *k, const struct effect *e, uint64_t n
     case EFFECT_GROUP_CLOSE:
         group_free(*g);
         *g = NULL;
+        k->open--;
         break;
     default:
         break;
@@ -445,11 +455,20 @@ bool sim_kernel_census(const struct sim_kernel *k, uint32_t *at, struct sim_cens
     return false;
 }
 
+uint32_t sim_kernel_open(const struct sim_kernel *k) {
+    return k->open;
+}
+
 void sim_kernel_crash(struct sim_kernel *k) {
     GROUPS_EACH(g, k)
-    MEMBERS_EACH(m, g)
-    if (m->self.alive)
-        kernel_watch(m, CHILD_KILLED, 9, true);
+    MEMBERS_EACH(m, g) {
+        if (m->self.alive)
+            kernel_watch(m, CHILD_KILLED, 9, true);
+        ACTORS_EACH(a, m)
+        if (a->alive)
+            kernel_life(a, false);
+    }
+    k->open = 0;
     for (uint32_t i = 0; i < k->config.groups; i++) {
         group_free(k->groups[i]);
         k->groups[i] = NULL;

@@ -25,12 +25,23 @@ struct sim_deed {
     uint64_t wrote; /* if it has ended: bytes, to both streams */
 };
 
+/* A process has begun or ended, offspring too. What lives when its group is closed is never told to have
+ * ended: nobody would have ended it. */
+struct sim_life {
+    uint32_t node;
+    uint64_t run;
+    bool own; /* a process that the launcher started */
+    bool begins;
+};
+
 struct sim_kernel_config {
+    uint32_t node;   /* for whoever watches */
     uint32_t groups; /* their numbers are below this */
     uint64_t seed;
     uint64_t spawn_ns;      /* at most, until a process that was started does its first deed */
     uint32_t fail_permille; /* of starts fail for lack of memory */
     void (*watch)(void *context, const struct sim_deed *deed); /* may be NULL */
+    void (*lives)(void *context, const struct sim_life *life); /* the same */
     void *context;
 };
 
@@ -63,6 +74,9 @@ void sim_kernel_crash(struct sim_kernel *k);
 /* Processes of a run that are alive, offspring too; of all runs. */
 uint32_t sim_kernel_alive(const struct sim_kernel *k, uint64_t run);
 uint32_t sim_kernel_alive_all(const struct sim_kernel *k);
+
+/* Groups that are open. */
+uint32_t sim_kernel_open(const struct sim_kernel *k);
 
 /* The next group at or above *at that is open, and how many of its processes live (without their
  * offspring, and with it); false if there is none. */

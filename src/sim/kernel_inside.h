@@ -67,11 +67,13 @@ struct sim_kernel {
     struct random random;
     uint64_t now; /* the latest that we were told */
     uint32_t pid; /* the last */
+    uint32_t open;
     struct sim_group **groups;
 };
 
 /* Tells whoever watches. */
 void kernel_watch(const struct member *m, enum child_event event, uint32_t value, bool crash);
+void kernel_life(const struct actor *a, bool begins);
 
 /* ---- actor.c: what a process does ---- */
 

@@ -181,6 +181,7 @@ struct mm {
 
     struct places places;
     struct node *nodes;
+    uint64_t nodes_at; /* when they are looked at, 0: not */
 
     struct follow *follows;
     uint32_t follow_cap;

@@ -22,7 +22,16 @@ static void set_usable(struct mm *m, uint32_t node) {
     m->dirty = true;
 }
 
-static void watch(struct mm *m) {
+/* All nodes are looked at when the timer is due, and only then: it may be too early by then, never too
+ * late. */
+static void watch_from(struct mm *m, uint64_t at) {
+    if (m->nodes_at != 0 && m->nodes_at <= at)
+        return;
+    m->nodes_at = at;
+    effects_timer(m->out, TIMER_NODES, at);
+}
+
+static void watch_all(struct mm *m) {
     uint64_t next = UINT64_MAX;
     for (uint32_t i = 0; i < m->config.limits.nodes; i++) {
         const struct node *n = &m->nodes[i];
@@ -31,7 +40,9 @@ static void watch(struct mm *m) {
         if (n->member && !n->announced && m->now + ASK_NS < next)
             next = m->now + ASK_NS;
     }
-    effects_timer(m->out, TIMER_NODES, next == UINT64_MAX ? 0 : next);
+    m->nodes_at = 0;
+    if (next != UINT64_MAX)
+        watch_from(m, next);
 }
 
 /* Those who should have told what they have and have not: the message may be lost. */
@@ -72,7 +83,7 @@ void node_changed(struct mm *m, const struct input_nodes *in) {
         }
         set_usable(m, i);
     }
-    watch(m);
+    watch_from(m, m->now + (in->up ? ASK_NS : m->config.absent_ns));
 }
 
 void node_announced(struct mm *m, uint32_t node) {
@@ -84,13 +95,12 @@ void node_announced(struct mm *m, uint32_t node) {
     if (n->down)
         note(m, "up"); /* the set is that of set_usable */
     n->down = false;
-    watch(m);
 }
 
 void node_suspect(struct mm *m, uint32_t node) {
     m->nodes[node].announced = false;
     set_usable(m, node);
-    watch(m);
+    watch_from(m, m->now + ASK_NS);
 }
 
 void node_tick(struct mm *m) {
@@ -108,13 +118,13 @@ void node_tick(struct mm *m) {
     if (!nodeset_empty(&m->work))
         note(m, "down");
     ask(m);
-    watch(m);
+    watch_all(m);
 }
 
 void node_resume(struct mm *m) {
     for (uint32_t i = 0; i < m->config.limits.nodes; i++)
         m->nodes[i].absent_at = m->now + m->config.absent_ns;
-    watch(m);
+    watch_all(m);
 }
 
 void node_drain(struct mm *m, const struct nodeset *set, bool drained, struct bytes reason,

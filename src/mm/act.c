@@ -5,7 +5,7 @@
 #include "mm/inside.h"
 #include "rm/say.h"
 
-enum { SIGNAL_KILL = 9 };
+enum { SIGNAL_KILL = 9, ACTS_MAX = 512, SPARE_AFTER = 64 };
 
 static void answer(struct mm *m, uint32_t link, const struct message_act *a, enum answer code,
                    uint32_t job, const char *text) {
@@ -19,17 +19,27 @@ static void command(struct mm *m, const struct running *r, enum verb verb, uint3
     say_down(m->out, &r->waiting, MESSAGE_COMMAND, &c, (struct bytes){0});
 }
 
+/* It is kept that somebody has asked for this, before that is answered. */
+static void end_asked(struct mm *m, struct job *j, uint32_t signal, bool now) {
+    struct running *r = job_running(m, j);
+    uint8_t reason = j->reason, force = r == NULL ? 0 : r->force;
+    end_job(m, j, REASON_USER, signal, now);
+    if (r != NULL && job_running(m, j) == r && r->phase != PHASE_OVER &&
+        (j->reason != reason || r->force != force))
+        after_keep(m, j, record_ending(m, j, r));
+}
+
 static void signal_job(struct mm *m, struct job *j, uint32_t signal) {
     struct running *r = job_running(m, j);
     if (j->state == STATE_QUEUED || j->kind == JOB_ALLOC) {
-        end_job(m, j, REASON_USER, signal, true);
+        end_asked(m, j, signal, true);
         return;
     }
     if (r == NULL)
         return;
     r->signal = signal;
     if (r->phase != PHASE_GOING) { /* not there yet: it will find its end waiting */
-        end_job(m, j, REASON_USER, signal, true);
+        end_asked(m, j, signal, true);
         return;
     }
     command(m, r, VERB_SIGNAL, signal, 0);
@@ -42,7 +52,7 @@ static const char *suspend(struct mm *m, struct job *j, bool stop) {
     if (j->kind == JOB_ALLOC)
         return "an allocation has no processes of its own";
     if (r->suspended != stop)
-        record_hold(m, j, stop);
+        after_keep(m, j, record_hold(m, j, stop));
     r->suspended = stop;
     r->held = true;
     r->repeat_at = m->now + NS_PER_S;
@@ -89,10 +99,10 @@ static const char *act_on(struct mm *m, uint32_t link, const struct message_act 
         signal_job(m, j, a->value);
         return NULL;
     case VERB_END:
-        end_job(m, j, REASON_USER, a->value, false);
+        end_asked(m, j, a->value, false);
         return NULL;
     case VERB_KILL:
-        end_job(m, j, REASON_USER, SIGNAL_KILL, true);
+        end_asked(m, j, SIGNAL_KILL, true);
         return NULL;
     case VERB_SUSPEND:
     case VERB_RESUME:
@@ -106,7 +116,34 @@ static const char *act_on(struct mm *m, uint32_t link, const struct message_act 
     }
 }
 
+/* Asks for something that is logged? */
+static bool is_kept(const struct message_act *a) {
+    return a->verb == VERB_SIGNAL || a->verb == VERB_END || a->verb == VERB_KILL ||
+           a->verb == VERB_SUSPEND || a->verb == VERB_RESUME;
+}
+
+/* An answer leaves when what was asked for is durable, also if it had been asked for before. */
+static void answer_kept(struct mm *m, uint32_t link, const struct message_act *a, uint32_t job) {
+    if (!is_kept(a) || m->durable == m->tickets) {
+        answer(m, link, a, ANSWER_DONE, job, "");
+        return;
+    }
+    struct after *w = after_add(m, m->tickets, AFTER_ACT);
+    *w = (struct after){.ticket = w->ticket,
+                        .kind = AFTER_ACT,
+                        .link = link,
+                        .request = {a->request[0], a->request[1]},
+                        .job = job,
+                        .count = 1};
+}
+
 static void act_on_jobs(struct mm *m, uint32_t link, const struct message_act *a) {
+    size_t count = a->jobs.len / 4;
+    if (is_kept(a) &&
+        (count > ACTS_MAX || m->after_count + 2 * count + SPARE_AFTER > m->after_cap)) {
+        answer(m, link, a, ANSWER_FULL, 0, "too many at once; try again in a moment");
+        return;
+    }
     for (size_t at = 0; at < a->jobs.len; at += 4) {
         uint32_t id = load_le32(a->jobs.at + at);
         struct job *j = job_find(m, id);
@@ -121,13 +158,19 @@ static void act_on_jobs(struct mm *m, uint32_t link, const struct message_act *a
         }
     }
     uint32_t first = a->jobs.len >= 4 ? load_le32(a->jobs.at) : 0;
-    answer(m, link, a, ANSWER_DONE, first, "");
+    answer_kept(m, link, a, first);
 }
 
 static void drain(struct mm *m, uint32_t link, const struct message_act *a) {
     bool drained = a->verb == VERB_DRAIN;
+    if (node_draining(m, a->nodes) || m->after_count + SPARE_AFTER > m->after_cap) {
+        answer(m, link, a, ANSWER_FULL, 0, "somebody does the same; try again in a moment");
+        return;
+    }
     node_drain(m, a->nodes, drained, a->text, wall(m));
-    struct after *w = after_add(m, record_drain(m, a->nodes, drained, a->text), AFTER_NODE);
+    uint64_t ticket = record_drain(m, a->nodes, drained, a->text);
+    node_drain_wait(m, a->nodes, ticket);
+    struct after *w = after_add(m, ticket, AFTER_NODE);
     w->link = link;
     w->request[0] = a->request[0];
     w->request[1] = a->request[1];

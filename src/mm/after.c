@@ -17,6 +17,10 @@ struct after *after_add(struct mm *m, uint64_t ticket, enum after_kind kind) {
     return a;
 }
 
+void after_keep(struct mm *m, const struct job *j, uint64_t ticket) {
+    after_add(m, ticket, AFTER_KEEP)->job = j->id;
+}
+
 static void submitted(struct mm *m, const struct after *a) {
     for (uint32_t i = 0; i < a->count; i++) {
         struct job *j = job_find(m, a->job + i);
@@ -53,7 +57,13 @@ static void durable(struct mm *m, const struct after *a) {
             end_settled(m, j);
         break;
     case AFTER_NODE:
+        node_drain_kept(m, a->ticket, true);
         client_answer(m, a->link, a->request, ANSWER_DONE, 0, 0, "");
+        break;
+    case AFTER_KEEP:
+        break;
+    case AFTER_ACT:
+        client_answer(m, a->link, a->request, ANSWER_DONE, a->job, a->count, "");
         break;
     }
 }
@@ -79,6 +89,14 @@ static void stall(struct mm *m) {
     m->stalled = true;
 }
 
+static void keep_again(struct mm *m, const struct job *j, struct running *r) {
+    r->unkept = false;
+    if (r->held)
+        after_keep(m, j, record_hold(m, j, r->suspended));
+    if (j->reason != REASON_NONE)
+        after_keep(m, j, record_ending(m, j, r));
+}
+
 void after_stalled(struct mm *m) {
     m->stalled = false;
     m->dirty = true;
@@ -88,6 +106,11 @@ void after_stalled(struct mm *m) {
             continue;
         j->unlogged = false;
         after_add(m, record_end(m, j), AFTER_SETTLE)->job = j->id;
+    }
+    for (uint32_t i = 0; i < m->running_peak; i++) {
+        struct running *r = &m->runnings[i];
+        if (r->job != 0 && r->unkept && r->phase != PHASE_OVER)
+            keep_again(m, job_find(m, r->job), r);
     }
 }
 
@@ -132,13 +155,25 @@ static void refused(struct mm *m, const struct after *a) {
         }
         break;
     case AFTER_NODE:
+        node_drain_kept(m, a->ticket, false);
         client_answer(m, a->link, a->request, ANSWER_FULL, 0, 0, "the manager's disk is full");
+        break;
+    case AFTER_KEEP:
+        if (j != NULL && job_running(m, j) != NULL) {
+            job_running(m, j)->unkept = true;
+            stall(m);
+        }
+        break;
+    case AFTER_ACT:
+        client_answer(m, a->link, a->request, ANSWER_FULL, a->job, a->count,
+                      "it is done, but the manager's disk is full: a new manager would not know");
         break;
     }
 }
 
 void after_logged(struct mm *m, const struct input_logged *in) {
     m->dirty = m->dirty || m->queued > 0;
+    m->durable = in->ticket;
     /* What is added meanwhile has higher tickets. */
     while (m->after_count > 0 && m->after[m->after_head].ticket <= in->ticket) {
         struct after a = m->after[m->after_head];

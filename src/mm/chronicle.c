@@ -163,6 +163,8 @@ static void take(struct chronicle *h, uint64_t key, struct bytes event) {
         j->state = STATE_QUEUED;
     else if (e.event == EVENT_HOLD)
         j->state = e.count != 0 ? STATE_SUSPENDED : STATE_RUNNING;
+    else if (e.event == EVENT_ENDING)
+        j->state = STATE_ENDING;
 }
 
 bool chronicle_feed(struct chronicle *h, uint64_t key, struct bytes event) {

@@ -220,7 +220,8 @@ void end_job(struct mm *m, struct job *j, enum reason reason, uint32_t signal, b
     struct running *r = job_running(m, j);
     if (state_over((enum job_state)j->state))
         return;
-    if (j->reason == REASON_NONE)
+    bool comes_back = j->reason == REASON_LOST && (j->flags & JOB_REQUEUE) != 0;
+    if (j->reason == REASON_NONE || (comes_back && reason == REASON_USER))
         j->reason = (uint8_t)reason;
     if (r == NULL) {
         queue_remove(m, j);
@@ -243,6 +244,18 @@ void end_job(struct mm *m, struct job *j, enum reason reason, uint32_t signal, b
     r->force_at = now ? 0 : m->now + m->config.grace_ns;
     if (r->phase == PHASE_GOING)
         r->repeat_at = m->now;
+    due_set(m, r);
+}
+
+void end_resume(struct mm *m, struct job *j, struct running *r) {
+    j->state = STATE_ENDING;
+    r->orphan_at = r->limit_at = 0;
+    if (j->kind == JOB_ALLOC) {
+        end_steps(m, j);
+        end_check(m, r);
+        return;
+    }
+    r->force_at = r->force == VERB_KILL ? 0 : m->now + m->config.grace_ns;
     due_set(m, r);
 }
 

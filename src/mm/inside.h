@@ -86,6 +86,7 @@ struct running {
     bool suspended;  /* by its user */
     bool held;       /* it has been: what holds is said again and again */
     bool unheld;     /* its processors are held for another, whose end was not kept */
+    bool unkept;     /* what was asked for it could not be kept */
     uint8_t force;   /* 0, or the verb that is being repeated: END, KILL */
     uint32_t signal; /* REASON_USER: which */
     uint64_t run;
@@ -114,6 +115,10 @@ struct node {
     bool down;          /* given up, and that was said */
     uint64_t since;     /* of the calendar: in this state */
     uint64_t absent_at; /* not a member since; 0: it is one, or never was */
+    /* A change of `drained` that is not durable, 0 if there is none, and how it was before. */
+    uint64_t drain_ticket;
+    bool was_drained;
+    uint32_t was_reason_len;
     uint32_t reason_len;
     char reason[REASON_MAX_BYTES];
 };
@@ -127,13 +132,21 @@ struct follow {
     uint32_t next;
 };
 
-enum after_kind { AFTER_ANSWER, AFTER_AGAIN, AFTER_START, AFTER_SETTLE, AFTER_NODE };
+enum after_kind {
+    AFTER_ANSWER, /* to a submission */
+    AFTER_AGAIN,  /* to one that has come again */
+    AFTER_START,
+    AFTER_SETTLE,
+    AFTER_NODE, /* and an answer */
+    AFTER_KEEP, /* what was asked for a running job */
+    AFTER_ACT   /* the answer to it */
+};
 
 /* What happens when an event is durable. */
 struct after {
     uint64_t ticket;
     uint8_t kind;
-    uint32_t link; /* ANSWER, NODE */
+    uint32_t link; /* ANSWER, AGAIN, NODE, ACT */
     uint64_t request[2];
     uint32_t job;
     uint32_t count;
@@ -189,7 +202,8 @@ struct mm {
 
     struct after *after; /* ring */
     uint32_t after_cap, after_head, after_count;
-    uint64_t tickets;
+    uint64_t tickets,
+        durable; /* the last that was given out; that is known to be durable, or not */
 
     uint64_t forget[512]; /* runs to be forgotten, with the nodes that may have them */
     uint32_t forget_count;
@@ -254,6 +268,8 @@ void end_have(struct mm *m, uint32_t node, const struct message_have *h);
 /* Ends a job: END now, KILL after the grace; or KILL now. */
 void end_job(struct mm *m, struct job *j, enum reason reason, uint32_t signal, bool now);
 void end_node_lost(struct mm *m, uint32_t node);
+/* A new life: it was to end. */
+void end_resume(struct mm *m, struct job *j, struct running *r);
 /* Nobody has processes of it any more? Then it is over. */
 void end_check(struct mm *m, struct running *r);
 /* Its processors, or its allocation's, are free. */
@@ -307,12 +323,26 @@ void node_announced(struct mm *m, uint32_t node);
 void node_suspect(struct mm *m, uint32_t node);
 void node_drain(struct mm *m, const struct nodeset *set, bool drained, struct bytes reason,
                 uint64_t at);
+/* Is a change of one of these not durable yet? */
+bool node_draining(const struct mm *m, const struct nodeset *set);
+/* The change that was just made waits for this ticket; it is durable, or has never been. */
+void node_drain_wait(struct mm *m, const struct nodeset *set, uint64_t ticket);
+void node_drain_kept(struct mm *m, uint64_t ticket, bool kept);
 void node_tick(struct mm *m);
 /* A new life: whoever does not come back in time is lost. */
 void node_resume(struct mm *m);
 
 /* record.c: events */
-enum event { EVENT_SUBMIT, EVENT_START, EVENT_END, EVENT_DRAIN, EVENT_HOLD, EVENT_AGAIN, EVENTS };
+enum event {
+    EVENT_SUBMIT,
+    EVENT_START,
+    EVENT_END,
+    EVENT_DRAIN,
+    EVENT_HOLD,
+    EVENT_AGAIN,
+    EVENT_ENDING, /* somebody has asked for the end of what runs */
+    EVENTS
+};
 
 /* Key of what is not about a job. */
 #define NODES_KEY HISTORY_KEY_END
@@ -320,7 +350,8 @@ enum event { EVENT_SUBMIT, EVENT_START, EVENT_END, EVENT_DRAIN, EVENT_HOLD, EVEN
 struct record_head {
     uint8_t event;
     uint32_t job;
-    uint32_t count; /* SUBMIT: of jobs; START, END: the attempt; DRAIN, HOLD: so or not */
+    uint32_t count; /* SUBMIT: of jobs; START, END, AGAIN, ENDING: the attempt; DRAIN, HOLD: so or
+                     * not */
     uint64_t at;    /* of the calendar */
 };
 
@@ -331,6 +362,7 @@ uint64_t record_submit(struct mm *m, const struct job *first, uint32_t count, st
 uint64_t record_start(struct mm *m, const struct job *j, const struct running *r);
 uint64_t record_hold(struct mm *m, const struct job *j, bool suspended);
 uint64_t record_again(struct mm *m, const struct job *j);
+uint64_t record_ending(struct mm *m, const struct job *j, const struct running *r);
 uint64_t record_end(struct mm *m, const struct job *j);
 uint64_t record_drain(struct mm *m, const struct nodeset *set, bool drained, struct bytes reason);
 void record_replay(struct mm *m, const struct input_replay *in);
@@ -338,6 +370,8 @@ void record_replay(struct mm *m, const struct input_replay *in);
 int record_spec(struct mm *m, struct bytes event, struct message_submit *ret);
 
 /* after.c: when an event is durable */
+/* What was asked for a running job is in the log with this ticket, or is tried again. */
+void after_keep(struct mm *m, const struct job *j, uint64_t ticket);
 struct after *after_add(struct mm *m, uint64_t ticket, enum after_kind kind);
 void after_logged(struct mm *m, const struct input_logged *in);
 /* What could not be kept is tried again. */

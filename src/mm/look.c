@@ -26,6 +26,7 @@ bool mm_job(const struct mm *m, uint32_t id, struct mm_job *ret) {
                            .holds = r != NULL && r->phase != PHASE_OVER,
                            .held = r != NULL && r->phase != PHASE_OVER && !r->unheld,
                            .begun = r != NULL && r->phase != PHASE_LOGGING,
+                           .asked = r != NULL && r->phase != PHASE_OVER && j->reason == REASON_USER,
                            .suspended = r != NULL && r->suspended};
     return true;
 }
@@ -39,7 +40,8 @@ bool mm_replaying(const struct mm *m) {
 }
 
 bool mm_quiet(const struct mm *m) {
-    return m->after_count == 0 && m->starting == 0 && !m->stalled && !m->replaying;
+    return m->after_count == 0 && m->starting == 0 && m->durable == m->tickets && !m->stalled &&
+           !m->replaying;
 }
 
 bool mm_drained(const struct mm *m, uint32_t node) {

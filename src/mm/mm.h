@@ -53,6 +53,7 @@ struct mm_job {
     bool held;  /* and their processors are its own, or its allocation's */
     bool begun; /* its start is durable */
     bool suspended;
+    bool asked; /* somebody wants it to end */
     uint16_t attempt;
     uint32_t status;
     uint32_t each; /* processors on each node */

@@ -133,6 +133,8 @@ void node_drain(struct mm *m, const struct nodeset *set, bool drained, struct by
         if (i >= m->config.limits.nodes)
             continue;
         struct node *n = &m->nodes[i];
+        n->was_drained = n->drained;
+        n->was_reason_len = n->reason_len;
         n->drained = drained;
         n->since = at;
         n->reason_len = 0;
@@ -141,6 +143,35 @@ void node_drain(struct mm *m, const struct nodeset *set, bool drained, struct by
                 (uint32_t)(reason.len < sizeof n->reason ? reason.len : sizeof n->reason);
             memcpy(n->reason, reason.at, n->reason_len);
         }
+        set_usable(m, i);
+    }
+}
+
+/* ---- a change that is not durable yet ---- */
+
+bool node_draining(const struct mm *m, const struct nodeset *set) {
+    NODESET_EACH (i, set)
+        if (i < m->config.limits.nodes && m->nodes[i].drain_ticket != 0)
+            return true;
+    return false;
+}
+
+void node_drain_wait(struct mm *m, const struct nodeset *set, uint64_t ticket) {
+    NODESET_EACH (i, set)
+        if (i < m->config.limits.nodes)
+            m->nodes[i].drain_ticket = ticket;
+}
+
+void node_drain_kept(struct mm *m, uint64_t ticket, bool kept) {
+    for (uint32_t i = 0; i < m->config.limits.nodes; i++) {
+        struct node *n = &m->nodes[i];
+        if (n->drain_ticket != ticket)
+            continue;
+        n->drain_ticket = 0;
+        if (kept)
+            continue;
+        n->drained = n->was_drained;
+        n->reason_len = n->was_reason_len;
         set_usable(m, i);
     }
 }

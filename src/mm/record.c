@@ -64,6 +64,22 @@ uint64_t record_again(struct mm *m, const struct job *j) {
     return finish(m, &c, j->key, false, false);
 }
 
+static void walk_ending(struct codec *c, uint8_t *reason, uint8_t *force, uint32_t *signal) {
+    codec_enum(c, reason, REASONS);
+    codec_enum(c, force, VERBS);
+    codec_u32(c, signal);
+}
+
+uint64_t record_ending(struct mm *m, const struct job *j, const struct running *r) {
+    struct codec c =
+        begin(m, (struct record_head){
+                     .event = EVENT_ENDING, .job = j->id, .count = j->attempt, .at = wall(m)});
+    uint8_t reason = j->reason, force = r->force;
+    uint32_t signal = r->signal;
+    walk_ending(&c, &reason, &force, &signal);
+    return finish(m, &c, j->key, false, false);
+}
+
 void record_walk_end(struct codec *c, struct job *j) {
     uint8_t worst[ENDING_BYTES];
     struct bytes view = bytes_of(worst, sizeof worst);
@@ -134,6 +150,7 @@ static void replay_undo(struct mm *m, struct job *j) {
     end_give_back(m, j, r);
     running_free(m, r);
     j->slot = NO_SLOT;
+    j->reason = REASON_NONE;
     queue_add_front(m, j);
 }
 
@@ -158,6 +175,19 @@ static void replay_end(struct mm *m, const struct record_head *h, struct codec *
     j->settled = true;
     if (first != NULL && first->left > 0)
         first->left--;
+}
+
+static void replay_ending(struct mm *m, const struct record_head *h, struct codec *c) {
+    struct job *j = job_find(m, h->job);
+    struct running *r = j == NULL ? NULL : job_running(m, j);
+    uint8_t reason = 0, force = 0;
+    uint32_t signal = 0;
+    walk_ending(c, &reason, &force, &signal);
+    if (r == NULL || r->phase == PHASE_OVER || c->failed || j->attempt != h->count)
+        return;
+    j->reason = reason;
+    r->force = force;
+    r->signal = signal;
 }
 
 static void replay_drain(struct mm *m, const struct record_head *h, struct codec *c) {
@@ -198,6 +228,9 @@ void record_replay(struct mm *m, const struct input_replay *in) {
     case EVENT_AGAIN:
         if (j != NULL)
             replay_undo(m, j);
+        break;
+    case EVENT_ENDING:
+        replay_ending(m, &h, &c);
         break;
     case EVENT_HOLD:
         if (j != NULL && job_running(m, j) != NULL) {

@@ -227,4 +227,10 @@ void start_resume(struct mm *m) {
         j->state = r->suspended ? STATE_SUSPENDED : STATE_RUNNING;
         due_set(m, r);
     }
+    for (uint32_t i = 0; i < m->running_peak; i++) {
+        struct running *r = &m->runnings[i];
+        struct job *j = r->job == 0 || r->phase == PHASE_OVER ? NULL : job_find(m, r->job);
+        if (j != NULL && j->reason != REASON_NONE)
+            end_resume(m, j, r);
+    }
 }

@@ -98,6 +98,10 @@ static void judge_open(struct audit *a, const struct pair *p, bool quiet) {
         complain(a, p, "S11", "has begun, and the log does not say so");
     if (quiet && (x->attempt != y->attempt || (x->holds && !y->holds)))
         complain(a, p, "S11", "has another attempt in the log");
+    if (quiet && x->holds && x->suspended != y->suspended)
+        complain(a, p, "S11", "is suspended, or is so in the log only");
+    if (quiet && x->kind != JOB_STEP && x->asked && !y->asked)
+        complain(a, p, "S11", "was to end, and the log does not say so");
 }
 
 static void judge_job(struct audit *a, const struct pair *p, bool quiet) {

@@ -10,6 +10,9 @@
 #include "cli/jobs.h"
 #include "cli/options.h"
 
+/* Bytes of numbers of jobs in one request: the manager logs every one. */
+enum { PORTION = 512 * 4 };
+
 /* "9", "KILL", "SIGKILL"; 0 if there is none. */
 static int signal_number(const char *text) {
     uint64_t number;
@@ -33,10 +36,15 @@ static int act(const char *cluster, struct message_act *m, const struct joblist 
     int r = contact_open(&c, cluster, &callbacks);
     if (r != 0)
         return r;
-    m->jobs = joblist_bytes(l);
-    r = contact_act(&c, m, &a);
+    struct bytes jobs = joblist_bytes(l);
+    a.code = ANSWER_DONE;
+    for (size_t at = 0; at < jobs.len && r == 0 && a.code == ANSWER_DONE; at += PORTION) {
+        size_t left = jobs.len - at;
+        m->jobs = bytes_of(jobs.at + at, left < PORTION ? left : PORTION);
+        r = contact_act(&c, m, &a);
+    }
     contact_close(&c);
-    free((void *)m->jobs.at);
+    free((void *)jobs.at);
     if (r != 0 || a.code == ANSWER_DONE)
         return r;
     snprintf(what, sizeof what, "job %" PRIu32, a.job != 0 ? a.job : l->at[0]);

@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of the auditor: a cluster in which all is well, then one thing is spoiled behind everybody's back,
+ * and he must say so, by the name of the promise that is broken. */
+#include "sim/audit.h"
+
+#include <string.h>
+
+#include "base/units.h"
+#include "mm/inside.h"
+#include "sim/customer.h"
+#include "tap.h"
+#include "wire/setup.h"
+#include "wire/spec.h"
+
+enum { NODES = 4, PES = 2, STRAY = 900, GROUP_STRAY = 190 };
+
+struct play {
+    struct hall_config config;
+    struct hall *hall;
+    struct book book;
+    struct verdict verdict;
+    struct audit audit;
+    struct customer *customer;
+    bool closed;
+    int32_t hangs, waits, over, alloc; /* orders */
+};
+
+/* ---- the stage ---- */
+
+static struct machine make_client(void *context, struct hall *h, uint32_t k) {
+    struct play *p = context;
+    (void)h;
+    struct customer_config c = {.number = k,
+                                .book = &p->book,
+                                .nodes = NODES,
+                                .pes = PES,
+                                .universe = NODES + 1,
+                                .seed = 1,
+                                .errands = 8,
+                                .closed = &p->closed};
+    customer_free(p->customer);
+    p->customer = customer_new(&c);
+    return customer_machine(p->customer);
+}
+
+static void observe(void *context, struct hall *h, uint32_t who) {
+    struct play *p = context;
+    (void)h;
+    audit_step(&p->audit, who);
+}
+
+static int32_t ask(struct play *p, enum job_kind kind, uint32_t nodes, const char *word) {
+    struct order o = {.request = {(uint64_t)p->book.count + 1, 1},
+                      .kind = kind,
+                      .nodes = nodes,
+                      .ppn = 1,
+                      .procs = nodes,
+                      .count = 1,
+                      .around = NO_ORDER,
+                      .on = -1,
+                      .exclude = -1,
+                      .program = "/actor"};
+    int len = snprintf(o.words, sizeof o.words, "actor%c%s", 0, word);
+    o.words_len = (uint32_t)len + (*word != '\0');
+    return customer_order(p->customer, &o);
+}
+
+/* One job is over, one hangs on two nodes, there is an allocation of one more, one waits. */
+static void begin(struct play *p) {
+    *p = (struct play){.config = {.nodes = NODES,
+                                  .pes = PES,
+                                  .clients = 1,
+                                  .tree = {.shape = SHAPE_KARY, .arity = 2, .nodes = NODES},
+                                  .link = {.latency_ns = 50 * NS_PER_US,
+                                           .connect_ns = 150 * NS_PER_US,
+                                           .durable_ns = NS_PER_MS},
+                                  .period_ns = NS_PER_S,
+                                  .seed = 7,
+                                  .client = make_client,
+                                  .observe = observe}};
+    p->config.context = p;
+    p->book.verdict = &p->verdict;
+    p->hall = hall_new(&p->config);
+    audit_init(&p->audit, p->hall, &p->book, &p->verdict);
+    hall_boot_all(p->hall);
+    hall_run_until(p->hall, NS_PER_S);
+    p->over = ask(p, JOB_BATCH, 1, "");
+    hall_run_until(p->hall, 4 * NS_PER_S);
+    p->hangs = ask(p, JOB_RUN, 2, "hang");
+    p->alloc = ask(p, JOB_ALLOC, 1, "hang");
+    p->waits = ask(p, JOB_RUN, NODES, "hang");
+    p->book.orders[p->waits].ppn = PES;
+    p->book.orders[p->waits].procs = NODES * PES;
+    hall_run_until(p->hall, 8 * NS_PER_S);
+}
+
+static void end(struct play *p) {
+    customer_free(p->customer);
+    hall_free(p->hall);
+    audit_fini(&p->audit);
+    book_fini(&p->book);
+}
+
+static struct mm *manager(struct play *p) {
+    return (struct mm *)hall_mm(p->hall);
+}
+
+static struct job *job_of(struct play *p, int32_t order) {
+    return job_find(manager(p), p->book.orders[order].job);
+}
+
+static struct running *running_of(struct play *p, int32_t order) {
+    return job_running(manager(p), job_of(p, order));
+}
+
+/* Is this promise said to be broken, in these words? */
+static bool said(const struct play *p, const char *rule, const char *words) {
+    char head[16];
+    snprintf(head, sizeof head, "%s:", rule);
+    for (uint32_t i = 0; i < p->verdict.count && i < VERDICT_LINES; i++)
+        if (strncmp(p->verdict.lines[i], head, strlen(head)) == 0 &&
+            strstr(p->verdict.lines[i], words) != NULL)
+            return true;
+    verdict_print(&p->verdict, VERDICT_LINES, stderr);
+    return false;
+}
+
+/* ---- all is well ---- */
+
+static void test_nothing_is_said_when_all_is_well(void) {
+    struct play p;
+    begin(&p);
+    CHECK_EQ(job_of(&p, p.over)->state, STATE_DONE);
+    CHECK_EQ(job_of(&p, p.hangs)->state, STATE_RUNNING);
+    CHECK_EQ(job_of(&p, p.alloc)->state, STATE_RUNNING);
+    CHECK_EQ(job_of(&p, p.waits)->state, STATE_QUEUED);
+    CHECK_EQ(hall_deeds(p.hall)->living_count, 2);
+    CHECK(audit_whole(&p.audit));
+    CHECK_EQ(p.verdict.count, 0);
+    verdict_print(&p.verdict, VERDICT_LINES, stderr);
+    end(&p);
+}
+
+/* ---- processes that nobody should have started ---- */
+
+static void start_stray(struct play *p, uint32_t node, uint64_t run, uint32_t count) {
+    static const char words[] = "actor\0hang";
+    struct spec spec = {.program = bytes_from_str("/actor"),
+                        .folder = bytes_from_str("/"),
+                        .arguments = bytes_of(words, sizeof words)};
+    uint8_t spec_bytes[512], setup_bytes[1024];
+    long spec_len = spec_encode(&spec, room_of(spec_bytes, sizeof spec_bytes));
+    struct setup setup = {.run = run,
+                          .count = count,
+                          .size = count < 2 ? 2 : count,
+                          .window = 4096,
+                          .node_name = bytes_from_str("n"),
+                          .node_list = bytes_from_str("n"),
+                          .spec = bytes_of(spec_bytes, (size_t)spec_len)};
+    long len = setup_encode(&setup, room_of(setup_bytes, sizeof setup_bytes));
+    struct sim_kernel *k = (struct sim_kernel *)hall_kernel(p->hall, node);
+    struct effect e = {.kind = EFFECT_GROUP_OPEN};
+    CHECK(spec_len > 0 && len > 0);
+    e.group =
+        (struct effect_group){.group = GROUP_STRAY, .setup = bytes_of(setup_bytes, (size_t)len)};
+    sim_kernel_carry(k, &e, hall_now(p->hall));
+    e.kind = EFFECT_GROUP_START;
+    sim_kernel_carry(k, &e, hall_now(p->hall));
+}
+
+/* Whoever steps next, it is seen. */
+static void check_stray(const char *rule, const char *words, int32_t which, uint16_t attempt,
+                        uint32_t count, uint32_t node) {
+    struct play p;
+    begin(&p);
+    const int32_t orders[] = {p.hangs, p.over};
+    uint32_t job = which < 0 ? STRAY : p.book.orders[orders[which]].job;
+    start_stray(&p, node, run_of(job, attempt), count);
+    CHECK_EQ(p.verdict.count, 0);
+    audit_step(&p.audit, hall_client(p.hall, 0));
+    CHECK(said(&p, rule, words));
+    end(&p);
+}
+
+enum { HANGS = 0, OVER = 1, UNKNOWN = -1 };
+
+static void test_more_processes_than_processors(void) {
+    check_stray("S1", "has 3 processes", UNKNOWN, 1, PES + 1, 3);
+}
+
+static void test_a_process_of_a_job_that_is_over(void) {
+    check_stray("S2", "is over", OVER, 1, 1, 3);
+}
+
+static void test_two_attempts(void) {
+    check_stray("S4", "two attempts", HANGS, 2, 1, 3);
+}
+
+static void test_a_process_that_is_started_twice(void) {
+    check_stray("S4", "started twice", HANGS, 1, 1, 3);
+}
+
+static void test_processes_for_which_nothing_is_held(void) {
+    check_stray("S9", "is not known", UNKNOWN, 1, 1, 3);
+    check_stray("S9", "holds other nodes", HANGS, 1, 1, 3);
+    check_stray("S9", "holds less", HANGS, 1, 1, 0);
+    check_stray("S9", "is of another attempt", HANGS, 2, 1, 0);
+}
+
+/* The group is gone, what was in it is not: nobody would ever end it. */
+static void test_a_group_that_is_closed_with_somebody_in_it(void) {
+    struct play p;
+    begin(&p);
+    struct effect e = {.kind = EFFECT_GROUP_CLOSE};
+    start_stray(&p, 3, run_of(p.book.orders[p.hangs].job, 1), 1);
+    e.group = (struct effect_group){.group = GROUP_STRAY};
+    sim_kernel_carry((struct sim_kernel *)hall_kernel(p.hall, 3), &e, hall_now(p.hall));
+    audit_whole(&p.audit);
+    CHECK(said(&p, "S2", "has no group any more"));
+    end(&p);
+}
+
+/* ---- books that are spoiled ---- */
+
+enum spoil_by { ROOT, NODE, LAUNCHER, WHOLE };
+
+struct spoil {
+    const char *rule, *words;
+    void (*plant)(struct play *p);
+    enum spoil_by by;
+};
+
+static void check_spoils(const struct spoil *spoils, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        struct play p;
+        begin(&p);
+        CHECK_EQ(p.verdict.count, 0);
+        spoils[i].plant(&p);
+        if (spoils[i].by == ROOT)
+            audit_step(&p.audit, hall_root(p.hall));
+        else if (spoils[i].by == NODE)
+            audit_step(&p.audit, 0);
+        else if (spoils[i].by == LAUNCHER)
+            audit_step(&p.audit, hall_launcher(p.hall, 1));
+        else
+            audit_whole(&p.audit);
+        if (!CHECK(said(&p, spoils[i].rule, spoils[i].words)))
+            printf("## %s: %s\n", spoils[i].rule, spoils[i].words);
+        end(&p);
+    }
+}
+
+#define CHECK_SPOILS(s) check_spoils(s, sizeof(s) / sizeof *(s))
+
+static void over_with_processes(struct play *p) {
+    job_of(p, p->hangs)->settled = true;
+    job_of(p, p->hangs)->state = STATE_DONE;
+}
+
+static void gone(struct play *p) {
+    job_of(p, p->waits)->id = 0;
+}
+
+static void another_end(struct play *p) {
+    job_of(p, p->over)->status = 3;
+}
+
+static void no_end_any_more(struct play *p) {
+    job_of(p, p->over)->settled = false;
+    job_of(p, p->over)->state = STATE_QUEUED;
+}
+
+static void told_early(struct play *p) {
+    struct message_news n = {.job = p->book.orders[p->hangs].job,
+                             .run = run_of(p->book.orders[p->hangs].job, 1),
+                             .state = STATE_DONE,
+                             .settled = true};
+    book_news(&p->book, p->hangs, &n);
+}
+
+static void told_otherwise(struct play *p) {
+    struct order *o = &p->book.orders[p->over];
+    struct message_news n = {.job = o->job,
+                             .run = run_of(o->job, 1),
+                             .state = STATE_FAILED,
+                             .status = 1,
+                             .settled = true};
+    o->ends[0] = (struct ended){0};
+    book_news(&p->book, p->over, &n);
+}
+
+static void accepted_early(struct play *p) {
+    struct order o = {.count = 1, .around = NO_ORDER};
+    struct message_answer a = {.code = ANSWER_DONE, .job = STRAY, .count = 1};
+    book_answer(&p->book, book_add(&p->book, &o), &a, 0);
+}
+
+static void test_ends(void) {
+    static const struct spoil spoils[] = {{"S2", "is over", over_with_processes, ROOT},
+                                          {"S3", "and is gone", gone, ROOT},
+                                          {"S3", "has ended twice", another_end, ROOT},
+                                          {"S11", "is over in the log only", no_end_any_more, ROOT},
+                                          {"S3", "before the log was", told_early, NODE},
+                                          {"S3", "as its customer was told", told_otherwise, NODE},
+                                          {"S2", "is over", told_early, NODE},
+                                          {"S3", "is not in the log", accepted_early, LAUNCHER}};
+    CHECK_SPOILS(spoils);
+}
+
+static void epoch_of_this_life(struct play *p) {
+    p->audit.epochs[0].last++;
+}
+
+static void epoch_of_a_former_life(struct play *p) {
+    p->audit.epochs[0].boots--;
+    p->audit.epochs[0].highest++;
+}
+
+static void epoch_of_the_root(struct play *p) {
+    p->audit.epochs[NODES].boots--;
+    p->audit.epochs[NODES].highest++;
+}
+
+static void test_epochs(void) {
+    static const struct spoil spoils[] = {{"S8", "node 0: epoch", epoch_of_this_life, NODE},
+                                          {"S8", "node 0: epoch", epoch_of_a_former_life, NODE},
+                                          {"S8", "node 4: epoch", epoch_of_the_root, ROOT}};
+    CHECK_SPOILS(spoils);
+}
+
+static void held_for_nobody(struct play *p) {
+    struct nodeset *set = &manager(p)->work;
+    nodeset_clear(set);
+    nodeset_add(set, 3);
+    CHECK_EQ(places_hold(&manager(p)->places, set, 1), 0);
+}
+
+static void given_back(struct play *p) {
+    places_give(&manager(p)->places, &running_of(p, p->hangs)->set, 1);
+}
+
+static void given_back_and_not_noted(struct play *p) {
+    given_back(p);
+    running_of(p, p->hangs)->unheld = true;
+}
+
+static void free_tree(struct play *p) {
+    manager(p)->places.free_tree[1]++;
+}
+
+static void usable_twice(struct play *p) {
+    manager(p)->places.free_all++;
+}
+
+static void forgotten_place(struct play *p) {
+    job_of(p, p->hangs)->slot = NO_SLOT;
+}
+
+static void one_place_less(struct play *p) {
+    manager(p)->running_free_count--;
+}
+
+static void one_more_runs(struct play *p) {
+    manager(p)->running_count++;
+}
+
+static void one_more_starts(struct play *p) {
+    manager(p)->starting++;
+}
+
+static void one_more_waits(struct play *p) {
+    manager(p)->queued++;
+}
+
+static void waits_elsewhere(struct play *p) {
+    nodeset_add(&running_of(p, p->hangs)->waiting, 3);
+}
+
+static void a_time_of_nobody(struct play *p) {
+    struct running *r = running_of(p, p->hangs);
+    r->repeat_at = UINT64_MAX - 1;
+    manager(p)->out = &p->audit.shadow.out;
+    due_set(manager(p), r);
+    memset(&r->due, 0, sizeof r->due);
+}
+
+static void lost_count_of_steps(struct play *p) {
+    running_of(p, p->alloc)->steps++;
+}
+
+static void lost_count_of_use(struct play *p) {
+    struct running *r = running_of(p, p->alloc);
+    r->used[nodeset_first(&r->set)]++;
+}
+
+static void over_and_not_over(struct play *p) {
+    job_of(p, p->hangs)->state = STATE_DONE;
+}
+
+static void queued_with_nodes(struct play *p) {
+    job_of(p, p->waits)->slot = 7;
+}
+
+static void neither_queued_nor_running(struct play *p) {
+    job_of(p, p->waits)->state = STATE_RUNNING;
+}
+
+static void step_elsewhere(struct play *p) {
+    given_back(p);
+    job_of(p, p->hangs)->kind = JOB_STEP;
+    job_of(p, p->hangs)->inside = p->book.orders[p->alloc].job;
+}
+
+static void beyond_the_peak(struct play *p) {
+    manager(p)->runnings[manager(p)->running_cap - 1].job = STRAY;
+}
+
+static void test_resources(void) {
+    static const struct spoil spoils[] = {
+        {"S9", "held for nobody", held_for_nobody, ROOT},
+        {"S9", "held for nobody", given_back, ROOT},
+        {"S9", "do not add up", free_tree, ROOT},
+        {"S9", "do not add up", usable_twice, ROOT},
+        {"S9", "has lost what is held", forgotten_place, ROOT},
+        {"S9", "places for running jobs", one_place_less, ROOT},
+        {"S9", "running jobs are counted", one_more_runs, ROOT},
+        {"S9", "being started are counted", one_more_starts, ROOT},
+        {"S9", "queued jobs are counted", one_more_waits, ROOT},
+        {"S9", "not its own", waits_elsewhere, ROOT},
+        {"S9", "lost count of its steps", lost_count_of_steps, ROOT},
+        {"S9", "what its steps use", lost_count_of_use, ROOT},
+        {"S9", "times are kept", a_time_of_nobody, ROOT},
+        {"S9", "holds nothing", given_back_and_not_noted, ROOT},
+        {"S9", "that is over holds nodes", over_and_not_over, ROOT},
+        {"S9", "a queued job holds", queued_with_nodes, ROOT},
+        {"S9", "neither queued nor", neither_queued_nor_running, ROOT},
+        {"S9", "outside its allocation", step_elsewhere, ROOT},
+        {"S9", "not there", beyond_the_peak, WHOLE}};
+    CHECK_SPOILS(spoils);
+}
+
+static void ring_of_the_log(struct play *p) {
+    manager(p)->after_count = manager(p)->after_cap + 1;
+}
+
+static void runs_to_forget(struct play *p) {
+    manager(p)->forget_count = 512;
+}
+
+static void starts(struct play *p) {
+    manager(p)->starting = 1000;
+}
+
+static void queue(struct play *p) {
+    manager(p)->queued = manager(p)->config.jobs_max + 1;
+}
+
+static void places(struct play *p) {
+    manager(p)->running_count = manager(p)->running_cap + 1;
+}
+
+static void times(struct play *p) {
+    manager(p)->dues.count = manager(p)->dues.cap + 1;
+}
+
+static void links(struct play *p) {
+    p->audit.links_max = 0;
+}
+
+static void children(struct play *p) {
+    struct mm_config *c = (struct mm_config *)hall_mm_config(p->hall);
+    c->limits.children = 0;
+}
+
+static void group_of_nobody(struct play *p) {
+    start_stray(p, 1, run_of(STRAY, 1), 1);
+}
+
+static void test_limits(void) {
+    static const struct spoil spoils[] = {
+        {"S10", "waits for the log", ring_of_the_log, ROOT},
+        {"S10", "to be forgotten", runs_to_forget, ROOT},
+        {"S10", "being started than", starts, ROOT},
+        {"S10", "queued than", queue, ROOT},
+        {"S10", "run than there are", places, ROOT},
+        {"S10", "times are kept than", times, ROOT},
+        {"S10", "too many links", links, ROOT},
+        {"S10", "too many links", links, NODE},
+        {"S10", "too many links", links, LAUNCHER},
+        {"S10", "too many children", children, NODE},
+        {"S10", "groups that are of no run", group_of_nobody, LAUNCHER}};
+    CHECK_SPOILS(spoils);
+}
+
+static void attempt_not_logged(struct play *p) {
+    job_of(p, p->hangs)->attempt++;
+}
+
+static void attempt_forgotten(struct play *p) {
+    job_of(p, p->hangs)->attempt--;
+}
+
+static void other_nodes(struct play *p) {
+    nodeset_add(&running_of(p, p->hangs)->set, 3);
+}
+
+static void submission_not_logged(struct play *p) {
+    struct job *j = job_new(manager(p), manager(p)->next_id++);
+    j->logged = true;
+    j->state = STATE_QUEUED;
+}
+
+static void number_again(struct play *p) {
+    manager(p)->next_id--;
+}
+
+static void drained(struct play *p) {
+    manager(p)->nodes[2].drained = true;
+}
+
+static void suspended(struct play *p) {
+    running_of(p, p->hangs)->suspended = true;
+}
+
+static void to_be_ended(struct play *p) {
+    job_of(p, p->hangs)->reason = REASON_USER;
+}
+
+static void read_wrongly(struct play *p) {
+    struct mm *m = p->audit.shadow.mm;
+    job_find(m, p->book.orders[p->waits].job)->attempt = 5;
+}
+
+static void test_log(void) {
+    static const struct spoil spoils[] = {
+        {"S11", "is over, and the log does not", over_with_processes, ROOT},
+        {"S11", "has begun, and the log", attempt_not_logged, ROOT},
+        {"S11", "forgotten an attempt", attempt_forgotten, ROOT},
+        {"S11", "has begun, and the log", other_nodes, ROOT},
+        {"S11", "is not in the log", submission_not_logged, ROOT},
+        {"S11", "the next is", number_again, ROOT},
+        {"S11", "is drained", drained, ROOT},
+        {"S11", "is suspended", suspended, ROOT},
+        {"S11", "was to end", to_be_ended, ROOT},
+        {"S11", "another attempt in the log", read_wrongly, WHOLE}};
+    CHECK_SPOILS(spoils);
+}
+
+int main(void) {
+    TEST(test_nothing_is_said_when_all_is_well);
+    TEST(test_more_processes_than_processors);
+    TEST(test_a_process_of_a_job_that_is_over);
+    TEST(test_two_attempts);
+    TEST(test_a_process_that_is_started_twice);
+    TEST(test_processes_for_which_nothing_is_held);
+    TEST(test_a_group_that_is_closed_with_somebody_in_it);
+    TEST(test_ends);
+    TEST(test_epochs);
+    TEST(test_resources);
+    TEST(test_limits);
+    TEST(test_log);
+    return tap_finish();
+}

@@ -402,6 +402,66 @@ static void test_a_lost_job_starts_again_if_it_may(void) {
     finish(&p);
 }
 
+/* Nobody has heard of it but the manager, and that one dies, as do those who could tell the next. */
+static void test_a_kill_that_was_answered_is_not_forgotten(void) {
+    struct play p;
+    begin(&p, 3, 1, 3);
+    int32_t n = ask_run(&p, 3, 1, "ignore-term hang");
+    wait_state(&p, n, STATE_RUNNING);
+    for (uint32_t i = 0; i < 3; i++)
+        world_pause(hall_world(p.hall), i, now(&p) + 60 * NS_PER_S);
+    customer_act(p.customers[0], n, VERB_END, 15);
+    pass(&p, NS_PER_S);
+    hall_crash(p.hall, hall_root(p.hall));
+    for (uint32_t i = 0; i < 3; i++)
+        restart(&p, i, 0);
+    restart(&p, hall_root(p.hall), NS_PER_S);
+    wait_end(&p, n, 20 * NS_PER_S);
+    check_end(&p, n, STATE_KILLED, 128 + 15);
+    finish(&p);
+}
+
+static void test_an_allocation_that_was_to_end_ends(void) {
+    struct play p;
+    begin(&p, 3, 1, 3);
+    int32_t room = ask(&p, order_of(JOB_ALLOC, 3, 1, ""));
+    wait_state(&p, room, STATE_RUNNING);
+    struct order step = order_of(JOB_STEP, 3, 1, "hang");
+    step.around = room;
+    int32_t n = ask(&p, step);
+    wait_state(&p, n, STATE_RUNNING);
+    for (uint32_t i = 0; i < 3; i++)
+        world_pause(hall_world(p.hall), i, now(&p) + 60 * NS_PER_S);
+    customer_act(p.customers[0], room, VERB_END, 0);
+    pass(&p, NS_PER_S);
+    hall_crash(p.hall, hall_root(p.hall));
+    for (uint32_t i = 0; i < 3; i++)
+        restart(&p, i, 0);
+    restart(&p, hall_root(p.hall), NS_PER_S);
+    wait_end(&p, room, 20 * NS_PER_S);
+    check_end(&p, room, STATE_DONE, 0);
+    CHECK_EQ(got(&p, n)->ends[0].state, STATE_KILLED);
+    finish(&p);
+}
+
+/* It would be started again; but somebody wants it to end. */
+static void test_a_lost_job_is_killed(void) {
+    struct play p;
+    begin(&p, 4, 1, 4);
+    struct order o = order_of(JOB_RUN, 4, 1, "hang");
+    o.flags = JOB_REQUEUE;
+    int32_t n = ask(&p, o);
+    wait_state(&p, n, STATE_RUNNING);
+    world_pause(hall_world(p.hall), 1, now(&p) + 8 * NS_PER_S);
+    restart(&p, hall_launcher(p.hall, 3), 300 * NS_PER_MS);
+    wait_state(&p, n, STATE_ENDING);
+    customer_act(p.customers[0], n, VERB_KILL, 0);
+    wait_end(&p, n, 60 * NS_PER_S);
+    CHECK_EQ(hall_deeds(p.hall)->count, 1);
+    CHECK(got(&p, n)->ends[0].status != 0);
+    finish(&p);
+}
+
 /* The command returns, the processors stay held until the node's lease is over. */
 static void test_a_node_that_is_silent_for_longer_than_its_lease(void) {
     struct play p;
@@ -570,6 +630,34 @@ static void test_a_full_disk(void) {
     finish(&p);
 }
 
+/* What the disk did not take has not been, or is tried again; whoever asked is not told otherwise. */
+static void test_wishes_on_a_full_disk(void) {
+    struct play p;
+    begin(&p, 2, 1, 2);
+    int32_t runs = ask_run(&p, 2, 1, "hang");
+    wait_state(&p, runs, STATE_RUNNING);
+    world_fill_disk(hall_world(p.hall), hall_root(p.hall), now(&p) + 4 * NS_PER_S);
+    customer_drain(p.customers[1], 1, true);
+    customer_act(p.customers[0], runs, VERB_SUSPEND, 0);
+    pass(&p, 3 * NS_PER_S + NS_PER_S / 10);
+    CHECK(!customer_idle(p.customers[1])); /* it was not told that it is done */
+    uint32_t drained = 0;
+    for (int i = 0; i < 20; i++, pass(&p, 20 * NS_PER_MS))
+        drained += mm_drained(hall_mm(p.hall), 1);
+    CHECK(drained < 10); /* only while it is tried */
+    pass(&p, 3 * NS_PER_S);
+    CHECK(customer_idle(p.customers[1]));
+    CHECK(mm_drained(hall_mm(p.hall), 1));
+    restart(&p, hall_root(p.hall), NS_PER_S);
+    pass(&p, 3 * NS_PER_S);
+    CHECK(is_state(&p, runs, STATE_SUSPENDED));
+    CHECK(mm_drained(hall_mm(p.hall), 1));
+    customer_act(p.customers[0], runs, VERB_KILL, 0);
+    customer_drain(p.customers[1], 1, false);
+    wait_end(&p, runs, 5 * NS_PER_S);
+    finish(&p);
+}
+
 int main(void) {
     TEST(test_all_nodes_and_a_clean_end);
     TEST(test_output_and_input);
@@ -585,6 +673,9 @@ int main(void) {
     TEST(test_a_node_manager_dies_and_adopts);
     TEST(test_a_launcher_dies);
     TEST(test_a_lost_job_starts_again_if_it_may);
+    TEST(test_a_kill_that_was_answered_is_not_forgotten);
+    TEST(test_an_allocation_that_was_to_end_ends);
+    TEST(test_a_lost_job_is_killed);
     TEST(test_a_node_that_is_silent_for_longer_than_its_lease);
     TEST(test_a_client_that_is_gone);
     TEST(test_a_client_that_is_cut_off_comes_back);
@@ -594,5 +685,6 @@ int main(void) {
     TEST(test_an_array);
     TEST(test_an_allocation_and_its_steps);
     TEST(test_a_full_disk);
+    TEST(test_wishes_on_a_full_disk);
     return tap_finish();
 }

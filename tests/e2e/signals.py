@@ -107,6 +107,10 @@ def kill(t):
     t.run('kill', a)
     r = t.run('wait', a, b)
     t.check('wait of several: the highest status', r.status in (137, 143), r)
+    many = t.run('submit', '--array', '1-9000', '-N', 6, 'sleep', '605').out.strip()
+    r = t.run('kill', many)
+    t.check('thousands at once', r.status == 0 and not r.err and '-' in many, (many, r))
+    t.check('all of them', t.until(lambda: job_of(t) is None), t.run('ps'))
 
 
 def limit(t):

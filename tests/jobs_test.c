@@ -340,6 +340,27 @@ static void test_a_node_manager_dies_on_the_way(void) {
     }
 }
 
+/* In the same launch, one shortly after the other; either may be back first. */
+static void test_a_node_manager_and_the_manager_die_on_the_way(void) {
+    for (uint64_t at = 0; at < 120; at++) {
+        struct play p;
+        begin(&p, 5, 1, 2);
+        uint32_t both[] = {(uint32_t)at % 5, hall_root(p.hall)}, first = at / 5 % 2;
+        int32_t n = ask_run(&p, 5, 1, "run 500ms");
+        pass(&p, NS_PER_S / 4 + at * 50 * NS_PER_US);
+        hall_crash(p.hall, both[0]);
+        pass(&p, at % 7 * 60 * NS_PER_US);
+        hall_crash(p.hall, both[1]);
+        pass(&p, 50 * NS_PER_MS);
+        hall_boot(p.hall, both[first]);
+        pass(&p, 100 * NS_PER_MS);
+        hall_boot(p.hall, both[1 - first]);
+        wait_end(&p, n, 60 * NS_PER_S);
+        check_end(&p, n, STATE_DONE, 0);
+        finish(&p);
+    }
+}
+
 static void test_the_manager_dies_while_a_job_runs(void) {
     struct play p;
     begin(&p, 6, 2, 2);
@@ -669,6 +690,7 @@ int main(void) {
     TEST(test_suspended_and_resumed);
     TEST(test_the_manager_dies_on_the_way);
     TEST(test_a_node_manager_dies_on_the_way);
+    TEST(test_a_node_manager_and_the_manager_die_on_the_way);
     TEST(test_the_manager_dies_while_a_job_runs);
     TEST(test_a_node_manager_dies_and_adopts);
     TEST(test_a_launcher_dies);

@@ -49,14 +49,16 @@ static void observe(void *context, struct hall *h, uint32_t node) {
     audit_step(&p->audit, node);
 }
 
-static void begin(struct play *p, uint32_t nodes, uint32_t pes, uint32_t arity) {
+/* `send_ns`: of a processor for each message. */
+static void begin_slow(struct play *p, uint32_t nodes, uint32_t pes, uint32_t arity,
+                       uint64_t send_ns) {
     *p = (struct play){.config = {.nodes = nodes,
                                   .pes = pes,
                                   .clients = CUSTOMERS,
                                   .tree = {.shape = SHAPE_KARY, .arity = arity, .nodes = nodes},
                                   .link = {.latency_ns = 50 * NS_PER_US,
                                            .cpu_receive_ns = 2000,
-                                           .cpu_send_ns = 1000,
+                                           .cpu_send_ns = send_ns,
                                            .connect_ns = 150 * NS_PER_US,
                                            .durable_ns = NS_PER_MS},
                                   .period_ns = NS_PER_S,
@@ -69,6 +71,10 @@ static void begin(struct play *p, uint32_t nodes, uint32_t pes, uint32_t arity) 
     audit_init(&p->audit, p->hall, &p->book, &p->verdict);
     hall_boot_all(p->hall);
     hall_run_until(p->hall, NS_PER_S);
+}
+
+static void begin(struct play *p, uint32_t nodes, uint32_t pes, uint32_t arity) {
+    begin_slow(p, nodes, pes, arity, NS_PER_US);
 }
 
 static uint64_t now(const struct play *p) {
@@ -317,7 +323,7 @@ static void test_the_manager_dies_on_the_way(void) {
         struct play p;
         begin(&p, 5, 1, 2);
         int32_t n = ask_run(&p, 5, 1, "run 20ms");
-        pass(&p, NS_PER_S / 4 + at * NS_PER_MS); /* it looks four times a second */
+        pass(&p, at * 250 * NS_PER_US);
         restart(&p, hall_root(p.hall), 500 * NS_PER_MS);
         wait_end(&p, n, 30 * NS_PER_S);
         check_end(&p, n, STATE_DONE, 0);
@@ -332,7 +338,7 @@ static void test_a_node_manager_dies_on_the_way(void) {
         struct play p;
         begin(&p, 5, 1, 2);
         int32_t n = ask_run(&p, 5, 1, "run 2s");
-        pass(&p, NS_PER_S / 4 + at * 200 * NS_PER_US);
+        pass(&p, at * 200 * NS_PER_US);
         restart(&p, (uint32_t)at % 5, 100 * NS_PER_MS);
         wait_end(&p, n, 60 * NS_PER_S);
         check_end(&p, n, STATE_DONE, 0);
@@ -340,14 +346,15 @@ static void test_a_node_manager_dies_on_the_way(void) {
     }
 }
 
-/* In the same launch, one shortly after the other; either may be back first. */
+/* In the same launch, one shortly after the other; either may be back first. Some have heard of the launch by
+ * then, and some have not. */
 static void test_a_node_manager_and_the_manager_die_on_the_way(void) {
     for (uint64_t at = 0; at < 120; at++) {
         struct play p;
-        begin(&p, 5, 1, 2);
-        uint32_t both[] = {(uint32_t)at % 5, hall_root(p.hall)}, first = at / 5 % 2;
-        int32_t n = ask_run(&p, 5, 1, "run 500ms");
-        pass(&p, NS_PER_S / 4 + at * 50 * NS_PER_US);
+        begin_slow(&p, 10, 1, at % 2 ? 10 : 3, 100 * NS_PER_US);
+        uint32_t both[] = {at % 3 ? 9 : (uint32_t)at % 10, hall_root(p.hall)}, first = at / 5 % 2;
+        int32_t n = ask_run(&p, 10, 1, "run 500ms");
+        pass(&p, 2 * NS_PER_MS + at * 50 * NS_PER_US);
         hall_crash(p.hall, both[0]);
         pass(&p, at % 7 * 60 * NS_PER_US);
         hall_crash(p.hall, both[1]);

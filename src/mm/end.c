@@ -357,7 +357,7 @@ void end_heard(struct mm *m, const struct message_ends *e) {
 
 static bool listed(struct bytes runs, uint64_t run) {
     for (size_t at = 0; at < runs.len; at += 8)
-        if (load_le64(runs.at + at) == run)
+        if ((load_le64(runs.at + at) & ~HAVE_READY) == run)
             return true;
     return false;
 }
@@ -390,12 +390,30 @@ static void say_start(struct mm *m, const struct running *r, uint32_t node) {
     say_down(m->out, &m->work, MESSAGE_COMMAND, &c, (struct bytes){0});
 }
 
-static void is_there(struct mm *m, struct running *r, uint32_t node) {
+/* A launch of a former life that those know of who have not begun it. If nobody has, it was never decided, and
+ * never will be. If somebody has, they are told to begin when they are asked again. */
+static void is_ready(struct mm *m, struct running *r, uint32_t node) {
+    nodeset_add(&r->unsure, node);
+    nodeset_add(&r->ready, node);
+    if (!nodeset_covers(&r->ready, &r->waiting))
+        return;
+    job_find(m, r->job)->again = true;
+    nodeset_clear(&r->waiting);
+    nodeset_clear(&r->unsure);
+    end_check(m, r);
+}
+
+static void is_there(struct mm *m, struct running *r, uint32_t node, bool ready) {
+    bool ending = job_find(m, r->job)->state == STATE_ENDING;
     if (r->phase != PHASE_GOING) { /* to be asked when it is */
         nodeset_add(&r->unsure, node);
         return;
     }
-    if (job_find(m, r->job)->state != STATE_ENDING) {
+    if (ready && !r->started && !ending) {
+        is_ready(m, r, node);
+        return;
+    }
+    if (!ending) {
         say_start(m, r, node);
         hold_or_not(m, r, node);
     }
@@ -421,12 +439,13 @@ static void not_there(struct mm *m, struct running *r, uint32_t node) {
 
 void end_have(struct mm *m, uint32_t node, const struct message_have *h) {
     for (size_t at = 0; at < h->runs.len; at += 8) {
-        uint64_t run = load_le64(h->runs.at + at);
+        uint64_t run = load_le64(h->runs.at + at) & ~HAVE_READY;
+        bool ready = (load_le64(h->runs.at + at) & HAVE_READY) != 0;
         struct running *r = running_of(m, run);
         if (r == NULL || (r->phase != PHASE_OVER && !nodeset_has(&r->waiting, node)))
             kill_stray(m, node, run);
         else if (r->phase != PHASE_OVER)
-            is_there(m, r, node);
+            is_there(m, r, node, ready);
     }
     if (!h->all)
         return;

@@ -94,6 +94,7 @@ struct running {
     struct nodeset waiting; /* have processes, and have not told of their end */
     struct nodeset unsure;  /* of these: we do not know whether they have it (a new life) */
     struct nodeset lost;    /* of these: given up; held until the lease is over */
+    struct nodeset ready;   /* of these: have it, and do not know whether it was decided */
     bool ours;              /* we have ended processes of it */
     bool started;           /* it is known to have been on its nodes */
     uint32_t unknown;       /* nodes that do not have it */

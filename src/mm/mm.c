@@ -31,7 +31,7 @@ static void carve_sets(struct mm *m, uint64_t *sets, size_t each, uint32_t unive
         nodeset_init(mine[i], universe, sets + at);
     for (uint32_t i = 0; i < m->running_cap; i++) {
         struct running *r = &m->runnings[i];
-        struct nodeset *const its[] = {&r->set, &r->waiting, &r->unsure, &r->lost};
+        struct nodeset *const its[] = {&r->set, &r->waiting, &r->unsure, &r->lost, &r->ready};
         memset(r, 0, sizeof *r);
         for (size_t k = 0; k < sizeof its / sizeof *its; k++, at += each)
             nodeset_init(its[k], universe, sets + at);
@@ -50,7 +50,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     struct running *runnings = ARENA_TAKE(a, struct running, cap);
     uint32_t *running_free = ARENA_TAKE(a, uint32_t, cap);
     struct heap_item **dues = ARENA_TAKE(a, struct heap_item *, cap);
-    uint64_t *sets = ARENA_TAKE(a, uint64_t, (5 + 4 * (size_t)cap) * each);
+    uint64_t *sets = ARENA_TAKE(a, uint64_t, (5 + 5 * (size_t)cap) * each);
     uint16_t *used = ARENA_TAKE(a, uint16_t, (size_t)cap * c->limits.nodes);
     struct node *nodes = ARENA_TAKE(a, struct node, c->limits.nodes);
     uint32_t follow_cap = c->clients_max * FOLLOWS_EACH;

@@ -24,6 +24,7 @@ struct running *running_new(struct mm *m, struct job *j, const struct nodeset *s
                             .waiting = r->waiting,
                             .unsure = r->unsure,
                             .lost = r->lost,
+                            .ready = r->ready,
                             .used = r->used,
                             .worst = {.node = NO_NODE}};
     *r = fresh;
@@ -31,6 +32,7 @@ struct running *running_new(struct mm *m, struct job *j, const struct nodeset *s
     nodeset_clear(&r->waiting);
     nodeset_clear(&r->unsure);
     nodeset_clear(&r->lost);
+    nodeset_clear(&r->ready);
     if (j->kind == JOB_ALLOC)
         NODESET_EACH (n, set)
             r->used[n] = 0;

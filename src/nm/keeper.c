@@ -77,9 +77,13 @@ void keeper_link_down(struct nm *n, const struct input_link *in) {
     effects_timer(n->out, TIMER_LAUNCHER, n->now + RETRY_NS);
 }
 
+static uint64_t as_listed(const struct run *r) {
+    return r->run | (r->decided || r->over ? 0 : HAVE_READY);
+}
+
 void keeper_have(struct nm *n, const struct run *r) {
     uint8_t run[8];
-    store_le64(run, r->run);
+    store_le64(run, as_listed(r));
     say_root(n->out, MESSAGE_HAVE, &(union message){.have = {.runs = bytes_of(run, 8)}},
              (struct bytes){0});
 }
@@ -108,7 +112,7 @@ void keeper_announce(struct nm *n) {
     uint8_t *runs = effects_room(n->out, 8 * (size_t)n->config.runs);
     size_t len = 0;
     RUNS_EACH (r, n) {
-        store_le64(runs + len, r->run);
+        store_le64(runs + len, as_listed(r));
         len += 8;
     }
     union message m = {.have = {.all = true, .runs = bytes_of(runs, len)}};

@@ -329,6 +329,9 @@ struct message_forget {
     struct bytes runs; /* 8 bytes each */
 };
 
+/* Beside a run in HAVE: it could begin, but it is not known here that its launch was decided. */
+#define HAVE_READY ((uint64_t)1 << 63)
+
 struct message_have {
     bool all;          /* there are no others */
     struct bytes runs; /* 8 bytes each */

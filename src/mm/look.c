@@ -44,6 +44,13 @@ bool mm_quiet(const struct mm *m) {
            !m->replaying;
 }
 
+bool mm_launching(const struct mm *m) {
+    for (uint32_t i = 0; m->starting > 0 && i < m->running_peak; i++)
+        if (m->runnings[i].job != 0 && m->runnings[i].phase == PHASE_LAUNCHING)
+            return true;
+    return false;
+}
+
 bool mm_drained(const struct mm *m, uint32_t node) {
     return m->nodes[node].drained;
 }

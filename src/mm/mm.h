@@ -74,6 +74,9 @@ bool mm_replaying(const struct mm *m);
 /* Is everything durable, and nothing being started? */
 bool mm_quiet(const struct mm *m);
 
+/* Has a launch been asked of the primitives that is not decided, for all that is known here? */
+bool mm_launching(const struct mm *m);
+
 bool mm_drained(const struct mm *m, uint32_t node);
 
 /* S9: reckons anew what is held for whom, in `scratch`, a word for each node. NULL, or what is wrong.

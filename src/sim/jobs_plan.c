@@ -59,6 +59,8 @@ void jobs_plan_draw(struct jobs_plan *p, uint64_t seed) {
         p->faults = draw32(&r, 6, 24);
         p->fault_gap_ns = random_between(&r, 2, 400) * NS_PER_MS;
     }
+    if (p->faults > 0 && random_chance(&r, 1, 4))
+        p->ambushes = draw32(&r, 1, 4);
 }
 
 /* ---- what processes do ---- */

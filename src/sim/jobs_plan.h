@@ -14,6 +14,7 @@ struct jobs_plan {
     uint64_t pause_ns;
     uint32_t faults;
     uint64_t fault_gap_ns; /* on average */
+    uint32_t ambushes;     /* of launches */
 };
 
 void jobs_plan_draw(struct jobs_plan *p, uint64_t seed);

@@ -35,6 +35,9 @@ struct jobs_trial {
     bool closed; /* no more orders */
     uint32_t injected;
     uint64_t fault_at, log_at, heal_at;
+    struct random lurks; /* for ambushes */
+    uint32_t ambushes;   /* still to come */
+    bool launching;      /* the manager has just done something while a job was being started */
     uint64_t events;
     struct restart restarts[RESTARTS_MAX];
     uint32_t restart_count;
@@ -79,8 +82,9 @@ static struct machine make_client(void *context, struct hall *h, uint32_t k) {
 
 static void observe(void *context, struct hall *h, uint32_t node) {
     struct jobs_trial *t = context;
-    (void)h;
     audit_step(&t->audit, node);
+    const struct mm *m = t->ambushes > 0 ? hall_mm(h) : NULL;
+    t->launching = node == hall_root(h) && m != NULL && mm_launching(m);
 }
 
 /* ---- faults ---- */
@@ -90,13 +94,18 @@ static void restart_later(struct jobs_trial *t, uint32_t who, uint64_t ns) {
     t->restarts[t->restart_count++] = (struct restart){.who = who, .at = hall_now(t->hall) + ns};
 }
 
-static void crash(struct jobs_trial *t, uint32_t who, uint64_t least_ms, uint64_t most_ms) {
-    uint64_t ns = random_between(&t->random, least_ms, most_ms) * NS_PER_MS;
+static void crash_by(struct jobs_trial *t, struct random *r, uint32_t who, uint64_t least_ms,
+                     uint64_t most_ms) {
+    uint64_t ns = random_between(r, least_ms, most_ms) * NS_PER_MS;
     if (!world_up(hall_world(t->hall), who))
         return;
     note(t, "crash", who, ns);
     hall_crash(t->hall, who);
     restart_later(t, who, ns);
+}
+
+static void crash(struct jobs_trial *t, uint32_t who, uint64_t least_ms, uint64_t most_ms) {
+    crash_by(t, &t->random, who, least_ms, most_ms);
 }
 
 static void pause(struct jobs_trial *t, uint32_t who, uint64_t most_ms) {
@@ -185,6 +194,26 @@ static void inject(struct jobs_trial *t) {
     }
 }
 
+/* The manager and those who have heard of a launch, or not yet, die while it is under way: so soon after each
+ * other that chance alone would hardly ever find it. */
+static void ambush(struct jobs_trial *t) {
+    struct random *r = &t->lurks;
+    uint32_t node = (uint32_t)random_below(r, t->plan.hall.nodes);
+    uint64_t wait = random_below(r, 4 * t->plan.hall.link.latency_ns);
+    bool both = random_chance(r, 2, 3), first = random_chance(r, 1, 2);
+    t->launching = false;
+    if (!random_chance(r, 1, 6))
+        return;
+    t->ambushes--;
+    hall_run_until(t->hall, hall_now(t->hall) + wait);
+    if (both && first)
+        crash_by(t, r, node, 1, 300);
+    hall_run_until(t->hall, hall_now(t->hall) + wait / 4);
+    crash_by(t, r, hall_root(t->hall), 1, 300);
+    if (both && !first)
+        crash_by(t, r, node, 1, 300);
+}
+
 /* ---- time ---- */
 
 static void restart_due(struct jobs_trial *t) {
@@ -229,8 +258,12 @@ static bool run_stage(struct jobs_trial *t, uint64_t until, bool (*done)(struct 
         uint64_t next = next_duty(t);
         if (next > until)
             next = until;
-        while (t->events < EVENTS_MAX && hall_step(t->hall, next))
+        while (t->events < EVENTS_MAX && !t->launching && hall_step(t->hall, next))
             t->events++;
+        if (t->launching && t->ambushes > 0 && t->restart_count + 2 < RESTARTS_MAX) {
+            ambush(t);
+            continue;
+        }
         hall_run_until(t->hall, next);
         if (hall_now(t->hall) >= until)
             return false;
@@ -263,6 +296,8 @@ static bool over(struct jobs_trial *t) {
 static void heal(struct jobs_trial *t) {
     t->closed = true;
     t->plan.faults = t->injected;
+    t->ambushes = 0;
+    t->launching = false;
     for (uint32_t i = 0; i < t->restart_count; i++)
         t->restarts[i].at = hall_now(t->hall);
     restart_due(t);
@@ -368,13 +403,15 @@ void jobs_trial_run(uint64_t seed, struct trial_result *ret, FILE *trace) {
     t.orders_left = t.plan.orders;
     t.log_at = LOG_NS;
     t.fault_at = 2 * NS_PER_S + random_below(&t.random, 2 * t.plan.fault_gap_ns);
+    t.ambushes = t.plan.ambushes;
+    random_init(&t.lurks, seed ^ 0x6C75726B);
     t.plan.hall.client = make_client;
     t.plan.hall.observe = observe;
     t.plan.hall.context = &t;
     t.hall = hall_new(&t.plan.hall);
     ASSERT(t.hall != NULL);
     audit_init(&t.audit, t.hall, &t.book, &ret->verdict);
-    t.audit.faultless = t.plan.faults == 0;
+    t.audit.faultless = t.plan.faults == 0 && t.plan.ambushes == 0;
     play(&t);
     sum_up(&t, ret);
     if (trace != NULL)

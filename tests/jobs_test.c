@@ -69,6 +69,7 @@ static void begin_slow(struct play *p, uint32_t nodes, uint32_t pes, uint32_t ar
     p->book.verdict = &p->verdict;
     p->hall = hall_new(&p->config);
     audit_init(&p->audit, p->hall, &p->book, &p->verdict);
+    p->audit.gone = true; /* plays know whether */
     hall_boot_all(p->hall);
     hall_run_until(p->hall, NS_PER_S);
 }

@@ -58,6 +58,7 @@ struct audit {
     struct verdict *verdict;
     uint32_t nodes, pes;
     bool faultless; /* nothing was done to the cluster: then nothing may be lost */
+    bool gone;      /* a launcher has died, or somebody was away for long: jobs may be lost */
     bool lossy;     /* a launcher has died, or a customer was away for long: output may be lost */
     uint64_t births, agains;    /* of the deeds, when we last looked */
     uint32_t told;              /* the same of the book */

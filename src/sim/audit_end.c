@@ -89,7 +89,7 @@ static void judge_end(struct audit *a, const struct order *o, uint32_t k) {
             complain(a, o, k, "there is no limit");
         break;
     case STATE_LOST:
-        if (e->status != 125 || a->faultless)
+        if (e->status != 125 || a->faultless || !a->gone)
             complain(a, o, k, "nothing was lost");
         if (e->cause == CAUSE_LOST && e->node >= a->nodes)
             complain(a, o, k, "names no node");

@@ -307,6 +307,24 @@ static void test_ends(void) {
     CHECK_SPOILS(spoils);
 }
 
+/* Managers have died, but nobody was away for long. */
+static void test_a_job_that_is_lost_for_no_reason(void) {
+    struct play p;
+    begin(&p);
+    struct order *o = &p.book.orders[p.over];
+    struct message_news n = {.job = o->job,
+                             .run = run_of(o->job, 1),
+                             .state = STATE_LOST,
+                             .status = 125,
+                             .cause = CAUSE_LOST,
+                             .settled = true};
+    o->ends[0] = (struct ended){0};
+    book_news(&p.book, p.over, &n);
+    audit_final(&p.audit);
+    CHECK(said(&p, "status", "nothing was lost"));
+    end(&p);
+}
+
 static void epoch_of_this_life(struct play *p) {
     p->audit.epochs[0].last++;
 }
@@ -555,6 +573,7 @@ int main(void) {
     TEST(test_processes_for_which_nothing_is_held);
     TEST(test_a_group_that_is_closed_with_somebody_in_it);
     TEST(test_ends);
+    TEST(test_a_job_that_is_lost_for_no_reason);
     TEST(test_epochs);
     TEST(test_resources);
     TEST(test_limits);

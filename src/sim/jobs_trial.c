@@ -100,6 +100,8 @@ static void crash_by(struct jobs_trial *t, struct random *r, uint32_t who, uint6
     if (!world_up(hall_world(t->hall), who))
         return;
     note(t, "crash", who, ns);
+    t->audit.gone = t->audit.gone || (ns > 1500 * NS_PER_MS && who < hall_root(t->hall)) ||
+                    (who > hall_root(t->hall) && who < hall_client(t->hall, 0));
     hall_crash(t->hall, who);
     restart_later(t, who, ns);
 }
@@ -111,6 +113,7 @@ static void crash(struct jobs_trial *t, uint32_t who, uint64_t least_ms, uint64_
 static void pause(struct jobs_trial *t, uint32_t who, uint64_t most_ms) {
     uint64_t ns = random_between(&t->random, 1, most_ms) * NS_PER_MS;
     note(t, "pause", who, ns);
+    t->audit.gone = t->audit.gone || who < hall_client(t->hall, 0);
     world_pause(hall_world(t->hall), who, hall_now(t->hall) + ns);
     if (t->heal_at < hall_now(t->hall) + ns)
         t->heal_at = hall_now(t->hall) + ns;
@@ -128,6 +131,7 @@ static void break_link(struct jobs_trial *t) {
     uint64_t until = hall_now(t->hall) + random_between(&t->random, 1, 3000) * NS_PER_MS;
     uint8_t bytes[64];
     random_bytes(&t->random, bytes, sizeof bytes);
+    t->audit.gone = t->audit.gone || kind == 1 || kind == 3;
     note(t, kind == 0 ? "reset" : kind == 1 ? "mute" : kind == 2 ? "duplicate" : "garbage", who, 0);
     if (kind == 0)
         world_reset(w, who, pick);

@@ -16,6 +16,8 @@ const char *nm_wrong(const struct nm *n) {
         const struct run *r = &n->runs[i];
         if (r->run == 0)
             continue;
+        if (i >= n->run_end)
+            return "a run lies behind the end";
         if (twice(n, i))
             return "a run has two places";
         if (r->setup_len > n->config.limits.body_bytes)

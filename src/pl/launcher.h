@@ -40,5 +40,7 @@ size_t pl_effect_bytes_max(const struct pl_config *c);
 
 uint32_t pl_runs(const struct pl *p); /* that are here, ended ones too */
 
+uint32_t pl_groups(const struct pl *p); /* that the world keeps for them */
+
 /* S10: do the tables add up, within their limits? NULL, or what is wrong. For checkers. */
 const char *pl_wrong(const struct pl *p);

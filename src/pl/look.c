@@ -24,7 +24,7 @@ static const char *wrong_pair(const struct pl *p, const struct run *r) {
 const char *pl_wrong(const struct pl *p) {
     uint32_t runs = 0;
     uint64_t processes = 0, setups = 0;
-    RUNS_EACH(r, p) {
+    RUNS_EACH (r, p) {
         const char *why = wrong_pair(p, r);
         if (why != NULL)
             return why;
@@ -34,9 +34,19 @@ const char *pl_wrong(const struct pl *p) {
         processes += r->count;
         setups += r->setup_bytes;
     }
+    for (uint32_t i = p->run_end; i < p->config.groups; i++)
+        if (p->runs[i].state != RUN_FREE)
+            return "a run lies behind the end";
     if (runs != p->run_count || processes != p->process_count || setups != p->setup_count)
         return "runs are counted wrong";
     if (processes > p->config.processes || setups > p->config.setup_bytes)
         return "there is more than there is room for";
     return NULL;
+}
+
+uint32_t pl_groups(const struct pl *p) {
+    uint32_t n = 0;
+    RUNS_EACH (r, p)
+        n += !r->closed;
+    return n;
 }

@@ -64,7 +64,7 @@ void audit_node(struct audit *a, uint32_t node) {
     complain(a, "S10", node, nm_wrong(n));
 }
 
-/* Its groups are those of its runs: neither is left behind. */
+/* Its groups are those of its runs, until what they have written is taken: neither is left behind. */
 void audit_launcher(struct audit *a, uint32_t node) {
     const struct pl *p = hall_pl(a->hall, node);
     uint32_t who = hall_launcher(a->hall, node);
@@ -72,6 +72,6 @@ void audit_launcher(struct audit *a, uint32_t node) {
         return;
     judge_links(a, who);
     complain(a, "S10", who, pl_wrong(p));
-    if (pl_runs(p) != sim_kernel_open(hall_kernel(a->hall, node)))
+    if (pl_groups(p) != sim_kernel_open(hall_kernel(a->hall, node)))
         complain(a, "S10", who, "there are groups that are of no run, or runs without a group");
 }

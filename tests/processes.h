@@ -184,7 +184,7 @@ static inline void stage_begin(void) {
 static inline void stage_end(void) {
     kernel_free(stage.kernel);
     loop_fini(&stage.loop);
-    CHECK_EQ(waitpid(-1, NULL, WNOHANG), -1); /* no child is left, dead or alive */
+    CHECK_EQ(waitpid(-1, NULL, WNOHANG | __WALL), -1); /* no child is left, dead or alive */
 }
 
 static inline void open_group(uint32_t group, struct order *o) {

@@ -191,7 +191,7 @@ void group_leave(struct group *g) {
         cgroups_give(&k->cgroups, g->cgroup, k->loop);
     g->cgroup = NULL;
     if (g->pen != NULL)
-        pens_give(&k->pens, g->pen);
+        pens_give(&k->pens, g->pen, k->loop);
     g->pen = NULL;
 }
 
@@ -229,7 +229,7 @@ static void start_process(struct process *p) {
                                         out, terminal ? out : p->out[1]->far},
                               .terminal = terminal,
                               .cgroup = g->cgroup != NULL ? g->cgroup->folder : -1,
-                              .door = g->pen != NULL ? g->pen->door : -1,
+                              .door = g->pen != NULL ? g->pen->end.fd : -1,
                               .user = k->pens.user};
         pid = spawn(&k->spawner, g->recipe, &place, p->index, &step);
     }

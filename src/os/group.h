@@ -84,9 +84,6 @@ void kernel_stock(struct kernel *k);
 
 /* ---- herd.c: what is done to all processes of a group ---- */
 
-/* The group whose namespace this process keeps; NULL if it does not. */
-struct group *herd_kept_by(struct kernel *k, pid_t pid);
-
 void herd_signal(struct group *g, int number);
 void herd_freeze(struct group *g, bool stop);
 void herd_kill(struct group *g);

@@ -30,7 +30,7 @@ static struct process *process_of(struct kernel *k, pid_t pid, bool live) {
     return NULL;
 }
 
-struct group *herd_kept_by(struct kernel *k, pid_t pid) {
+static struct group *kept_by(struct kernel *k, pid_t pid) {
     LIST_EACH (l, &k->all) {
         struct group *g = CONTAINER_OF(l, struct group, link);
         if (g->pen != NULL && g->pen->keeper == pid)
@@ -41,7 +41,7 @@ struct group *herd_kept_by(struct kernel *k, pid_t pid) {
 
 /* What keepers have below them is a run's; they themselves are not. */
 static bool keeps(struct kernel *k, pid_t pid) {
-    return k->pens.open && (herd_kept_by(k, pid) != NULL || pens_keeps(&k->pens, pid));
+    return k->pens.open && (kept_by(k, pid) != NULL || pens_keeps(&k->pens, pid));
 }
 
 static bool runs_here(const struct group *g) {
@@ -85,7 +85,7 @@ static struct group *only_group(struct kernel *k) {
 }
 
 static struct group *owner(struct kernel *k, pid_t top) {
-    struct group *g = k->pens.open ? herd_kept_by(k, top) : NULL;
+    struct group *g = k->pens.open ? kept_by(k, top) : NULL;
     if (g != NULL)
         return g;
     struct process *p = process_of(k, top, true);
@@ -214,11 +214,25 @@ static bool orphan_of(struct group *g) {
     return false;
 }
 
+static void keeper_moved(struct source *s, uint32_t events) {
+    (void)events;
+    struct pen *pen = CONTAINER_OF(s, struct pen, end);
+    ((struct kernel *)pen->owner)->look = true;
+}
+
 /* Nothing was ever started without a pen where there are any. */
-static bool pen_gone(struct pen *pen) {
-    if (pen == NULL || pen->keeper == 0 || !pen->used)
+static bool pen_gone(struct group *g) {
+    struct pen *pen = g->pen;
+    if (pen == NULL || !pen->used || (g->kernel->childless && pen_empty(pen)))
         return true;
     pen_release(pen);
+    if (pen_ended(pen))
+        return true;
+    if (!pen->watched) {
+        pen->owner = g->kernel;
+        pen->end.ready = keeper_moved;
+        pen->watched = loop_add(g->kernel->loop, &pen->end, EPOLLIN | EPOLLET) == 0;
+    }
     return false;
 }
 
@@ -230,6 +244,6 @@ bool herd_gone(struct group *g) {
     if (g->cgroup != NULL)
         return cgroup_gone(g);
     if (g->kernel->pens.open)
-        return pen_gone(g->pen);
+        return pen_gone(g);
     return g->kernel->childless || !orphan_of(g);
 }

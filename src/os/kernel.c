@@ -74,20 +74,11 @@ static bool expecting(const struct kernel *k) {
     return false;
 }
 
-/* The keeper of a group: nothing of it is left but perhaps the statuses of its own processes. */
-static void keeper_ended(struct kernel *k, pid_t pid) {
-    struct group *g = herd_kept_by(k, pid);
-    if (g != NULL)
-        g->pen->keeper = 0;
-    else if (k->pens.open)
-        pens_reaped(&k->pens, pid);
-}
-
 /* Orphans that have come to us are waited for too, and not told about. */
 static void reap(struct kernel *k, bool all) {
     k->children_ready = k->childless = false;
     k->look = true;
-    while (all || k->pens.open || expecting(k)) {
+    while (all || expecting(k)) {
         siginfo_t info = {0};
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG) < 0) {
             k->childless = errno == ECHILD;
@@ -98,8 +89,6 @@ static void reap(struct kernel *k, bool all) {
         struct process *p = find_live(k, info.si_pid);
         if (p != NULL)
             process_ended(p, &info);
-        else
-            keeper_ended(k, info.si_pid);
     }
 }
 
@@ -458,9 +447,9 @@ static void open_pens(struct kernel *k) {
     int r = pens_init(&k->pens, &t);
     if (r == 0) {
         struct pen *pen = pens_take(&k->pens, &r);
-        struct place place = {.cgroup = -1, .door = pen->door, .user = k->pens.user};
+        struct place place = {.cgroup = -1, .door = pen->end.fd, .user = k->pens.user};
         r = spawn_probe(&k->spawner, &place);
-        pens_give(&k->pens, pen);
+        pens_give(&k->pens, pen, k->loop);
         if (r < 0) {
             snprintf(t.words, sizeof t.words, "pid namespaces cannot be entered: %s", strerror(-r));
             pens_fini(&k->pens);

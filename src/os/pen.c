@@ -97,7 +97,6 @@ static int start_keeper(const struct pens *p, struct pen *pen) {
     _Alignas(16) uint8_t stack[MAKE_BYTES];
     struct making m = {.pens = p, .pen = pen, .result = -EIO};
     struct clone_order o = {.flags = CLONE_VFORK,
-                            .exit_signal = SIGCHLD, /* the keeper inherits it */
                             .cgroup = -1,
                             .stack = stack,
                             .stack_bytes = sizeof stack,
@@ -124,8 +123,10 @@ static void choose_first(struct pens *p, char *out, size_t size) {
 /* A keeper has ended only when we have waited for all of our own in its pen. Where that took too long
  * it keeps its stack for ever. */
 static void free_pen(struct pen *pen) {
-    if (pen->door >= 0)
-        close(pen->door);
+    if (pen->end.fd >= 0)
+        close(pen->end.fd);
+    if (pen->children >= 0)
+        close(pen->children);
     pen_kill(pen);
     if (pen->keeper > 0 && pen->used)
         return;
@@ -134,26 +135,34 @@ static void free_pen(struct pen *pen) {
     free(pen);
 }
 
-static struct pen *make(struct pens *p, int *ret_error) {
+static int open_keeper(struct pen *pen) {
     char path[64];
+    int pid = (int)pen->keeper;
+    pen->end.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (pen->end.fd < 0)
+        return -errno;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, pid);
+    pen->children = open(path, O_RDONLY | O_CLOEXEC);
+    return 0;
+}
+
+static struct pen *make(struct pens *p, int *ret_error) {
     struct pen *pen = malloc(sizeof *pen);
     if (pen == NULL) {
         *ret_error = -ENOMEM;
         return NULL;
     }
     pen->keeper = 0;
-    pen->door = -1;
-    pen->used = false;
+    pen->end = (struct source){.fd = -1};
+    pen->children = -1;
+    pen->watched = pen->used = pen->ending = false;
     pen->launcher = p->self;
     atomic_init(&pen->word, WORD_MADE);
     list_init(&pen->link);
     choose_first(p, pen->first, sizeof pen->first);
     *ret_error = start_keeper(p, pen);
-    if (*ret_error == 0) {
-        snprintf(path, sizeof path, "/proc/%d/ns/pid", (int)pen->keeper);
-        pen->door = open(path, O_RDONLY | O_CLOEXEC);
-        *ret_error = pen->door < 0 ? -errno : 0;
-    }
+    if (*ret_error == 0)
+        *ret_error = open_keeper(pen);
     if (*ret_error == 0)
         return pen;
     free_pen(pen);
@@ -162,13 +171,31 @@ static struct pen *make(struct pens *p, int *ret_error) {
 
 /* ---- one that is there ---- */
 
+/* The list begins with a child if there is one at all, and there always is one while there are descendants:
+ * a process passes its children on before it goes. */
+bool pen_empty(struct pen *pen) {
+    char some;
+    if (pen->ending || pen->children < 0 || pread(pen->children, &some, 1, 0) != 0)
+        return false;
+    pen->used = false;
+    return true;
+}
+
 /* Nobody else waits for it, so its number is its own. */
 void pen_kill(struct pen *pen) {
+    pen->ending = true;
     if (pen->keeper > 0)
         kill(pen->keeper, SIGKILL);
 }
 
+bool pen_ended(struct pen *pen) {
+    if (pen->keeper > 0 && waitpid(pen->keeper, NULL, WNOHANG | __WALL) == pen->keeper)
+        pen->keeper = 0;
+    return pen->keeper == 0;
+}
+
 void pen_release(struct pen *pen) {
+    pen->ending = true;
     if (atomic_exchange(&pen->word, WORD_RELEASED) != WORD_RELEASED)
         clone_call(SYS_futex, (long)&pen->word, FUTEX_WAKE_PRIVATE, 1, 0);
 }
@@ -272,7 +299,7 @@ static uint32_t read_numbers(void) {
 
 /* One whose keeper lives: it could do all that it must. */
 static int make_first(struct pens *p) {
-    int r = 0, status;
+    int r = 0;
     struct pen *pen = make(p, &r);
     if (pen == NULL)
         return r;
@@ -280,10 +307,9 @@ static int make_first(struct pens *p) {
     for (int i = 0; r == -ETIMEDOUT && i < PATIENCE_TIMES; i++) {
         if (atomic_load(&pen->word) == WORD_READY)
             r = 0;
-        else if (waitpid(pen->keeper, &status, WNOHANG | __WALL) == pen->keeper) {
-            pen->keeper = 0;
+        else if (pen_ended(pen))
             r = -EIO;
-        } else
+        else
             poll(NULL, 0, PATIENCE_MS);
     }
     if (r == 0)
@@ -347,16 +373,23 @@ int pens_try(struct pens_trouble *t) {
     return r;
 }
 
+/* Somebody may have killed a keeper meanwhile. */
 struct pen *pens_take(struct pens *p, int *ret_error) {
-    struct list *l = list_pop_front(&p->spare);
-    if (l == NULL)
-        return make(p, ret_error);
-    *ret_error = 0;
-    return CONTAINER_OF(l, struct pen, link);
+    for (struct list *l; (l = list_pop_front(&p->spare)) != NULL;) {
+        struct pen *pen = CONTAINER_OF(l, struct pen, link);
+        *ret_error = 0;
+        if (!pen_ended(pen))
+            return pen;
+        free_pen(pen);
+    }
+    return make(p, ret_error);
 }
 
-void pens_give(struct pens *p, struct pen *pen) {
-    if (pen->keeper > 0 && !pen->used)
+void pens_give(struct pens *p, struct pen *pen, struct loop *l) {
+    if (pen->watched)
+        loop_remove(l, &pen->end);
+    pen->watched = false;
+    if (pen->keeper > 0 && !pen->used && !pen->ending)
         list_push_front(&p->spare, &pen->link);
     else
         free_pen(pen);
@@ -367,15 +400,4 @@ bool pens_keeps(const struct pens *p, pid_t pid) {
         if (CONTAINER_OF(l, struct pen, link)->keeper == pid)
             return true;
     return false;
-}
-
-void pens_reaped(struct pens *p, pid_t pid) {
-    LIST_EACH_SAFE (l, &p->spare) {
-        struct pen *pen = CONTAINER_OF(l, struct pen, link);
-        if (pen->keeper != pid)
-            continue;
-        pen->keeper = 0;
-        list_remove(l);
-        free_pen(pen);
-    }
 }

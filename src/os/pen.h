@@ -6,6 +6,10 @@
  * the keeper ends, by SIGKILL or because it was released and has no child left, the kernel ends all that
  * is in the pen, and the keeper's end is not told before that is done. So there is nothing to look for.
  *
+ * A pen is empty, and serves the next run, when neither we nor its keeper have any child in it: who wants
+ * to be somebody else's child must start as one of these. Keepers do not count among our children:
+ * whoever waits for any child does not see them.
+ *
  * Root may make pid namespaces. Others get a user namespace first, in which they are who they are. We
  * stay outside of both: a process that has entered a pid namespace could not make the next one.
  *
@@ -17,16 +21,21 @@
 #include <sys/types.h>
 
 #include "base/list.h"
+#include "os/loop.h"
 
 enum { PEN_STACK_BYTES = 8 * 1024 };
 
 struct pen {
-    struct list link; /* among spare ones */
-    pid_t keeper;     /* 0: it has ended, and all in the pen with it */
-    int door;         /* for whoever starts processes in it */
-    bool used;        /* something was started in it */
-    int launcher;     /* for the keeper: a pidfd of ours */
-    char first[16];   /* for the keeper: process numbers begin after this one */
+    struct list link;  /* among spare ones */
+    pid_t keeper;      /* 0: it has ended, and all in the pen with it */
+    struct source end; /* of the keeper: a pidfd; and the door for those who start processes here */
+    void *owner;       /* whoever watches that */
+    bool watched;
+    bool used;      /* something was started in it, and it was not seen empty after that */
+    bool ending;    /* the keeper was killed or released */
+    int children;   /* the kernel's list of the keeper's; -1: there is none */
+    int launcher;   /* for the keeper: a pidfd of ours */
+    char first[16]; /* for the keeper: process numbers begin after this one */
     _Atomic uint32_t word;
     _Alignas(16) uint8_t stack[PEN_STACK_BYTES];
 };
@@ -56,15 +65,17 @@ int pens_try(struct pens_trouble *t);
 
 /* NULL and -errno if none can be made. */
 struct pen *pens_take(struct pens *p, int *ret_error);
-/* One whose keeper has ended, or that was never used. */
-void pens_give(struct pens *p, struct pen *pen);
+/* One whose keeper has ended, or that is empty. */
+void pens_give(struct pens *p, struct pen *pen, struct loop *l);
 void pens_stock(struct pens *p);
-/* A child of ours has ended: if it is the keeper of a spare one, that is no more. */
-void pens_reaped(struct pens *p, pid_t pid);
 
 /* Is it a spare one's keeper? */
 bool pens_keeps(const struct pens *p, pid_t pid);
 
+/* We have no child but keepers: is nothing left in it, and the keeper as it was? */
+bool pen_empty(struct pen *pen);
 void pen_kill(struct pen *pen);
 /* Our own processes in it have ended: the keeper ends when all others have. */
 void pen_release(struct pen *pen);
+/* Has the keeper ended? */
+bool pen_ended(struct pen *pen);

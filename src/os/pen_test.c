@@ -127,7 +127,7 @@ static struct inhabitant inhabit(struct pen *pen, void (*deed)(int)) {
     if (passing == 0) {
         close(life[0]);
         close(go[1]);
-        if (clone_enter(pens.user, pen->door) < 0)
+        if (clone_enter(pens.user, pen->end.fd) < 0)
             _exit(1);
         pid_t pid = (pid_t)syscall(SYS_clone, CLONE_PARENT, NULL, NULL, NULL, NULL);
         if (pid == 0)
@@ -157,7 +157,7 @@ static void check_end(struct pen *pen, struct inhabitant *i, int status) {
     CHECK_EQ(clone_wait(pen->keeper), status);
     CHECK(nobody_lives(i->life, 0));
     pen->keeper = 0;
-    pens_give(&pens, pen);
+    pens_give(&pens, pen, NULL);
     close(i->life);
     if (i->go >= 0)
         close(i->go);
@@ -171,6 +171,28 @@ static void test_kill(void) {
     pen_kill(pen);
     CHECK_EQ(clone_wait(i.pid), SIGKILL);
     check_end(pen, &i, SIGKILL);
+    end();
+}
+
+/* Nobody was killed or released: the next can have it. */
+static void test_empty(void) {
+    begin();
+    struct pen *pen = take();
+    pid_t keeper = pen->keeper;
+    struct inhabitant i = inhabit(pen, leave_one);
+    CHECK_EQ(clone_wait(i.pid), 0);
+    CHECK(!pen_empty(pen)); /* one was left */
+    close(i.go);
+    CHECK(nobody_lives(i.life, PATIENCE_MS));
+    if (pen->children >= 0)
+        while (!pen_empty(pen)) /* it has closed its pipe but may not be quite gone */
+            ;
+    CHECK_EQ(pen->used, pen->children < 0);
+    pens_give(&pens, pen, NULL);
+    pen = take();
+    CHECK_EQ(pen->keeper == keeper, pen->children >= 0);
+    pens_give(&pens, pen, NULL);
+    close(i.life);
     end();
 }
 
@@ -233,20 +255,19 @@ static void test_pool(void) {
     begin();
     struct pen *pen = take();
     pid_t keeper = pen->keeper;
-    pens_give(&pens, pen); /* never used */
+    pens_give(&pens, pen, NULL); /* never used */
     pens_stock(&pens);
     CHECK(pens_keeps(&pens, keeper));
     pen = take();
     CHECK_EQ(pen->keeper, keeper);
     CHECK(!pens_keeps(&pens, keeper));
-    pens_give(&pens, pen);
+    pens_give(&pens, pen, NULL);
     kill(keeper, SIGKILL); /* somebody else does */
-    CHECK_EQ(clone_wait(keeper), SIGKILL);
-    pens_reaped(&pens, keeper);
-    CHECK(!pens_keeps(&pens, keeper));
+    struct pollfd p = {.fd = pen->end.fd, .events = POLLIN};
+    CHECK_EQ(poll(&p, 1, PATIENCE_MS), 1);
     pen = take();
     CHECK(pen->keeper != keeper);
-    pens_give(&pens, pen);
+    pens_give(&pens, pen, NULL);
     end();
 }
 
@@ -256,7 +277,7 @@ static void test_descriptors(void) {
     struct pen *pen = take();
     CHECK_EQ(process_descriptors(pen->keeper), 0);
     CHECK(process_descriptors(getpid()) > 0);
-    pens_give(&pens, pen);
+    pens_give(&pens, pen, NULL);
     end();
 }
 
@@ -271,7 +292,7 @@ static _Noreturn void be_killed(int told, int life) {
         _exit(1);
     pid_t passing = fork();
     if (passing == 0) {
-        if (clone_enter(pens.user, pen->door) < 0)
+        if (clone_enter(pens.user, pen->end.fd) < 0)
             _exit(1);
         if (syscall(SYS_clone, CLONE_PARENT, NULL, NULL, NULL, NULL) == 0)
             live(life, go[0], fork_away);
@@ -322,6 +343,7 @@ int main(void) {
         return tap_finish();
     }
     TEST(test_kill);
+    TEST(test_empty);
     TEST(test_release);
     TEST(test_release_at_once);
     TEST(test_who_and_what);

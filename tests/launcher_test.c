@@ -263,7 +263,8 @@ static void test_it_outlives_its_manager(void) {
 static void test_its_processes_end_before_it_does(void) {
     struct manager m;
     begin(&m);
-    launch(&m, 7, "/bin/sh", "echo $$; trap '' TERM; while :; do sleep 1000; done");
+    launch(&m, 7, "/bin/sh",
+           "read p x </proc/self/stat; echo $p; trap '' TERM; while :; do sleep 1000; done");
     CHECK(UNTIL(&m, strchr(m.output[0], '\n') != NULL));
     pid_t pid = (pid_t)atoi(m.output[0]);
     CHECK(pid > 1 && kill(pid, 0) == 0);
@@ -275,7 +276,7 @@ static void test_its_processes_end_before_it_does(void) {
 static void test_its_processes_die_with_it(void) {
     struct manager m;
     begin(&m);
-    launch(&m, 7, "/bin/sh", "echo $$; read x");
+    launch(&m, 7, "/bin/sh", "read p x </proc/self/stat; echo $p; read x");
     CHECK(UNTIL(&m, strchr(m.output[0], '\n') != NULL));
     pid_t pid = (pid_t)atoi(m.output[0]);
     CHECK(pid > 1 && kill(pid, 0) == 0);

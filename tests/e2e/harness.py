@@ -129,9 +129,9 @@ class Suite:
                 found.append(int(pid))
         return found
 
-    def daemon(self, name):
+    def daemon(self, name, cluster='local'):
         """The process of that name below the watcher."""
-        with open(os.path.join(self.home, 'local', 'cluster')) as f:
+        with open(os.path.join(self.home, cluster, 'cluster')) as f:
             watcher = dict(line.rstrip('\n').split(' ', 1) for line in f)['watcher']
         rows = subprocess.run(['ps', '-o', 'pid=,comm=', '--ppid', watcher], capture_output=True,
                               text=True).stdout

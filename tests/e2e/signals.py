@@ -151,6 +151,130 @@ def strays(t):
     t.check('Ctrl-C twice reaches those that hide', t.until(lambda: not t.ours('sleep 612'), 5))
 
 
+# Generations that live for an instant, each in a session of its own, for two seconds at most. Each leaves a
+# byte. Nobody who looks for them one by one finds the last.
+CHAIN = '''
+import os, time
+end = time.monotonic() + 2
+beat = os.open('chain', os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+if os.fork() == 0:
+    while time.monotonic() < end:
+        os.setsid()
+        os.write(beat, b'x')
+        if os.fork():
+            os._exit(0)
+    os._exit(0)
+while os.fstat(beat).st_size < 20:
+    time.sleep(0.001)
+'''
+
+# At most some hundred processes, which do not want to go.
+BOMB = '''
+import os, signal, time
+for s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    signal.signal(s, signal.SIG_IGN)
+for _ in range(7):
+    os.fork()
+    os.setsid() if os.getpid() != os.getpgrp() else None
+open('bomb', 'a').write('x')
+time.sleep(616)
+'''
+
+
+def stubborn(t, *where):
+    """What is hardest to end is gone when the job is said to be; on the cluster that `where` names."""
+    for name in ('chain', 'bomb'):
+        if os.path.exists(t.path(name)):
+            os.unlink(t.path(name))
+    r = t.run('run', *where, 'python3', '-c', CHAIN)
+    size = len(t.read('chain'))
+    time.sleep(0.2)  # were it there it would leave a hundred bytes
+    t.check('a chain that forks away all the time is gone', r.status == 0 and size >= 20 and
+            len(t.read('chain')) == size, r)
+    p = t.start('run', *where, 'python3', '-c', BOMB, stdin=subprocess.DEVNULL)
+    t.check('a bomb of some hundred processes', t.until(lambda: len(t.read('bomb')) == 128))
+    p.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    p.send_signal(signal.SIGINT)
+    r = t.finish(p)
+    t.check('is gone', r.status == 130 and not t.ours('time.sleep(616)'), r)
+    if os.path.exists(t.path('ready')):
+        os.unlink(t.path('ready'))
+    p = t.start('run', *where, 'sh', '-c', 'setsid sh -c "trap \\"\\" TERM INT; (sleep 617 & sleep 617) & >ready; sleep 617" & sleep 617')
+    t.until(lambda: os.path.exists(t.path('ready')) and len(t.ours('sleep 617')) >= 4)
+    os.kill(t.daemon('storm-pl n0', where[1] if where else 'local'), signal.SIGKILL)
+    r = t.finish(p)
+    t.check('its launcher is killed: none of them is left', r.status == 125 and
+            t.until(lambda: not t.ours('sleep 617'), 5), r)
+
+
+def confined(t):
+    """What holds a job together can be chosen; what is to be had is said, and true."""
+    up = t.run('up', '-v').out
+    strong = 'none escapes' in up
+    t.check('up says what holds', strong or 'one that hides may escape' in up, up)
+    if strong:
+        stubborn(t)
+    else:
+        t.skip('strong', 'neither control groups nor pid namespaces here')
+    r = t.run('up', '--cluster', 'spaces', '--local', 2, '--confine', 'namespace', '-v')
+    if r.status == 0:
+        t.check('pid namespaces', 'by pid namespaces: none escapes' in r.out, r)
+        stubborn(t, '--cluster', 'spaces')
+        r = t.run('run', '--cluster', 'spaces', 'sh', '-c', 'grep -h ^Cap[PEA] /proc/self/status; id -u; id -g')
+        ids = '\n'.join([str(os.stat(t.home).st_uid)] * 2) + '\n'
+        t.check('one is who one was', r.out.endswith(ids), r)
+        t.check('and has no more power', not t.user or
+                all(int(line.split()[1], 16) == 0 for line in r.out.splitlines()[:3]), r)
+        r = t.run('run', '--cluster', 'spaces', '-N', 2, 'sh', '-c', 'echo $$')
+        t.check('numbers of processes differ', len(set(r.out.split())) == 2, r)
+        t.run('down', '--cluster', 'spaces')
+    else:
+        t.check('no pid namespaces: why', r.status == 125 and r.is_one_line('namespaces cannot be'), r)
+    if t.user:
+        r = t.run('up', '--cluster', 'groups', '--confine', 'cgroup')
+        t.check('no control groups: why', r.status == 125 and r.is_one_line('control groups cannot be'), r)
+
+
+def weaker(t, name):
+    """On a cluster where jobs are held together by their launcher alone: what still holds."""
+    r = t.run('run', '--cluster', name, '-N', 2, 'sh', '-c',
+              'setsid sh -c "trap \\"\\" TERM; sleep 618 & sleep 618 &" & sleep 0.2; echo over')
+    t.check('a double fork is gone when the job is', r.status == 0 and r.out == 'over\n' * 2 and
+            not t.ours('sleep 618'), r)
+    r = t.run('run', '--cluster', name, 'python3', '-c', CHAIN)
+    size = -1
+    while size != len(t.read('chain')):  # it may outlive the job, but not its own two seconds
+        size = len(t.read('chain'))
+        time.sleep(0.2)
+    t.check('a chain may outlive it', r.status == 0, r)
+    t.run('down', '--cluster', name)
+
+
+def unconfined(t):
+    r = t.run('up', '--cluster', 'weak', '--local', 2, '--confine', 'none', '-v')
+    t.check('without: it is said', r.status == 0 and 'one that hides may escape' in r.out, r)
+    weaker(t, 'weak')
+    if not t.user:
+        return
+    for kind in ('user', 'pid'):
+        poor = ['unshare', '--map-current-user', '--keep-caps', 'sh', '-c',
+                f'echo 0 >/proc/sys/user/max_{kind}_namespaces && exec "$@"', 'sh', t.storm]
+        if t.finish(t.spawn(*poor, 'version', stdout=subprocess.PIPE, stderr=subprocess.PIPE)).status != 0:
+            t.skip(f'no {kind} namespaces', 'they cannot be forbidden here')
+            continue
+        r = t.finish(t.spawn(*poor, 'up', '--cluster', kind, '--confine', 'namespace',
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+        t.check(f'no {kind} namespaces: asked for', r.status == 125 and
+                r.is_one_line(f'{kind} namespaces cannot be made'), r)
+        r = t.finish(t.spawn(*poor, 'up', '--cluster', kind, '--local', '2', '-v',
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+        t.check('not asked for: it is said', r.status == 0 and 'one that hides may escape' in r.out, r)
+        with open(os.path.join(t.home, kind, 'log')) as f:
+            t.check('and why', f'{kind} namespaces cannot be made' in f.read())
+        weaker(t, kind)
+
+
 def hold(t):
     script = '>ready; while :; do echo x >>beat-$STORM_RANK; sleep 0.02; done'
     p = start(t, '-N', 3, 'sh', '-c', script)
@@ -217,4 +341,4 @@ def stopped_node(t):
     t.check('and is used again', r.out == 'again\n', r)
 
 
-play(ctrl_c, unread, kill, limit, deaths, strays, hold, orphans, stopped_node)
+play(ctrl_c, unread, kill, limit, deaths, strays, confined, unconfined, hold, orphans, stopped_node)

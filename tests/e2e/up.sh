@@ -143,6 +143,8 @@ is_replaced() {
 
 storm up --tree star
 check 'an unknown tree' is_mistake 'k-ary'
+storm up --confine rope
+check 'an unknown way to hold jobs together' is_mistake 'auto, cgroup, namespace or none'
 storm up --links pigeon
 check 'an unknown kind of links' is_mistake 'tcp or unix'
 storm up --policy gang
@@ -243,12 +245,12 @@ check 'nothing is left of it' nothing_left $all
 
 # ---- what jobs have started ----
 
-# A program whose children leave its session and its parent; it tells their numbers.
+# A program whose children leave its session and its parent; all tell their numbers, as they are outside.
 cat >"$scratch/escape" <<END
 #!/bin/sh
-setsid sh -c 'sleep 7777 & echo \$! >>"$scratch/escaped"; exec sleep 7777' >/dev/null 2>&1 </dev/null &
-echo \$! >>"$scratch/escaped"
-echo \$\$ >>"$scratch/escaped"
+tell='read number rest </proc/self/stat; echo \$number >>"$scratch/escaped"'
+setsid sh -c "\$tell; (\$tell; exec sleep 7777) & exec sleep 7777" >/dev/null 2>&1 </dev/null &
+eval "\$tell"
 sleep 7777
 END
 chmod 755 "$scratch/escape"

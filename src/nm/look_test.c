@@ -35,6 +35,13 @@ static void test_a_run_twice(void) {
     end(&b, "a run has two places");
 }
 
+static void test_where_nobody_looks(void) {
+    struct bench b;
+    begin(&b);
+    b.nm->run_end--;
+    end(&b, "a run lies behind the end");
+}
+
 static void test_too_much(void) {
     struct bench b;
     begin(&b);
@@ -56,6 +63,7 @@ static void test_over_and_not_over(void) {
 int main(void) {
     TEST(test_a_run_twice);
     TEST(test_too_much);
+    TEST(test_where_nobody_looks);
     TEST(test_over_and_not_over);
     return tap_finish();
 }

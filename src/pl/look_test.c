@@ -69,6 +69,22 @@ static void test_counts(void) {
     end(&b, "runs are counted wrong");
 }
 
+static void test_where_nobody_looks(void) {
+    struct bench b;
+    begin(&b);
+    b.pl->run_end--;
+    end(&b, "a run lies behind the end");
+}
+
+static void test_groups(void) {
+    struct bench b;
+    begin(&b);
+    CHECK_EQ(pl_groups(b.pl), 2);
+    b.pl->runs[0].closed = true;
+    CHECK_EQ(pl_groups(b.pl), 1);
+    free(b.memory);
+}
+
 static void test_beyond_the_limit(void) {
     struct bench b;
     begin(&b);
@@ -83,5 +99,7 @@ int main(void) {
     TEST(test_more_left_than_there_were);
     TEST(test_counts);
     TEST(test_beyond_the_limit);
+    TEST(test_where_nobody_looks);
+    TEST(test_groups);
     return tap_finish();
 }

@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "base/units.h"
 #include "os/address.h"
+#include "os/calls.h"
 
 /* A piece of output with its head fits into one packet; much more would ask the kernel for memory in one
  * piece. */
@@ -198,7 +199,7 @@ static void read_some(struct conn *c) {
     bool direct = c->in != NULL && !c->packets;
     uint8_t *at = direct ? c->in + c->in_len : c->all->scratch;
     size_t room = direct ? c->in_cap - c->in_len : SCRATCH_BYTES;
-    ssize_t got = recv(c->source.fd, at, room, c->packets ? MSG_TRUNC : 0);
+    ssize_t got = call_recv(c->source.fd, at, room, c->packets ? MSG_TRUNC : 0);
     if (got > 0 && c->packets) {
         take_packet(c, (size_t)got);
     } else if (got > 0) {
@@ -239,7 +240,7 @@ static void write_some(struct conn *c) {
         size_t len = c->out_len - c->out_at;
         if (c->packets && len > PACKET_BYTES)
             len = PACKET_BYTES;
-        ssize_t sent = send(c->source.fd, c->out + c->out_at, len, MSG_NOSIGNAL);
+        ssize_t sent = call_send(c->source.fd, c->out + c->out_at, len, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0 && errno == EAGAIN) {

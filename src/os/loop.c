@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "base/list.h"
 #include "base/units.h"
+#include "os/calls.h"
 
 uint64_t clock_ns(void) {
     struct timespec t;
@@ -88,7 +89,7 @@ static void set_timer(struct loop *l) {
 
 void loop_turn(struct loop *l, int timeout_ms) {
     set_timer(l);
-    int count = epoll_wait(l->epoll, l->batch, LOOP_BATCH, timeout_ms);
+    int count = call_epoll_wait(l->epoll, l->batch, LOOP_BATCH, timeout_ms);
     ASSERT(count >= 0 || errno == EINTR);
     l->now = clock_ns();
     l->batch_count = count < 0 ? 0 : count;

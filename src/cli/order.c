@@ -2,10 +2,12 @@
 /* A request made of what somebody wants to be run: see wish.h. */
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/kcmp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/units.h"
@@ -178,7 +180,24 @@ static int check_pattern(const char *option, const char *pattern) {
     return complain(option, "%.2s means nothing; %%j job, %%r rank, %%n node, %%%% percent", wrong);
 }
 
+/* One open file, or one terminal, pipe or device. */
+static bool same_place(int a, int b) {
+    struct stat one, other;
+    if (fstat(a, &one) < 0 || fstat(b, &other) < 0 || one.st_dev != other.st_dev ||
+        one.st_ino != other.st_ino)
+        return false;
+    return !S_ISREG(one.st_mode) || syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILE, a, b) == 0;
+}
+
+/* Two streams to one place keep their order only as one. Lines with labels are not torn apart. */
+static bool order_merged(const struct wish *w, enum wish_command command) {
+    if (w->label || w->error != NULL)
+        return false;
+    return command == WISH_SUBMIT || w->output != NULL || same_place(STDOUT_FILENO, STDERR_FILENO);
+}
+
 static int order_output(struct order *o, const struct wish *w, enum wish_command command) {
+    o->spec.merged = order_merged(w, command);
     int r = check_pattern("--output", w->output);
     if (r == 0)
         r = check_pattern("--error", w->error);

@@ -78,7 +78,16 @@ static size_t window_of(const struct group *g) {
     return w < WINDOW_MIN ? WINDOW_MIN : w;
 }
 
-/* A terminal is input and output in one; its second stream is there but stays empty. */
+/* A second stream that is there but stays empty: the first has it all. */
+static struct outlet *no_outlet(void) {
+    struct outlet *o = malloc(sizeof *o);
+    ASSERT(o != NULL);
+    *o = (struct outlet){.near = {.fd = -1}, .far = -1};
+    list_init(&o->link);
+    return o;
+}
+
+/* A terminal is input and output in one. */
 static int open_terminal(struct process *p) {
     struct kernel *k = p->group->kernel;
     const struct spec *spec = &p->group->recipe->spec;
@@ -88,10 +97,8 @@ static int open_terminal(struct process *p) {
         return r;
     pty_size(person, spec->columns, spec->rows);
     p->out[0] = malloc(sizeof *p->out[0]);
-    p->out[1] = malloc(sizeof *p->out[1]);
-    ASSERT(p->out[0] != NULL && p->out[1] != NULL);
-    *p->out[1] = (struct outlet){.near = {.fd = -1}, .far = -1};
-    list_init(&p->out[1]->link);
+    p->out[1] = no_outlet();
+    ASSERT(p->out[0] != NULL);
     r = outlet_adopt(p->out[0], k->loop, person, process);
     if (r < 0)
         return r;
@@ -106,8 +113,9 @@ static int open_terminal(struct process *p) {
 static int open_pipes(struct process *p) {
     struct kernel *k = p->group->kernel;
     int r = 0;
-    for (int i = 0; i < 2 && r == 0; i++)
-        p->out[i] = take_outlet(k, &r);
+    p->out[0] = take_outlet(k, &r);
+    if (r == 0)
+        p->out[1] = p->group->recipe->spec.merged ? no_outlet() : take_outlet(k, &r);
     if (r == 0 && recipe_listens(p->group->recipe, p->index))
         r = inlet_open(&p->in, k->loop, window_of(p->group));
     return r;
@@ -222,11 +230,11 @@ static void start_process(struct process *p) {
     pid_t pid = g->error;
     if (pid == 0) {
         bool terminal = p->out[0]->terminal;
-        int out = p->out[0]->far;
+        int out = p->out[0]->far, error = p->out[1]->far;
         struct place place = {.stdio = {terminal         ? out
                                         : p->in.far >= 0 ? p->in.far
                                                          : k->null,
-                                        out, terminal ? out : p->out[1]->far},
+                                        out, error >= 0 ? error : out},
                               .terminal = terminal,
                               .cgroup = g->cgroup != NULL ? g->cgroup->folder : -1,
                               .door = g->pen != NULL ? g->pen->end.fd : -1,

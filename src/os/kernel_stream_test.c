@@ -132,6 +132,17 @@ static void test_empty_before_end(void) {
 
 /* ---- standard input ---- */
 
+static void test_two_streams_as_one(void) {
+    struct order o;
+    order_shell(&o, "for i in 1 2 3; do echo o$i; echo e$i >&2; done");
+    o.spec.merged = true;
+    stage_begin();
+    const struct heard *h = run(&o);
+    CHECK_STR(h->stream[0].text, "o1\ne1\no2\ne2\no3\ne3\n");
+    CHECK_STR(h->stream[1].text, "");
+    stage_end();
+}
+
 static void test_input(void) {
     struct order o;
     static uint8_t bytes[LARGE];
@@ -259,6 +270,7 @@ static void all(void) {
     TEST(test_output);
     TEST(test_taken_late);
     TEST(test_empty_before_end);
+    TEST(test_two_streams_as_one);
     TEST(test_input);
     TEST(test_input_to_all);
     TEST(test_input_unread);

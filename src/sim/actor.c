@@ -97,7 +97,7 @@ static struct actor *offspring(struct actor *a) {
 
 /* True if it is done. */
 static bool write_some(struct actor *a) {
-    struct flow *f = &a->member->out[a->stream - 1];
+    struct flow *f = &a->member->out[a->member->group->spec.merged ? 0 : a->stream - 1];
     uint8_t piece[PIECE];
     while (a->count > 0 && flow_room(f) > 0) {
         uint64_t n = a->count < PIECE ? a->count : PIECE;

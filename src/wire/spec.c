@@ -22,6 +22,7 @@ static void walk(struct codec *c, struct spec *s) {
     codec_enum(c, &s->stdin_mode, STDIN_MODES);
     codec_u32(c, &s->stdin_rank);
     codec_bool(c, &s->terminal);
+    codec_bool(c, &s->merged);
     codec_u32(c, &s->columns);
     codec_u32(c, &s->rows);
     codec_u32(c, &s->umask);

@@ -16,6 +16,7 @@ struct spec {
     uint8_t stdin_mode;
     uint32_t stdin_rank;
     bool terminal; /* the process of rank 0 gets a terminal */
+    bool merged; /* what is written to both streams goes to one place: it is one stream, in order */
     uint32_t columns, rows;
     uint32_t umask;
     struct bytes limits;

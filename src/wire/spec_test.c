@@ -21,6 +21,7 @@ static struct spec sample(void) {
     return (struct spec){.stdin_mode = STDIN_RANK,
                          .stdin_rank = 3,
                          .terminal = true,
+                         .merged = true,
                          .columns = 80,
                          .rows = 25,
                          .umask = 022,
@@ -54,7 +55,7 @@ static void test_round_trip(void) {
     long len = encode(&s, one);
     CHECK(len > 0);
     CHECK_EQ(spec_decode(bytes_of(one, (size_t)len), &back), 0);
-    CHECK(back.stdin_mode == STDIN_RANK && back.stdin_rank == 3 && back.terminal);
+    CHECK(back.stdin_mode == STDIN_RANK && back.stdin_rank == 3 && back.terminal && back.merged);
     CHECK(back.columns == 80 && back.rows == 25 && back.umask == 022);
     CHECK(same(back.folder, s.folder) && same(back.program, s.program));
     CHECK(same(back.arguments, s.arguments) && same(back.environment, s.environment));

@@ -26,6 +26,15 @@ def order(t):
             all(v == list(range(200)) for v in each.values()) and len(lines) == 1200, r)
     r = t.sh('echo out; echo err >&2')
     t.check('output and error are kept apart', r.out == 'out\n' and r.err == 'err\n', r)
+    turns = 'i=0; while [ $i -lt 200 ]; do echo o$i; echo e$i >&2; i=$((i+1)); done'
+    right = ''.join(f'o{i}\ne{i}\n' for i in range(200))
+    r = t.sh(turns, stderr=subprocess.STDOUT)
+    t.check('unless they go to one place: there they are in order', r.out == right, r)
+    t.sh(turns, '-o', 'turns')
+    t.check('in a file, too', t.read('turns') == right)
+    with open(t.path('twice'), 'w') as one, open(t.path('twice'), 'a') as other:
+        t.sh('echo out; echo err >&2', stdout=one, stderr=other)
+    t.check('a file that was opened twice is two places', sorted(t.read('twice').split()) == ['err', 'out'])
 
 
 def labels(t):

@@ -19,7 +19,9 @@
 #include "base/bytes.h"
 #include "base/list.h"
 #include "base/units.h"
+#include "os/child.h"
 #include "os/shift.h"
+#include "os/spawn.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -130,6 +132,18 @@ static int prepare(struct program *p) {
     return p->signals.fd < 0 ? -errno : 0;
 }
 
+/* While low descriptors are taken, what we keep for long gets others (see spawn.h). */
+static void take_low_descriptors(void) {
+    child_close_from(STDERR_FILENO + 1);
+    for (int fd = STDERR_FILENO + 1; fd < SPAWN_LOW_END; fd++)
+        dup2(STDIN_FILENO, fd);
+}
+
+static void free_low_descriptors(void) {
+    for (int fd = STDERR_FILENO + 1; fd < SPAWN_LOW_END; fd++)
+        close(fd);
+}
+
 int main(int argc, char **argv) {
     struct program p = {.config = {.pl = limits}};
     if (!parse(&p, argc, argv)) {
@@ -138,9 +152,11 @@ int main(int argc, char **argv) {
                 "[--each PROGRAM]\n");
         return EXIT_USAGE;
     }
+    take_low_descriptors();
     int r = prepare(&p);
     if (r == 0)
         p.shift = shift_new(&p.config, &r);
+    free_low_descriptors();
     if (p.shift == NULL)
         return EXIT_FAILURE;
     r = loop_add(shift_loop(p.shift), &p.signals, EPOLLIN);

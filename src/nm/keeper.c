@@ -37,6 +37,7 @@ static void renew(struct nm *n) {
         any = any || (r->handed && !r->over);
     if (any && n->attached)
         keeper_command(n, 0, VERB_RENEW, (uint32_t)(n->config.lease_ns / NS_PER_MS), 0);
+    n->renewing = any;
     effects_timer(n->out, TIMER_RENEW, any ? n->now + n->config.lease_ns / 4 : 0);
 }
 
@@ -52,13 +53,15 @@ void keeper_hand(struct nm *n, struct run *r) {
     if (!r->decided)
         return;
     keeper_command(n, r->run, VERB_START, 0, 0);
-    renew(n);
+    if (!n->renewing) /* a set-up renews what the launcher has been told before */
+        renew(n);
 }
 
 void keeper_link_up(struct nm *n, const struct input_link *in) {
     if (in->role != ROLE_LAUNCHER)
         return;
     n->launcher = in->link;
+    n->renewing = false; /* this one does not know how long */
     RUNS_EACH (r, n) {
         if (r->unsure)
             keeper_command(n, r->run, VERB_CHECK, 0, 0);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "os/spawn.h"
 
 enum { CGROUP2_MAGIC = 0x63677270 };
 enum { SPARE = 2 };
@@ -173,9 +174,9 @@ static struct cgroup *make(struct cgroups *p) {
     c->folder = c->events.fd = -1;
     snprintf(c->name, sizeof c->name, "run%u", p->count++);
     if (mkdirat(p->folder, c->name, 0755) == 0) {
-        c->folder = openat(p->folder, c->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        c->folder = spawn_aside(openat(p->folder, c->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         if (c->folder >= 0)
-            c->events.fd = openat(c->folder, "cgroup.events", O_RDONLY | O_CLOEXEC);
+            c->events.fd = spawn_aside(openat(c->folder, "cgroup.events", O_RDONLY | O_CLOEXEC));
         if (c->events.fd >= 0)
             return c;
         unlinkat(p->folder, c->name, AT_REMOVEDIR);

@@ -58,7 +58,7 @@ static struct outlet *take_outlet(struct kernel *k, int *ret_error) {
 static void free_outlet(struct kernel *k, struct outlet *o) {
     if (o == NULL)
         return;
-    outlet_close(o, k->loop);
+    outlet_close(o, k->loop, k->pens.open);
     free(o);
 }
 

@@ -68,7 +68,7 @@ static void process_ended(struct process *p, const siginfo_t *info) {
 static bool expecting(const struct kernel *k) {
     LIST_EACH (l, &k->all) {
         const struct group *g = CONTAINER_OF(l, struct group, link);
-        if (g->live > 0 || (g->started && !g->empty && g->cgroup == NULL))
+        if (g->live > 0 || (g->started && !g->empty))
             return true;
     }
     return false;
@@ -531,7 +531,7 @@ void kernel_free(struct kernel *k) {
     end_all(k);
     for (struct list *l; (l = list_pop_front(&k->spare)) != NULL;) {
         struct outlet *o = CONTAINER_OF(l, struct outlet, link);
-        outlet_close(o, k->loop);
+        outlet_close(o, k->loop, k->pens.open);
         free(o);
     }
     if (k->pooled)

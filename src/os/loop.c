@@ -59,12 +59,16 @@ void loop_change(struct loop *l, struct source *s, uint32_t events) {
     ASSERT(r == 0);
 }
 
-void loop_remove(struct loop *l, struct source *s) {
-    int r = control(l, EPOLL_CTL_DEL, s, 0);
-    ASSERT(r == 0);
+void loop_forget(struct loop *l, const struct source *s) {
     for (int i = 0; i < l->batch_count; i++)
         if (l->batch[i].data.ptr == s)
             l->batch[i].data.ptr = NULL;
+}
+
+void loop_remove(struct loop *l, struct source *s) {
+    int r = control(l, EPOLL_CTL_DEL, s, 0);
+    ASSERT(r == 0);
+    loop_forget(l, s);
 }
 
 void loop_wake_at(struct loop *l, uint64_t at) {

@@ -33,6 +33,8 @@ void loop_fini(struct loop *l);
 int loop_add(struct loop *l, struct source *s, uint32_t events);
 void loop_change(struct loop *l, struct source *s, uint32_t events);
 void loop_remove(struct loop *l, struct source *s);
+/* The same without a call, for a descriptor that is closed next and of which nobody has a copy. */
+void loop_forget(struct loop *l, const struct source *s);
 
 /* Sees to it that the next turn begins at this time, if not earlier. Whoever still waits after that
  * turn asks again: so a time that was moved on wakes nobody. */

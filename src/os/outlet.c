@@ -37,12 +37,15 @@ int outlet_open(struct outlet *o, struct loop *l) {
     return outlet_adopt(o, l, fds[0], fds[1]);
 }
 
-/* It leaves the loop before it is closed: a process that is just being started may still have a copy
- * of the descriptor, which would keep it in the loop. */
-void outlet_close(struct outlet *o, struct loop *l) {
+/* What has copies must leave the loop before it is closed: they would keep it there. A terminal has one
+ * for its keys. */
+void outlet_close(struct outlet *o, struct loop *l, bool copied) {
     list_remove(&o->link);
     if (o->near.fd >= 0) {
-        loop_remove(l, &o->near);
+        if (copied || o->terminal)
+            loop_remove(l, &o->near);
+        else
+            loop_forget(l, &o->near);
         close(o->near.fd);
     }
     if (o->far >= 0)

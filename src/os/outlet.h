@@ -33,7 +33,8 @@ struct outlet {
 /* With a pipe, or with ends that are there already. 0 or -errno. */
 int outlet_open(struct outlet *o, struct loop *l);
 int outlet_adopt(struct outlet *o, struct loop *l, int near, int far);
-void outlet_close(struct outlet *o, struct loop *l);
+/* `copied`: a process that is just being started may still have copies of our descriptors. */
+void outlet_close(struct outlet *o, struct loop *l, bool copied);
 
 /* A pipe from stock gets an owner. */
 void outlet_begin(struct outlet *o, void *owner, struct list *ready, size_t window);

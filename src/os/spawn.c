@@ -243,6 +243,14 @@ int spawn_probe(struct spawner *s, const struct place *p) {
 
 /* ---- what we are ourselves ---- */
 
+int spawn_aside(int fd) {
+    int moved = fd < 0 || fd >= SPAWN_LOW_END ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, SPAWN_LOW_END);
+    if (moved < 0)
+        return fd;
+    close(fd);
+    return moved;
+}
+
 int spawner_init(struct spawner *s) {
     *s = (struct spawner){.self = getpid(), .stdio = {-1, -1, -1}};
     s->inherited.umask = umask(0);
@@ -253,9 +261,12 @@ int spawner_init(struct spawner *s) {
     for (int i = 1; i <= CHILD_LAST_SIGNAL; i++)
         if (child_ignores(i))
             s->ignored |= UINT64_C(1) << (i - 1);
-    for (int i = 0; i < 3; i++)
-        s->stdio[i] = fcntl(i, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     s->sparing = close_range(~0U, ~0U, CLOSE_RANGE_UNSHARE) == 0;
+    for (int i = 0; i < 3; i++) {
+        s->stdio[i] = spawn_aside(fcntl(i, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+        if (s->stdio[i] < 0 && errno != EBADF)
+            s->sparing = false; /* we could not put it back */
+    }
     s->stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (s->stack == MAP_FAILED)
         s->stack = NULL;

@@ -39,6 +39,11 @@ struct place {
     int user;      /* the user namespace that owns it; -1: ours */
 };
 
+/* The kernel copies the first 64 descriptors whether we want them or not, so what is kept for long is
+ * moved out of the way: the new descriptor, or the old one if that cannot be done. */
+enum { SPAWN_LOW_END = 64 };
+int spawn_aside(int fd);
+
 int spawner_init(struct spawner *s);
 void spawner_fini(struct spawner *s);
 

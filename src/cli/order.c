@@ -191,7 +191,7 @@ static bool same_place(int a, int b) {
 
 /* Two streams to one place keep their order only as one. Lines with labels are not torn apart. */
 static bool order_merged(const struct wish *w, enum wish_command command) {
-    if (w->label || w->error != NULL)
+    if (w->label || (w->error != NULL && (w->output == NULL || strcmp(w->output, w->error) != 0)))
         return false;
     return command == WISH_SUBMIT || w->output != NULL || same_place(STDOUT_FILENO, STDERR_FILENO);
 }

@@ -7,12 +7,14 @@
  * is a small static program of its own because starting processes from a small one is cheap. SIGTERM
  * ends its processes, then itself. */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -132,11 +134,19 @@ static int prepare(struct program *p) {
     return p->signals.fd < 0 ? -errno : 0;
 }
 
-/* While low descriptors are taken, what we keep for long gets others (see spawn.h). */
-static void take_low_descriptors(void) {
+/* While low descriptors are taken, what we keep for long gets others (see spawn.h). Where there are few at
+ * all, or not even the first three, they are left as they are. */
+static bool take_low_descriptors(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur < 4 * SPAWN_LOW_END)
+        return false;
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            return false;
     child_close_from(STDERR_FILENO + 1);
     for (int fd = STDERR_FILENO + 1; fd < SPAWN_LOW_END; fd++)
         dup2(STDIN_FILENO, fd);
+    return true;
 }
 
 static void free_low_descriptors(void) {
@@ -152,11 +162,14 @@ int main(int argc, char **argv) {
                 "[--each PROGRAM]\n");
         return EXIT_USAGE;
     }
-    take_low_descriptors();
+    bool taken = take_low_descriptors();
     int r = prepare(&p);
-    if (r == 0)
+    if (r < 0)
+        fprintf(stderr, "storm-pl: n%u: %s\n", p.config.node, strerror(-r));
+    else
         p.shift = shift_new(&p.config, &r);
-    free_low_descriptors();
+    if (taken)
+        free_low_descriptors();
     if (p.shift == NULL)
         return EXIT_FAILURE;
     r = loop_add(shift_loop(p.shift), &p.signals, EPOLLIN);

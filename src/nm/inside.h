@@ -46,7 +46,7 @@ struct nm {
     uint32_t launcher;  /* link; 0: none */
     bool ready;         /* the launcher has told what it has */
     bool announced;     /* the root knows what we have */
-    bool renewing;      /* TIMER_RENEW is set */
+    bool renewing;      /* the launcher has been told how long, and TIMER_RENEW is set */
     uint64_t repeat_at; /* the timer of that name, 0 if it is not set */
     struct run *runs;
     uint32_t run_end; /* all that are in use lie before this */

@@ -37,7 +37,7 @@ static void renew(struct nm *n) {
         any = any || (r->handed && !r->over);
     if (any && n->attached)
         keeper_command(n, 0, VERB_RENEW, (uint32_t)(n->config.lease_ns / NS_PER_MS), 0);
-    n->renewing = any;
+    n->renewing = any && n->attached && n->launcher != 0;
     effects_timer(n->out, TIMER_RENEW, any ? n->now + n->config.lease_ns / 4 : 0);
 }
 

@@ -27,17 +27,22 @@ static bool more_descriptors(struct kernel *k) {
     return k->spawner.raised;
 }
 
+/* An outlet that was closed is never freed, only used again: should somebody else still hold its pipe (who
+ * looks into /proc does for a moment), the loop may tell of it once more. */
+static struct outlet *take_memory(struct kernel *k) {
+    struct list *l = list_pop_front(&k->retired);
+    return l != NULL ? CONTAINER_OF(l, struct outlet, link) : malloc(sizeof(struct outlet));
+}
+
 static struct outlet *new_outlet(struct kernel *k, int *ret_error) {
-    struct outlet *o = malloc(sizeof *o);
+    struct outlet *o = take_memory(k);
     int r = o == NULL ? -ENOMEM : outlet_open(o, k->loop);
     if (r == -EMFILE && more_descriptors(k))
         r = outlet_open(o, k->loop);
-    if (r < 0) {
-        free(o);
-        o = NULL;
-    }
+    if (r < 0 && o != NULL)
+        list_push_back(&k->retired, &o->link);
     *ret_error = r;
-    return o;
+    return r < 0 ? NULL : o;
 }
 
 void kernel_stock(struct kernel *k) {
@@ -58,8 +63,9 @@ static struct outlet *take_outlet(struct kernel *k, int *ret_error) {
 static void free_outlet(struct kernel *k, struct outlet *o) {
     if (o == NULL)
         return;
-    outlet_close(o, k->loop, k->pens.open);
-    free(o);
+    outlet_close(o, k->loop, k->pens.open || !k->spawner.sparing);
+    o->ready = NULL;
+    list_push_back(&k->retired, &o->link);
 }
 
 /* ---- a process ---- */
@@ -79,8 +85,8 @@ static size_t window_of(const struct group *g) {
 }
 
 /* A second stream that is there but stays empty: the first has it all. */
-static struct outlet *no_outlet(void) {
-    struct outlet *o = malloc(sizeof *o);
+static struct outlet *no_outlet(struct kernel *k) {
+    struct outlet *o = take_memory(k);
     ASSERT(o != NULL);
     *o = (struct outlet){.near = {.fd = -1}, .far = -1};
     list_init(&o->link);
@@ -96,8 +102,8 @@ static int open_terminal(struct process *p) {
     if (r < 0)
         return r;
     pty_size(person, spec->columns, spec->rows);
-    p->out[0] = malloc(sizeof *p->out[0]);
-    p->out[1] = no_outlet();
+    p->out[0] = take_memory(k);
+    p->out[1] = no_outlet(k);
     ASSERT(p->out[0] != NULL);
     r = outlet_adopt(p->out[0], k->loop, person, process);
     if (r < 0)
@@ -115,7 +121,7 @@ static int open_pipes(struct process *p) {
     int r = 0;
     p->out[0] = take_outlet(k, &r);
     if (r == 0)
-        p->out[1] = p->group->recipe->spec.merged ? no_outlet() : take_outlet(k, &r);
+        p->out[1] = p->group->recipe->spec.merged ? no_outlet(k) : take_outlet(k, &r);
     if (r == 0 && recipe_listens(p->group->recipe, p->index))
         r = inlet_open(&p->in, k->loop, window_of(p->group));
     return r;

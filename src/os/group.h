@@ -68,7 +68,8 @@ struct kernel {
     struct list starved;  /* outlets for which there was no memory */
     struct list spare;    /* outlets */
     uint32_t spares;
-    struct sweep sweep; /* scratch */
+    struct list retired; /* outlets without a pipe */
+    struct sweep sweep;  /* scratch */
 };
 
 /* ---- group.c: what a group is made of ---- */

@@ -187,10 +187,10 @@ static void cgroup_moved(struct source *s, uint32_t events) {
     ((struct kernel *)c->owner)->look = true;
 }
 
-/* Who has no child has no orphan either: what loses its parent becomes ours. That costs less to know. */
+/* That we have no child proves nothing here: who has entered another pid namespace has orphans there. */
 static bool cgroup_gone(struct group *g) {
     struct cgroup *c = g->cgroup;
-    if (g->kernel->childless || cgroup_empty(c))
+    if (cgroup_empty(c))
         return true;
     if (!c->watched) {
         c->owner = g->kernel;

@@ -68,7 +68,7 @@ static void process_ended(struct process *p, const siginfo_t *info) {
 static bool expecting(const struct kernel *k) {
     LIST_EACH (l, &k->all) {
         const struct group *g = CONTAINER_OF(l, struct group, link);
-        if (g->live > 0 || (g->started && !g->empty))
+        if (g->live > 0 || (g->started && !g->empty && g->cgroup == NULL))
             return true;
     }
     return false;
@@ -385,6 +385,7 @@ static void lists_init(struct kernel *k) {
     list_init(&k->readable);
     list_init(&k->starved);
     list_init(&k->spare);
+    list_init(&k->retired);
 }
 
 /* Above the descriptors that a process is given. */
@@ -531,9 +532,11 @@ void kernel_free(struct kernel *k) {
     end_all(k);
     for (struct list *l; (l = list_pop_front(&k->spare)) != NULL;) {
         struct outlet *o = CONTAINER_OF(l, struct outlet, link);
-        outlet_close(o, k->loop, k->pens.open);
+        outlet_close(o, k->loop, true);
         free(o);
     }
+    for (struct list *l; (l = list_pop_front(&k->retired)) != NULL;)
+        free(CONTAINER_OF(l, struct outlet, link));
     if (k->pooled)
         cgroups_fini(&k->cgroups);
     pens_fini(&k->pens);

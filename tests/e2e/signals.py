@@ -341,4 +341,22 @@ def stopped_node(t):
     t.check('and is used again', r.out == 'again\n', r)
 
 
-play(ctrl_c, unread, kill, limit, deaths, strays, confined, unconfined, hold, orphans, stopped_node)
+def foreign(t):
+    """Who enters a pid namespace of somebody else leaves orphans there, not with the launcher."""
+    if t.user or 'cgroup' not in t.run('doctor').out:
+        return
+    host = subprocess.Popen(['unshare', '--pid', '--fork', 'sleep', '7071'])
+    def first():
+        with open(f'/proc/{host.pid}/task/{host.pid}/children') as f:
+            return f.read().split()
+    t.until(first)
+    inside = first()[0]
+    r = t.run('run', 'nsenter', '-t', inside, '-p', 'sh', '-c', 'sleep 7072 </dev/null >/dev/null 2>&1 & exit 3')
+    t.check('an orphan in a foreign pid namespace is gone with its job', r.status == 3 and
+            not t.ours('sleep 7072'), (r, t.ours('sleep 7072')))
+    for pid in t.ours('sleep 7071'):
+        os.kill(pid, signal.SIGKILL)
+    host.wait()
+
+
+play(ctrl_c, unread, kill, limit, deaths, strays, foreign, confined, unconfined, hold, orphans, stopped_node)

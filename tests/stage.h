@@ -126,6 +126,7 @@ static inline pid_t stage_start(char *const *argv, const struct stage_io *io) {
         return pid;
     }
     setpgid(0, 0);
+    signal(SIGINT, SIG_DFL); /* whoever runs tests in the background may have it ignored */
     stage_open(io->in, O_RDONLY, 0);
     stage_open(io->out, O_WRONLY | O_CREAT | O_TRUNC, 1);
     stage_open(io->err, O_WRONLY | O_CREAT | O_TRUNC, 2);

@@ -31,6 +31,9 @@ class Result:
 
 class Suite:
     def __init__(self):
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):   # ignored in the background, perhaps
+            if signal.getsignal(number) == signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
         self.count = self.failed = 0
         self.user = '--user' in sys.argv
         storm = os.environ['STORM']

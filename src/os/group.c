@@ -65,7 +65,7 @@ static void free_outlet(struct kernel *k, struct outlet *o) {
         return;
     outlet_close(o, k->loop, k->pens.open || !k->spawner.sparing);
     o->ready = NULL;
-    list_push_back(&k->retired, &o->link);
+    list_push_front(&k->retired, &o->link);
 }
 
 /* ---- a process ---- */

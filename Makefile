@@ -67,10 +67,7 @@ soak: all ## long campaigns: simulated clusters, and real ones under fire
 
 test-peers: all ## run the same workloads on other resource managers
 	@tools/setup peers
-	@set -e; for script in tests/peers/*.sh; do \
-		test -e "$$script" || { echo "there are no peer tests yet"; break; }; \
-		"$$script"; \
-	done
+	@set -e; for script in tests/peers/*.sh; do "$$script"; done
 
 format: ## lay the C files out with clang-format
 	@tools/setup test

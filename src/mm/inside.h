@@ -203,8 +203,8 @@ struct mm {
 
     struct after *after; /* ring */
     uint32_t after_cap, after_head, after_count;
-    uint64_t tickets,
-        durable; /* the last that was given out; that is known to be durable, or not */
+    uint64_t tickets; /* the last that was given out */
+    uint64_t durable; /* the last that is known to be durable, or not */
 
     uint64_t forget[512]; /* runs to be forgotten, with the nodes that may have them */
     uint32_t forget_count;

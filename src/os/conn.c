@@ -16,7 +16,8 @@
 
 /* A piece of output with its head fits into one packet; much more would ask the kernel for memory in one
  * piece. */
-enum { SCRATCH_BYTES = 256 * 1024, KEEP_BYTES = 8192, PACKET_BYTES = 80 * 1024 };
+enum { SCRATCH_BYTES = 256 * 1024, KEEP_BYTES = 8192 };
+enum { PACKET_BYTES = 80 * 1024, PACKET_BYTES_MIN = 1024 };
 
 /* A peer that does not read is cut off when so much waits for it: the machines bound what they send
  * by windows and credits, so this is far beyond what a healthy peer can owe. */
@@ -25,9 +26,7 @@ enum { SCRATCH_BYTES = 256 * 1024, KEEP_BYTES = 8192, PACKET_BYTES = 80 * 1024 }
 /* A peer that neither takes what it is owed nor closes its side is left after this time. */
 #define LINGER_NS (2 * NS_PER_S)
 
-/* Buffers of this size come and go with every piece of output. What is given back stays with us for a
- * while: otherwise each of them would cost a fault for every page. */
-static void keep_memory(void) {
+void conns_keep_memory(void) {
     mallopt(M_TRIM_THRESHOLD, 2 * SCRATCH_BYTES);
     mallopt(M_MMAP_THRESHOLD, SCRATCH_BYTES);
 }
@@ -38,7 +37,6 @@ int conns_init(struct conns *all, struct loop *loop) {
     list_init(&all->flush);
     list_init(&all->linger);
     list_init(&all->dead);
-    keep_memory();
     all->scratch = malloc(SCRATCH_BYTES);
     return all->scratch == NULL ? -ENOMEM : 0;
 }
@@ -238,11 +236,15 @@ static void give_up_out(struct conn *c) {
 static void write_some(struct conn *c) {
     while (c->out_at < c->out_len) {
         size_t len = c->out_len - c->out_at;
-        if (c->packets && len > PACKET_BYTES)
-            len = PACKET_BYTES;
+        if (c->packets && len > c->packet_bytes)
+            len = c->packet_bytes;
         ssize_t sent = call_send(c->source.fd, c->out + c->out_at, len, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR)
             continue;
+        if (sent < 0 && errno == EMSGSIZE && c->packets && len > PACKET_BYTES_MIN) {
+            c->packet_bytes = len / 2; /* the system gives sockets little memory */
+            continue;
+        }
         if (sent < 0 && errno == EAGAIN) {
             want(c, true);
             return;
@@ -353,6 +355,7 @@ struct conn *conn_new(struct conns *all, int fd, bool connecting) {
     c->connecting = connecting;
     c->open = true;
     c->packets = keeps_packets(fd);
+    c->packet_bytes = PACKET_BYTES;
     c->backlog_bytes_max = all->backlog_bytes_max;
     c->since = all->loop->now;
     list_init(&c->at);

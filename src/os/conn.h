@@ -46,12 +46,13 @@ struct conn {
     struct list at;    /* linger or dead */
     struct list flush; /* in all->flush */
     bool connecting;
-    bool open;    /* false once it is closed or has ended */
-    bool broken;  /* it has ended, and not because the peer closed it */
-    bool judged;  /* `header` is the frame's whose body comes next */
-    bool skipped; /* and its body is to be passed over */
-    bool waiting; /* for the socket to take more */
-    bool packets; /* the socket keeps them apart */
+    bool open;           /* false once it is closed or has ended */
+    bool broken;         /* it has ended, and not because the peer closed it */
+    bool judged;         /* `header` is the frame's whose body comes next */
+    bool skipped;        /* and its body is to be passed over */
+    bool waiting;        /* for the socket to take more */
+    bool packets;        /* the socket keeps them apart */
+    size_t packet_bytes; /* the largest that it takes, as far as we know */
     struct header header;
     uint8_t *in; /* the beginning of a frame, NULL if there is none */
     size_t in_len, in_cap;
@@ -64,6 +65,10 @@ struct conn {
     enum lane lane;
     struct list place;
 };
+
+/* For a daemon, once: buffers that come and go with every piece of output stay with the process, as
+ * otherwise each of them would cost a fault for every page. It is the whole process's affair. */
+void conns_keep_memory(void);
 
 int conns_init(struct conns *all, struct loop *loop);
 void conns_fini(struct conns *all);

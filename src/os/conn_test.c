@@ -246,6 +246,28 @@ static void test_packet_that_is_too_large(void) {
     rig_end(&r);
 }
 
+/* However little memory the system gives to a socket, a large frame gets through, in smaller packets. */
+static void test_packets_as_large_as_there_is_room(void) {
+    static uint8_t body[70000];
+    struct rig r;
+    int room = 8 * KIB;
+    size_t got = 0, largest = 0;
+    rig_begin_of(&r, SOCK_SEQPACKET);
+    CHECK_EQ(setsockopt(r.conn->source.fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room), 0);
+    struct header h = header(sizeof body);
+    conn_send(r.conn, &h, bytes_of(body, sizeof body), (struct bytes){0});
+    for (int i = 0; i < 1000 && got < HEADER_BYTES + sizeof body; i++) {
+        static uint8_t in[100 * KIB];
+        turn(&r);
+        for (ssize_t n; (n = recv(r.peer, in, sizeof in, MSG_DONTWAIT)) > 0; got += (size_t)n)
+            largest = (size_t)n > largest ? (size_t)n : largest;
+    }
+    CHECK_EQ(got, HEADER_BYTES + sizeof body);
+    CHECK(largest > 0 && largest < sizeof body);
+    CHECK_EQ(r.ended, 0);
+    rig_end(&r);
+}
+
 /* Refused by its header: over before the body is there, and nothing after it is looked at. */
 static void test_refused(void) {
     uint8_t bytes[THREE];
@@ -548,6 +570,7 @@ int main(void) {
     TEST(test_many_in_one_read);
     TEST(test_large_frame);
     TEST(test_packets_split_anywhere);
+    TEST(test_packets_as_large_as_there_is_room);
     TEST(test_packet_that_is_too_large);
     TEST(test_refused);
     TEST(test_duplicate_is_passed_over);

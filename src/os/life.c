@@ -18,6 +18,7 @@
 #include "base/assert.h"
 #include "base/units.h"
 #include "os/alarms.h"
+#include "os/conn.h"
 #include "os/buffers.h"
 #include "os/store.h"
 #include "wire/message.h"
@@ -348,6 +349,7 @@ static int open_links(struct life *l) {
                                  .feed = on_link,
                                  .put = on_put,
                                  .context = l};
+    conns_keep_memory();
     l->links = links_new(&links);
     return l->links == NULL ? complain(c, "links", -ENOMEM) : 0;
 }

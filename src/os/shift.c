@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "base/units.h"
 #include "os/alarms.h"
+#include "os/conn.h"
 #include "os/kernel.h"
 
 #define FRAME_BYTES_MAX (1 * MIB)
@@ -123,6 +124,7 @@ static int open_links(struct shift *s) {
                                  .feed = on_link,
                                  .put = on_put,
                                  .context = s};
+    conns_keep_memory();
     s->links = links_new(&links);
     return s->links == NULL ? complain(c, "links", -ENOMEM) : 0;
 }

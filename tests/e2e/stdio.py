@@ -32,6 +32,8 @@ def order(t):
     t.check('unless they go to one place: there they are in order', r.out == right, r)
     t.sh(turns, '-o', 'turns')
     t.check('in a file, too', t.read('turns') == right)
+    t.sh(turns, '-o', 'named', '-e', 'named')
+    t.check('though it is named twice', t.read('named') == right)
     with open(t.path('twice'), 'w') as one, open(t.path('twice'), 'a') as other:
         t.sh('echo out; echo err >&2', stdout=one, stderr=other)
     t.check('a file that was opened twice is two places', sorted(t.read('twice').split()) == ['err', 'out'])

@@ -166,6 +166,12 @@ static int clear(int above, const char *name) {
 
 /* ---- the pool ---- */
 
+/* Whoever is born in a cgroup must have been allowed to write there. If the kernel does not know the file yet
+ * it makes itself a picture of it for the question, each time; from now on it does. */
+static void acquaint(const struct cgroup *c) {
+    faccessat(c->folder, "cgroup.procs", W_OK, 0);
+}
+
 static struct cgroup *make(struct cgroups *p) {
     struct cgroup *c = calloc(1, sizeof *c);
     if (c == NULL)
@@ -177,8 +183,10 @@ static struct cgroup *make(struct cgroups *p) {
         c->folder = spawn_aside(openat(p->folder, c->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         if (c->folder >= 0)
             c->events.fd = spawn_aside(openat(c->folder, "cgroup.events", O_RDONLY | O_CLOEXEC));
-        if (c->events.fd >= 0)
+        if (c->events.fd >= 0) {
+            acquaint(c);
             return c;
+        }
         unlinkat(p->folder, c->name, AT_REMOVEDIR);
     }
     cgroup_free(c);

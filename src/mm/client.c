@@ -24,16 +24,17 @@ static struct follow *find(struct mm *m, uint32_t link, uint32_t job) {
 }
 
 static struct follow *add(struct mm *m, uint32_t link, uint32_t job) {
-    for (uint32_t i = 0; i < m->follow_cap; i++) {
-        struct follow *f = &m->follows[i];
-        if (f->link != 0)
-            continue;
-        uint32_t *bucket = bucket_of(m, job);
-        *f = (struct follow){.link = link, .job = job, .next = *bucket};
-        *bucket = i;
-        return f;
-    }
-    return NULL;
+    uint32_t i = 0;
+    while (i < m->follow_end && m->follows[i].link != 0)
+        i++;
+    if (i == m->follow_cap)
+        return NULL;
+    if (i == m->follow_end)
+        m->follow_end++;
+    uint32_t *bucket = bucket_of(m, job);
+    m->follows[i] = (struct follow){.link = link, .job = job, .next = *bucket};
+    *bucket = i;
+    return &m->follows[i];
 }
 
 static void drop(struct mm *m, struct follow *f) {
@@ -43,6 +44,8 @@ static void drop(struct mm *m, struct follow *f) {
         at = &m->follows[*at].next;
     *at = f->next;
     f->link = 0;
+    while (m->follow_end > 0 && m->follows[m->follow_end - 1].link == 0)
+        m->follow_end--;
 }
 
 bool client_follow(struct mm *m, uint32_t link, uint32_t job, bool output, bool array) {
@@ -98,7 +101,7 @@ void client_unfollow(struct mm *m, uint32_t link, struct job *j) {
 }
 
 void client_down(struct mm *m, uint32_t link) {
-    for (uint32_t i = 0; i < m->follow_cap; i++) {
+    for (uint32_t i = 0; i < m->follow_end; i++) {
         struct follow *f = &m->follows[i];
         if (f->link != link)
             continue;

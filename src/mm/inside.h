@@ -199,6 +199,7 @@ struct mm {
 
     struct follow *follows;
     uint32_t follow_cap;
+    uint32_t follow_end; /* behind the last that is in use */
     uint32_t follow_buckets[FOLLOW_BUCKETS];
 
     struct after *after; /* ring */

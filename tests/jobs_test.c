@@ -333,7 +333,7 @@ static void test_the_manager_dies_on_the_way(void) {
     }
 }
 
-/* The launcher has it, and the next node manager takes it up, whatever it has missed. */
+/* The launcher has it, or it was written down: the next node manager takes it up, whatever it has missed. */
 static void test_a_node_manager_dies_on_the_way(void) {
     for (uint64_t at = 0; at < 40; at++) {
         struct play p;
@@ -343,6 +343,24 @@ static void test_a_node_manager_dies_on_the_way(void) {
         restart(&p, (uint32_t)at % 5, 100 * NS_PER_MS);
         wait_end(&p, n, 60 * NS_PER_S);
         check_end(&p, n, STATE_DONE, 0);
+        finish(&p);
+    }
+}
+
+/* Both know of it, or both did: what has begun is lost, and must not begin again. The auditor sees to that. */
+static void test_a_node_manager_and_its_launcher_die_on_the_way(void) {
+    for (uint64_t at = 0; at < 60; at++) {
+        struct play p;
+        begin(&p, 3, 1, 3);
+        int32_t n = ask_run(&p, 3, 1, "run 2s");
+        pass(&p, at * 150 * NS_PER_US);
+        hall_crash(p.hall, hall_launcher(p.hall, 1));
+        hall_crash(p.hall, 1);
+        pass(&p, 10 * NS_PER_MS);
+        hall_boot(p.hall, hall_launcher(p.hall, 1));
+        pass(&p, at % 3 * NS_PER_MS);
+        hall_boot(p.hall, 1);
+        wait_end(&p, n, 60 * NS_PER_S);
         finish(&p);
     }
 }
@@ -698,6 +716,7 @@ int main(void) {
     TEST(test_suspended_and_resumed);
     TEST(test_the_manager_dies_on_the_way);
     TEST(test_a_node_manager_dies_on_the_way);
+    TEST(test_a_node_manager_and_its_launcher_die_on_the_way);
     TEST(test_a_node_manager_and_the_manager_die_on_the_way);
     TEST(test_the_manager_dies_while_a_job_runs);
     TEST(test_a_node_manager_dies_and_adopts);

@@ -113,6 +113,8 @@ struct input_boot {
     uint32_t epoch;
     uint64_t random_seed; /* for jitter */
     uint64_t wall_ns;     /* the calendar's time when `now` was 0, for what people read */
+    struct bytes
+        stowed; /* by the last life, with EFFECT_STOW; empty if nothing was, or it is lost */
 };
 
 struct input_message {
@@ -128,6 +130,7 @@ struct input_link {
     uint32_t peer;
     uint64_t cookie;
     enum role role; /* of the peer */
+    uint32_t life;  /* of the peer: another if it was started again */
 };
 
 struct input_put {
@@ -277,12 +280,14 @@ struct input {
 };
 
 enum effect_kind {
-    EFFECT_NONE,         /* consumed by the stack */
-    EFFECT_SEND,         /* one frame to one or many links */
-    EFFECT_OPEN,         /* open a link to a node */
-    EFFECT_CLOSE,        /* close a link: frames sent before still go out */
-    EFFECT_TIMER,        /* set, move (or, at 0, cancel) a timer */
-    EFFECT_PERSIST,      /* keep a small value for ever, then tell */
+    EFFECT_NONE,    /* consumed by the stack */
+    EFFECT_SEND,    /* one frame to one or many links */
+    EFFECT_OPEN,    /* open a link to a node */
+    EFFECT_CLOSE,   /* close a link: frames sent before still go out */
+    EFFECT_TIMER,   /* set, move (or, at 0, cancel) a timer */
+    EFFECT_PERSIST, /* keep a small value for ever, then tell */
+    EFFECT_STOW, /* keep these bytes, in place of the last, for our next life: at once, as long as
+                            the machine stays up */
     EFFECT_HEAP_WRITE,   /* store bytes into the symmetric heap */
     EFFECT_HEAP_PUBLISH, /* store a buffer's bytes into the symmetric heap */
     EFFECT_HEAP_CLEAR,   /* zero the heap: a new incarnation begins */
@@ -394,6 +399,7 @@ struct effect {
             uint64_t ticket;
             uint64_t value;
         } persist;
+        struct bytes stow;
         struct effect_heap heap;
         struct effect_buffer buffer;
         struct effect_put put;

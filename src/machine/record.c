@@ -48,6 +48,7 @@ static void walk_boot(struct walker *w, struct input_boot *b) {
     codec_u32(&w->c, &b->epoch);
     codec_u64(&w->c, &b->random_seed);
     codec_u64(&w->c, &b->wall_ns);
+    codec_bytes(&w->c, &b->stowed, 1);
 }
 
 static void walk_message(struct walker *w, struct input_message *m) {
@@ -62,6 +63,7 @@ static void walk_link(struct walker *w, struct input_link *l) {
     codec_u32(&w->c, &l->link);
     codec_u32(&w->c, &l->peer);
     codec_u64(&w->c, &l->cookie);
+    codec_u32(&w->c, &l->life);
     l->role = (enum role)walk_enum(w, l->role, ROLES);
 }
 

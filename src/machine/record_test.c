@@ -30,14 +30,15 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
     struct input in = {.kind = kind, .now = 0x0102030405060708};
     switch (kind) {
     case INPUT_BOOT:
-        in.boot = (struct input_boot){11, 12, 0xE000000000000013, true, 14, 0xF00000000000000E, 15};
+        in.boot =
+            (struct input_boot){11, 12, 0xE000000000000013, true, 14, 0xF00000000000000E, 15, body};
         break;
     case INPUT_MESSAGE:
         in.message = (struct input_message){21, 24, 22, 23, body};
         break;
     case INPUT_LINK_UP:
     case INPUT_LINK_DOWN:
-        in.link = (struct input_link){31, 32, 33, ROLE_SINK};
+        in.link = (struct input_link){31, 32, 33, ROLE_SINK, 34};
         break;
     case INPUT_TIMER:
         in.timer.id = 41;

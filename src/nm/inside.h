@@ -21,6 +21,8 @@ struct run {
     bool over;            /* here */
     bool whole;           /* `set` is known: not so for a run that was adopted */
     struct ending ending; /* or, until then, the worst that has ended while others go on: .more */
+    bool
+        alone; /* it has one process here, for which the launcher has everything ready at all times */
     uint32_t setup_len;
     uint8_t *setup; /* limits.body_bytes; needed until it is started */
     /* Combining what comes from below, until it was sent once. */
@@ -31,6 +33,16 @@ struct run {
     struct ending *endings; /* told, not sent yet */
     uint32_t ending_count;
 };
+
+/* What the last life has written down of a launch that it had agreed to, and perhaps not handed out. */
+struct stow {
+    uint64_t run; /* 0: nothing */
+    uint32_t launcher_life;
+    uint32_t setup_len;
+    uint8_t *setup;
+};
+
+enum { DROPS_MAX = 16 };
 
 struct nm {
     struct nm_config config;
@@ -43,7 +55,11 @@ struct nm {
     struct nodeset below;
     struct nodeset scratch[2]; /* for decoding */
     struct nodeset work;
-    uint32_t launcher;  /* link; 0: none */
+    uint32_t launcher; /* link; 0: none */
+    uint32_t launcher_life;
+    struct stow stow;
+    uint64_t drops[DROPS_MAX]; /* runs for the launcher to forget when it is spoken to next */
+    uint32_t drop_count;
     bool ready;         /* the launcher has told what it has */
     bool announced;     /* the root knows what we have */
     bool renewing;      /* the launcher has been told how long, and TIMER_RENEW is set */
@@ -79,6 +95,14 @@ void run_drop(struct nm *n, struct run *r);
 /* It is over here; tells those above when it is time to. */
 void run_over(struct nm *n, struct run *r, const struct ending *e);
 
+/* stow.c: launches that the launcher does not know yet */
+void stow_boot(struct nm *n, struct bytes stowed);
+/* Instead of keeper_hand, before it is decided: false if that cannot wait. */
+bool stow_run(struct nm *n, struct run *r);
+/* The launcher has told all it has: what we had agreed to before we died, and it has never heard of, is
+ * with us again. */
+void stow_adopt(struct nm *n);
+
 /* launch.c */
 void launch_prepared(struct nm *n, const struct input_prepared *in);
 void launch_decided(struct nm *n, const struct input_signal *in);
@@ -108,6 +132,8 @@ void keeper_link_down(struct nm *n, const struct input_link *in);
 void keeper_message(struct nm *n, const struct input_message *in);
 void keeper_timer(struct nm *n, uint32_t id);
 void keeper_hand(struct nm *n, struct run *r);
+/* It need not keep this any more. There is no hurry: it is told with what is said next. */
+void keeper_drop(struct nm *n, uint64_t run);
 void keeper_command(struct nm *n, uint64_t run, enum verb verb, uint32_t value, uint32_t more);
 /* Tells the root that this is here. */
 void keeper_have(struct nm *n, const struct run *r);

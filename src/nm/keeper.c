@@ -31,6 +31,12 @@ void keeper_command(struct nm *n, uint64_t run, enum verb verb, uint32_t value, 
     say_link(n->out, n->launcher, MESSAGE_COMMAND, &m, (struct bytes){0});
 }
 
+static void tell_drops(struct nm *n) {
+    for (uint32_t i = 0; i < n->drop_count; i++)
+        keeper_command(n, n->drops[i], VERB_DROP, 0, 0);
+    n->drop_count = 0;
+}
+
 static void renew(struct nm *n) {
     bool any = false;
     RUNS_EACH (r, n)
@@ -41,10 +47,17 @@ static void renew(struct nm *n) {
     effects_timer(n->out, TIMER_RENEW, any ? n->now + n->config.lease_ns / 4 : 0);
 }
 
+void keeper_drop(struct nm *n, uint64_t run) {
+    if (n->drop_count == DROPS_MAX)
+        tell_drops(n);
+    n->drops[n->drop_count++] = run;
+}
+
 /* Tells the launcher what it does not know yet of this run. */
 void keeper_hand(struct nm *n, struct run *r) {
     if (n->launcher == 0 || r->unsure)
         return; /* when it is there, or has told */
+    tell_drops(n);
     if (!r->handed) {
         union message m = {.setup = {.run = r->run, .setup = bytes_of(r->setup, r->setup_len)}};
         say_link(n->out, n->launcher, MESSAGE_SETUP, &m, (struct bytes){0});
@@ -61,7 +74,9 @@ void keeper_link_up(struct nm *n, const struct input_link *in) {
     if (in->role != ROLE_LAUNCHER)
         return;
     n->launcher = in->link;
+    n->launcher_life = in->life;
     n->renewing = false; /* this one does not know how long */
+    tell_drops(n);
     RUNS_EACH (r, n) {
         if (r->unsure)
             keeper_command(n, r->run, VERB_CHECK, 0, 0);
@@ -127,6 +142,7 @@ void keeper_announce(struct nm *n) {
 /* The launcher has told all it has. */
 static void on_ready(struct nm *n) {
     n->ready = true;
+    stow_adopt(n);
     RUNS_EACH (r, n) {
         if (!r->over)
             keeper_hand(n, r);

@@ -2,7 +2,9 @@
 /* Launches, and what is to be done with runs.
  *
  * A launch is heard of twice: when it is prepared, so that the launcher can make everything ready, and
- * when it is decided. One that was prepared and dropped is forgotten when the machine manager says so. */
+ * when it is decided. For a single process the launcher has everything ready at all times: then it is not
+ * woken before it is to start it (stow.c). One that was prepared and dropped is forgotten when the
+ * machine manager says so. */
 #include <errno.h>
 
 #include "base/assert.h"
@@ -74,6 +76,7 @@ static int describe(struct nm *n, struct run *r, const struct message_launch *m)
     if (len < 0)
         return (int)len;
     r->setup_len = (uint32_t)len;
+    r->alone = share.count == 1;
     return 0;
 }
 
@@ -106,7 +109,7 @@ static struct run *take(struct nm *n, struct bytes body, uint64_t order) {
 
 void launch_prepared(struct nm *n, const struct input_prepared *in) {
     struct run *r = take(n, in->body, in->order);
-    if (r != NULL && !r->over && !r->handed)
+    if (r != NULL && !r->over && !r->handed && !stow_run(n, r))
         keeper_hand(n, r);
 }
 
@@ -160,6 +163,8 @@ void launch_command(struct nm *n, const struct message_command *m) {
         run_over(n, r, &e);
         return;
     }
+    if (!r->handed)
+        keeper_hand(n, r);
     keeper_command(n, m->run, (enum verb)m->verb, m->value, m->more);
 }
 

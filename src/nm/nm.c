@@ -15,12 +15,13 @@ static struct nm *carve(const struct nm_config *c, struct arena *a) {
     struct run *runs = ARENA_TAKE(a, struct run, c->runs);
     uint64_t *sets = ARENA_TAKE(a, uint64_t, (4 + 3 * (size_t)c->runs) * set);
     struct ending *endings = ARENA_TAKE(a, struct ending, (size_t)c->runs * ENDINGS_MAX);
-    uint8_t *setups = ARENA_TAKE(a, uint8_t, (size_t)c->runs * c->limits.body_bytes);
+    uint8_t *setups = ARENA_TAKE(a, uint8_t, (1 + (size_t)c->runs) * c->limits.body_bytes);
     if (arena_measuring(a))
         return NULL;
     memset(n, 0, sizeof *n);
     n->config = *c;
     n->runs = runs;
+    n->stow.setup = setups + (size_t)c->runs * c->limits.body_bytes;
     nodeset_init(&n->below, universe, sets);
     nodeset_init(&n->scratch[0], universe, sets + set);
     nodeset_init(&n->scratch[1], universe, sets + 2 * set);
@@ -101,6 +102,7 @@ static void step(void *self, const struct input *in, struct effects *out) {
     n->out = out;
     switch (in->kind) {
     case INPUT_BOOT:
+        stow_boot(n, in->boot.stowed);
         keeper_boot(n);
         break;
     case INPUT_LINK_UP:

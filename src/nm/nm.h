@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The node manager: the daemon's machine on a compute node.
  *
- * It hands launches to the node's launcher while they are still undecided and starts them when they
- * are decided, combines the ends of runs on their way to the machine manager, and carries streams between
- * launcher and tree. It keeps nothing that cannot be learnt again from the launcher: docs/jobs.md. */
+ * It hands launches to the node's launcher and starts them when they are decided, combines the ends of runs
+ * on their way to the machine manager, and carries streams between launcher and tree. It keeps nothing that
+ * cannot be learnt again from the launcher, but for a launch that it has agreed to: docs/jobs.md. */
 #pragma once
 
 #include "base/arena.h"

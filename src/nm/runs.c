@@ -38,7 +38,7 @@ struct run *run_add(struct nm *n, uint64_t run) {
 
 void run_drop(struct nm *n, struct run *r) {
     if (r->handed)
-        keeper_command(n, r->run, VERB_DROP, 0, 0);
+        keeper_drop(n, r->run);
     r->run = 0;
     while (n->run_end > 0 && n->runs[n->run_end - 1].run == 0)
         n->run_end--;

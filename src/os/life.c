@@ -20,6 +20,7 @@
 #include "os/alarms.h"
 #include "os/conn.h"
 #include "os/buffers.h"
+#include "os/drawer.h"
 #include "os/store.h"
 #include "wire/message.h"
 
@@ -47,6 +48,7 @@ struct life {
     struct links *links;
     struct alarms alarms;
     struct store store;
+    struct drawer drawer;
     struct buffers buffers;
     struct ticket tickets[TICKETS_MAX];
     uint32_t ticket_count;
@@ -141,6 +143,9 @@ static void carry_out(struct life *l, const struct effect *e) {
         break;
     case EFFECT_PERSIST:
         persist(l, e);
+        break;
+    case EFFECT_STOW:
+        drawer_put(&l->drawer, e->stow);
         break;
     case EFFECT_HEAP_WRITE:
         write_heap(l, e->heap.offset, e->heap.bytes.at, e->heap.bytes.len);
@@ -372,7 +377,8 @@ static void boot(struct life *l) {
                                   .root = l->config.root,
                                   .epoch = l->config.root ? l->store.kept.epoch : 0,
                                   .random_seed = seed,
-                                  .wall_ns = wall_ns()};
+                                  .wall_ns = wall_ns(),
+                                  .stowed = drawer_look(&l->drawer)};
     life_feed(l, LAYER_PRIM, &in);
 }
 
@@ -402,6 +408,7 @@ struct life *life_new(const struct life_config *config, int *ret_error) {
     if (l->config.accepts == 0)
         l->config.accepts = 1U << PURPOSE_TREE | 1U << PURPOSE_SLOT;
     l->store.fd = l->store.done.fd = -1;
+    drawer_init(&l->drawer, l->config.folder);
     int r = loop_init(&l->loop);
     if (r < 0)
         complain(config, "event loop", r);
@@ -412,6 +419,8 @@ struct life *life_new(const struct life_config *config, int *ret_error) {
     if (r == 0 && (r = reserve_memory(l)) < 0)
         complain(config, "memory", r);
     if (r == 0) {
+        if (config->launcher != NULL) /* not while a launch waits for it */
+            drawer_make(&l->drawer);
         boot(l);
         r = replay(l);
     }
@@ -430,6 +439,7 @@ void life_free(struct life *l) {
     store_close(&l->store);
     loop_fini(&l->loop);
     buffers_fini(&l->buffers);
+    drawer_fini(&l->drawer);
     if (l->arena != NULL)
         munmap(l->arena, l->arena_bytes);
     free(l);

@@ -117,7 +117,8 @@ static struct input describe(const struct links *l, const struct link *k, enum i
     in.link = (struct input_link){.link = k->number,
                                   .peer = k->peer,
                                   .cookie = k->ours ? k->cookie : 0,
-                                  .role = purpose_role(k->purpose, k->ours)};
+                                  .role = purpose_role(k->purpose, k->ours),
+                                  .life = k->gate.life};
     return in;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 
 #include "base/assert.h"
 #include "base/units.h"
@@ -105,6 +106,14 @@ static int reserve_memory(struct shift *s) {
     return 0;
 }
 
+/* Whoever comes again must see whether we are still the same. */
+static uint32_t draw_life(void) {
+    uint32_t life = 0;
+    ssize_t got = getrandom(&life, sizeof life, 0);
+    ASSERT(got == sizeof life);
+    return life;
+}
+
 static int open_links(struct shift *s) {
     const struct shift_config *c = &s->config;
     int listener = address_listen(&s->config.address);
@@ -115,7 +124,7 @@ static int open_links(struct shift *s) {
     }
     struct links_config links = {.loop = &s->loop,
                                  .self = c->node,
-                                 .life = 1,
+                                 .life = draw_life(),
                                  .key = {c->key[0], c->key[1]},
                                  .accepts = 1U << PURPOSE_LAUNCHER,
                                  .listener = listener,

@@ -134,6 +134,9 @@ static void carry_out(struct carrier *c, const struct effect *e) {
     case EFFECT_PERSIST:
         carry_persist(c, e);
         break;
+    case EFFECT_STOW:
+        node_stow(c->n, e->stow);
+        break;
     case EFFECT_HEAP_WRITE:
         write_heap(c, e->heap.offset, e->heap.bytes.at, e->heap.bytes.len);
         break;

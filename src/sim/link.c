@@ -93,7 +93,8 @@ static struct input_link describe(const struct world *w, struct end *e) {
     return (struct input_link){.link = e->number,
                                .peer = name_of(w, end_peer(e)->node),
                                .cookie = cookie,
-                               .role = e->role};
+                               .role = e->role,
+                               .life = end_peer(e)->life};
 }
 
 /* To whom a link leads. */

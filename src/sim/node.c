@@ -101,6 +101,20 @@ void node_power_off(struct world *w, struct node *n) {
         w->config.died(w->config.context, n->number);
 }
 
+void node_fini(struct node *n) {
+    journal_fini(&n->journal);
+    free(n->stowed);
+}
+
+void node_stow(struct node *n, struct bytes bytes) {
+    free(n->stowed);
+    n->stowed = malloc(bytes.len);
+    ASSERT(n->stowed != NULL || bytes.len == 0);
+    if (bytes.len > 0)
+        memcpy(n->stowed, bytes.at, bytes.len);
+    n->stowed_len = bytes.len;
+}
+
 /* ---- the processor ---- */
 
 bool node_idle(const struct world *w, const struct node *n) {

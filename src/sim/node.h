@@ -63,6 +63,8 @@ struct node {
     struct prim *prim; /* NULL when down, or when another machine is in its place */
     struct globals globals;
     uint64_t persisted; /* on the disk */
+    uint8_t *stowed;    /* for the next life */
+    size_t stowed_len;
     struct journal journal;
     uint64_t full_until; /* the disk */
     uint64_t slow_until;
@@ -78,11 +80,17 @@ struct node {
 
 void node_init(struct node *n, uint32_t number, uint8_t *heap);
 
+/* The disk is gone, too. */
+void node_fini(struct node *n);
+
 /* Makes the machines of a fresh life; the caller boots them. */
 void node_power_on(struct world *w, struct node *n);
 
 /* Everything but the disk vanishes; peers will hear. Does nothing if it is off. */
 void node_power_off(struct world *w, struct node *n);
+
+/* For the next life; in place of what was there. */
+void node_stow(struct node *n, struct bytes bytes);
 
 /* Can it look at an input right now? */
 bool node_idle(const struct world *w, const struct node *n);

@@ -18,6 +18,7 @@ void trace_input(struct hash *h, uint32_t node, enum layer layer, const struct i
         hash_u64(h, in->boot.kept);
         hash_u64(h, in->boot.root);
         hash_u64(h, in->boot.random_seed);
+        add_bytes(h, in->boot.stowed);
         break;
     case INPUT_MESSAGE:
         hash_u64(h, (uint64_t)in->message.link << 32 | in->message.epoch);
@@ -133,6 +134,9 @@ static void trace_effect(struct hash *h, const struct effect *e) {
     case EFFECT_PERSIST:
         hash_u64(h, e->persist.ticket);
         hash_u64(h, e->persist.value);
+        break;
+    case EFFECT_STOW:
+        add_bytes(h, e->stow);
         break;
     case EFFECT_HEAP_WRITE:
     case EFFECT_HEAP_PUBLISH:

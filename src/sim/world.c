@@ -77,7 +77,7 @@ void world_free(struct world *w) {
     while ((e = clock_pop(&w->clock)) != NULL)
         event_drop(w, e);
     for (uint32_t i = 0; i < w->node_count; i++)
-        journal_fini(&w->nodes[i].journal);
+        node_fini(&w->nodes[i]);
     clock_fini(&w->clock);
     pool_fini(&w->pool);
     region_fini(&w->node_array);
@@ -127,7 +127,8 @@ void world_boot(struct world *w, uint32_t node, bool root) {
                             .kept = n->persisted,
                             .root = root,
                             .epoch = root ? ++w->epoch : 0, /* durable wherever seats keep it */
-                            .random_seed = random_u64(&w->lives)};
+                            .random_seed = random_u64(&w->lives),
+                            .stowed = bytes_of(n->stowed, n->stowed_len)};
     n->busy_until = w->now;
     carry_input(w, n, LAYER_PRIM, &in, 0);
     if (root && w->node_count > w->universe)

@@ -113,8 +113,7 @@ struct input_boot {
     uint32_t epoch;
     uint64_t random_seed; /* for jitter */
     uint64_t wall_ns;     /* the calendar's time when `now` was 0, for what people read */
-    struct bytes
-        stowed; /* by the last life, with EFFECT_STOW; empty if nothing was, or it is lost */
+    struct bytes stowed;  /* by the last life, with EFFECT_STOW; empty: nothing, or lost */
 };
 
 struct input_message {
@@ -280,14 +279,12 @@ struct input {
 };
 
 enum effect_kind {
-    EFFECT_NONE,    /* consumed by the stack */
-    EFFECT_SEND,    /* one frame to one or many links */
-    EFFECT_OPEN,    /* open a link to a node */
-    EFFECT_CLOSE,   /* close a link: frames sent before still go out */
-    EFFECT_TIMER,   /* set, move (or, at 0, cancel) a timer */
-    EFFECT_PERSIST, /* keep a small value for ever, then tell */
-    EFFECT_STOW, /* keep these bytes, in place of the last, for our next life: at once, as long as
-                            the machine stays up */
+    EFFECT_NONE,         /* consumed by the stack */
+    EFFECT_SEND,         /* one frame to one or many links */
+    EFFECT_OPEN,         /* open a link to a node */
+    EFFECT_CLOSE,        /* close a link: frames sent before still go out */
+    EFFECT_TIMER,        /* set, move (or, at 0, cancel) a timer */
+    EFFECT_PERSIST,      /* keep a small value for ever, then tell */
     EFFECT_HEAP_WRITE,   /* store bytes into the symmetric heap */
     EFFECT_HEAP_PUBLISH, /* store a buffer's bytes into the symmetric heap */
     EFFECT_HEAP_CLEAR,   /* zero the heap: a new incarnation begins */
@@ -311,6 +308,7 @@ enum effect_kind {
     EFFECT_STREAM_TAKEN, /* these bytes are not needed any more */
     EFFECT_STREAM_AGAIN, /* tell STREAM again from here on */
     EFFECT_STREAM_FEED,  /* bytes for a process's standard input */
+    EFFECT_STOW,         /* keep these bytes, in place of the last, for our next life */
     EFFECT_KINDS
 };
 

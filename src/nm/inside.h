@@ -78,6 +78,7 @@ enum nm_timer {
     TIMER_LAUNCHER = 1, /* try to reach it again */
     TIMER_RENEW,
     TIMER_REPEAT, /* say again what was not heard */
+    TIMER_DROP,
 };
 
 enum { EVENT_LAUNCH = 0 };
@@ -132,7 +133,7 @@ void keeper_link_down(struct nm *n, const struct input_link *in);
 void keeper_message(struct nm *n, const struct input_message *in);
 void keeper_timer(struct nm *n, uint32_t id);
 void keeper_hand(struct nm *n, struct run *r);
-/* It need not keep this any more. There is no hurry: it is told with what is said next. */
+/* It need not keep this any more. There is no hurry: it is told with the next launch, or in a while. */
 void keeper_drop(struct nm *n, uint64_t run);
 void keeper_command(struct nm *n, uint64_t run, enum verb verb, uint32_t value, uint32_t more);
 /* Tells the root that this is here. */

@@ -12,6 +12,7 @@
 #include "wire/setup.h"
 
 #define RETRY_NS (20 * NS_PER_MS)
+#define DROP_NS  (1 * NS_PER_S)
 
 static void open_link(struct nm *n) {
     struct effect *e = effects_add(n->out, EFFECT_OPEN);
@@ -50,6 +51,8 @@ static void renew(struct nm *n) {
 void keeper_drop(struct nm *n, uint64_t run) {
     if (n->drop_count == DROPS_MAX)
         tell_drops(n);
+    if (n->drop_count == 0)
+        effects_timer(n->out, TIMER_DROP, n->now + DROP_NS);
     n->drops[n->drop_count++] = run;
 }
 
@@ -117,6 +120,8 @@ static void ask_again(struct nm *n) {
 void keeper_timer(struct nm *n, uint32_t id) {
     if (id == TIMER_LAUNCHER && n->launcher == 0)
         open_link(n);
+    if (id == TIMER_DROP)
+        tell_drops(n);
     if (id != TIMER_RENEW)
         return;
     renew(n);

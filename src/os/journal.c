@@ -74,6 +74,7 @@ struct journal {
     pthread_cond_t work;
     bool stop;
     struct batch filling, writing;
+    size_t sealed;         /* of what is being filled: turns that are over */
     struct wanted *wanted; /* that must come from the disk */
     size_t wanted_count, wanted_cap;
     struct result *results, **results_end;
@@ -231,17 +232,38 @@ static void look_up(struct journal *j, const struct wanted *w) {
     tell(j, r);
 }
 
+static void add_bytes(struct batch *b, const void *from, size_t len) {
+    size_t need = b->len + len;
+    if (need > b->cap) {
+        b->cap = need * 2 < 64 * KIB ? 64 * KIB : need * 2;
+        b->at = realloc(b->at, b->cap);
+        ASSERT(b->at != NULL);
+    }
+    memcpy(b->at + b->len, from, len);
+    b->len = need;
+}
+
+/* What is sealed, with the mutex held; the turn that is under way stays. */
+static struct batch take_batch(struct journal *j) {
+    struct batch b = j->filling;
+    j->filling = j->writing;
+    j->filling.len = 0;
+    if (b.len > j->sealed)
+        add_bytes(&j->filling, b.at + j->sealed, b.len - j->sealed);
+    b.len = j->sealed;
+    j->sealed = 0;
+    return b;
+}
+
 static void *writer(void *context) {
     struct journal *j = context;
     pthread_mutex_lock(&j->mutex);
-    while (!j->stop || j->filling.len > 0) {
-        if (j->filling.len == 0 && j->wanted_count == 0) {
+    while (!j->stop || j->sealed > 0) {
+        if (j->sealed == 0 && j->wanted_count == 0) {
             pthread_cond_wait(&j->work, &j->mutex);
             continue;
         }
-        struct batch b = j->filling;
-        j->filling = j->writing;
-        j->filling.len = 0;
+        struct batch b = take_batch(j);
         struct wanted w = {0};
         if (j->wanted_count > 0)
             w = j->wanted[--j->wanted_count];
@@ -312,16 +334,8 @@ static void append(void *self, const struct effect_log *e) {
     if (e->opens)
         recent_keep(&j->recent, e->key, e->body);
     pthread_mutex_lock(&j->mutex);
-    struct batch *b = &j->filling;
-    size_t need = b->len + sizeof head + e->body.len;
-    if (need > b->cap) {
-        b->cap = need * 2 < 64 * KIB ? 64 * KIB : need * 2;
-        b->at = realloc(b->at, b->cap);
-        ASSERT(b->at != NULL);
-    }
-    memcpy(b->at + b->len, &head, sizeof head);
-    memcpy(b->at + b->len + sizeof head, e->body.at, e->body.len);
-    b->len = need;
+    add_bytes(&j->filling, &head, sizeof head);
+    add_bytes(&j->filling, e->body.at, e->body.len);
     pthread_mutex_unlock(&j->mutex);
 }
 
@@ -349,7 +363,8 @@ static void fetch(void *self, uint64_t ticket, uint64_t key) {
 static void commit(void *self) {
     struct journal *j = self;
     pthread_mutex_lock(&j->mutex);
-    if (j->filling.len > 0)
+    j->sealed = j->filling.len;
+    if (j->sealed > 0)
         pthread_cond_signal(&j->work);
     pthread_mutex_unlock(&j->mutex);
 }
@@ -562,6 +577,7 @@ void journal_close(struct journal *j) {
     if (j->running) {
         pthread_mutex_lock(&j->mutex);
         j->stop = true;
+        j->sealed = j->filling.len;
         pthread_cond_signal(&j->work);
         pthread_mutex_unlock(&j->mutex);
         pthread_join(j->thread, NULL);

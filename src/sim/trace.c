@@ -18,7 +18,8 @@ void trace_input(struct hash *h, uint32_t node, enum layer layer, const struct i
         hash_u64(h, in->boot.kept);
         hash_u64(h, in->boot.root);
         hash_u64(h, in->boot.random_seed);
-        add_bytes(h, in->boot.stowed);
+        if (in->boot.stowed.len > 0)
+            add_bytes(h, in->boot.stowed);
         break;
     case INPUT_MESSAGE:
         hash_u64(h, (uint64_t)in->message.link << 32 | in->message.epoch);

@@ -12,11 +12,22 @@ void ack_init(struct prim *p, struct arena *a) {
     p->ack_count = p->config.limits.window + p->config.limits.standing + 1;
     p->acks = ARENA_TAKE(a, struct ack, p->ack_count);
     p->ack_sets = ARENA_TAKE(a, uint64_t, 2 * (nodeset_bytes(p->universe) / 8) * p->ack_count);
+    p->ack_end = 0;
+    for (uint32_t i = 0; !arena_measuring(a) && i < p->ack_count; i++)
+        p->acks[i].open = false;
+}
+
+/* All that are open lie before this: most nodes have nobody below, and none at all. */
+static void close_ack(struct prim *p, struct ack *a) {
+    a->open = false;
+    while (p->ack_end > 0 && !p->acks[p->ack_end - 1].open)
+        p->ack_end--;
 }
 
 void ack_reset(struct prim *p) {
-    for (uint32_t i = 0; i < p->ack_count; i++)
+    for (uint32_t i = 0; i < p->ack_end; i++)
         p->acks[i].open = false;
+    p->ack_end = 0;
 }
 
 static bool same_cast(const struct ack *a, enum ack_what what, uint64_t number) {
@@ -24,7 +35,7 @@ static bool same_cast(const struct ack *a, enum ack_what what, uint64_t number) 
 }
 
 static struct ack *find(struct prim *p, enum ack_what what, uint64_t number) {
-    for (uint32_t i = 0; i < p->ack_count; i++)
+    for (uint32_t i = 0; i < p->ack_end; i++)
         if (same_cast(&p->acks[i], what, number))
             return &p->acks[i];
     return NULL;
@@ -37,6 +48,8 @@ static struct ack *find_free(struct prim *p) {
         if (a->open)
             continue;
         *a = (struct ack){.open = true};
+        if (p->ack_end <= i)
+            p->ack_end = i + 1;
         nodeset_init(&a->want, p->universe, p->ack_sets + 2 * i * words);
         nodeset_init(&a->have, p->universe, p->ack_sets + (2 * i + 1) * words);
         return a;
@@ -55,10 +68,10 @@ static void send_ack(struct prim *p, enum ack_what what, uint64_t number, bool n
 static void supersede(struct prim *p, enum ack_what what, uint64_t number) {
     struct ack *votes = what == ACK_DECIDE ? find(p, ACK_PREPARE, number) : NULL;
     if (votes != NULL)
-        votes->open = false;
-    for (uint32_t i = 0; what == ACK_VIEW && i < p->ack_count; i++)
+        close_ack(p, votes);
+    for (uint32_t i = 0; what == ACK_VIEW && i < p->ack_end; i++)
         if (p->acks[i].what == ACK_VIEW && p->acks[i].number < number)
-            p->acks[i].open = false;
+            close_ack(p, &p->acks[i]);
 }
 
 /* After a cast that reached p->aim. One that is repeated, for some of its nodes, is not combined any
@@ -69,7 +82,7 @@ void ack_open(struct prim *p, enum ack_what what, uint64_t number, bool self) {
         return; /* nobody below: our own answer goes up by itself */
     struct ack *a = find(p, what, number);
     if (a != NULL) { /* cast again: tell who has answered, then pass answers on as they come */
-        a->open = false;
+        close_ack(p, a);
         if (!nodeset_empty(&a->have))
             send_ack(p, what, number, a->no, &a->have);
         return;
@@ -87,7 +100,7 @@ void ack_open(struct prim *p, enum ack_what what, uint64_t number, bool self) {
 static void settle(struct prim *p, struct ack *a) {
     if (!nodeset_covers(&a->have, &a->want))
         return;
-    a->open = false;
+    close_ack(p, a);
     if (!a->answered && !nodeset_empty(&a->have))
         send_ack(p, (enum ack_what)a->what, a->number, false, &a->have);
 }
@@ -132,7 +145,7 @@ void ack_self(struct prim *p, enum ack_what what, uint64_t number, bool no) {
 }
 
 void ack_without(struct prim *p, const struct nodeset *gone) {
-    for (uint32_t i = 0; i < p->ack_count; i++) {
+    for (uint32_t i = 0; i < p->ack_end; i++) {
         struct ack *a = &p->acks[i];
         if (!a->open || !nodeset_intersects(&a->want, gone))
             continue;
@@ -144,14 +157,14 @@ void ack_without(struct prim *p, const struct nodeset *gone) {
 void ack_close(struct prim *p, enum ack_what what, uint64_t number) {
     struct ack *a = find(p, what, number);
     if (a != NULL)
-        a->open = false;
+        close_ack(p, a);
 }
 
 /* Operations before `stable` are finished everywhere: nobody waits for these answers. */
 void ack_trim(struct prim *p, uint64_t stable) {
-    for (uint32_t i = 0; i < p->ack_count; i++) {
+    for (uint32_t i = 0; i < p->ack_end; i++) {
         struct ack *a = &p->acks[i];
         if (a->open && (a->what == ACK_PREPARE || a->what == ACK_DECIDE) && a->number < stable)
-            a->open = false;
+            close_ack(p, a);
     }
 }

@@ -197,6 +197,7 @@ struct ask {
 
 struct requests {
     struct ask *asks;
+    uint32_t end;        /* all that are not free lie before this */
     uint64_t generation; /* numbers are generation x outstanding + slot: they ascend in each slot */
     uint64_t resend_at;
 };
@@ -408,6 +409,7 @@ struct prim {
     struct ack *acks;
     uint64_t *ack_sets;
     uint32_t ack_count;
+    uint32_t ack_end; /* all that are open lie before this */
     struct member member;
     struct requests requests;
     struct wave wave;

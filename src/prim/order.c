@@ -154,7 +154,7 @@ static void release(struct prim *p, struct op *op) {
         p->order->armed_count--;
     list_remove(&op->at);
     op->state = OP_FREE;
-    list_push_back(&p->order->free, &op->at);
+    list_push_front(&p->order->free, &op->at); /* its memory is at hand */
 }
 
 static void answer(struct prim *p, struct op *op, enum outcome outcome, uint32_t culprit) {
@@ -382,12 +382,25 @@ static uint32_t *blame(struct prim *p, const struct op_id *id) {
     return &p->view->blame[id->node * slots + id->number % slots];
 }
 
+/* All that are not free are in one of these. The table itself is large. */
+enum { LISTS = 4 };
+static void lists_of(struct order *o, struct list *ret[LISTS]) {
+    ret[0] = &o->flight;
+    ret[1] = &o->queue;
+    ret[2] = &o->standing;
+    ret[3] = &o->closed;
+}
+
 static struct op *find_id(struct prim *p, const struct op_id *id) {
-    for (uint32_t i = 0; i < p->order->op_count; i++) {
-        struct op *op = &p->order->ops[i];
-        if (op->state != OP_FREE && op->id.node == id->node && op->id.number == id->number &&
-            op->id.incarnation == id->incarnation)
-            return op;
+    struct list *lists[LISTS];
+    lists_of(p->order, lists);
+    for (int i = 0; i < LISTS; i++) {
+        LIST_EACH (at, lists[i]) {
+            struct op *op = OP(at);
+            if (op->id.node == id->node && op->id.number == id->number &&
+                op->id.incarnation == id->incarnation)
+                return op;
+        }
     }
     return NULL;
 }
@@ -404,16 +417,20 @@ static void repeat(struct prim *p, const struct op_id *id) {
 /* The initiator uses a slot of its table anew: so it has the result of what was there before. */
 static bool free_slot(struct prim *p, const struct op_id *id) {
     uint64_t slots = p->config.limits.outstanding;
-    for (uint32_t i = 0; i < p->order->op_count; i++) {
-        struct op *op = &p->order->ops[i];
-        if (op->state == OP_FREE || op->id.node != id->node ||
-            op->id.incarnation != id->incarnation || op->id.number % slots != id->number % slots)
-            continue;
-        if (!op->answered)
-            return false;
-        op->received = true;
-        if (op->state == OP_DONE)
-            release(p, op); /* else it goes when it has been dropped everywhere */
+    struct list *lists[LISTS];
+    lists_of(p->order, lists);
+    for (int i = 0; i < LISTS; i++) {
+        LIST_EACH_SAFE (at, lists[i]) {
+            struct op *op = OP(at);
+            if (op->id.node != id->node || op->id.incarnation != id->incarnation ||
+                op->id.number % slots != id->number % slots)
+                continue;
+            if (!op->answered)
+                return false;
+            op->received = true;
+            if (op->state == OP_DONE)
+                release(p, op); /* else it goes when it has been dropped everywhere */
+        }
     }
     return true;
 }

@@ -29,7 +29,7 @@ void request_init(struct prim *p, struct arena *a) {
 
 uint32_t request_count(const struct prim *p) {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < p->config.limits.outstanding; i++)
+    for (uint32_t i = 0; i < p->requests.end; i++)
         count += p->requests.asks[i].state != ASK_FREE;
     return count;
 }
@@ -55,7 +55,7 @@ static void raise_outcome(struct prim *p, const struct ask *a, enum outcome outc
  * of our requests would not be the order in which we made them. */
 static uint64_t number_before(const struct prim *p, uint64_t number) {
     uint64_t before = 0;
-    for (uint32_t i = 0; i < p->config.limits.outstanding; i++) {
+    for (uint32_t i = 0; i < p->requests.end; i++) {
         const struct ask *a = &p->requests.asks[i];
         if (a->state == ASK_WAITING && generation(p, a->number) < generation(p, number) &&
             generation(p, a->number) >= generation(p, before))
@@ -86,7 +86,7 @@ static void submit(struct prim *p, struct ask *a) {
 
 static void arm_timer(struct prim *p) {
     uint64_t at = 0;
-    for (uint32_t i = 0; i < p->config.limits.outstanding; i++) {
+    for (uint32_t i = 0; i < p->requests.end; i++) {
         const struct ask *a = &p->requests.asks[i];
         if (a->state == ASK_FREE)
             continue;
@@ -159,10 +159,22 @@ static void describe(const struct primitive *r, struct operation *o) {
 }
 
 static struct ask *find_free(struct prim *p) {
-    for (uint32_t i = 0; i < p->config.limits.outstanding; i++)
-        if (p->requests.asks[i].state == ASK_FREE)
-            return &p->requests.asks[i];
+    struct requests *q = &p->requests;
+    for (uint32_t i = 0; i < p->config.limits.outstanding; i++) {
+        if (q->asks[i].state != ASK_FREE)
+            continue;
+        if (q->end <= i)
+            q->end = i + 1;
+        return &q->asks[i];
+    }
     return NULL;
+}
+
+static void free_ask(struct prim *p, struct ask *a) {
+    struct requests *q = &p->requests;
+    a->state = ASK_FREE;
+    while (q->end > 0 && q->asks[q->end - 1].state == ASK_FREE)
+        q->end--;
 }
 
 /* Strobes are not kept: what is lost is replaced by the next. */
@@ -178,7 +190,7 @@ static void send_strobe(struct prim *p, const struct primitive *r, const struct 
 
 static void complete(struct prim *p, struct ask *a, enum outcome outcome, uint32_t culprit,
                      uint64_t order) {
-    a->state = ASK_FREE;
+    free_ask(p, a);
     if (outcome == OUTCOME_DONE && a->local_event < p->config.limits.events)
         p->member.events[a->local_event]++;
     raise_outcome(p, a, outcome, culprit, order);
@@ -301,7 +313,7 @@ void request_result(struct prim *p, const struct message_result *m) {
 
 /* Every node of the set has all of it. */
 void request_streamed(struct prim *p, struct op_id id) {
-    for (uint32_t i = 0; i < p->config.limits.outstanding; i++) {
+    for (uint32_t i = 0; i < p->requests.end; i++) {
         struct ask *a = &p->requests.asks[i];
         if (a->state != ASK_STREAMING || a->transfer.number != id.number)
             continue;
@@ -312,7 +324,7 @@ void request_streamed(struct prim *p, struct op_id id) {
 
 /* A node of the set is gone: all or nothing means nothing. */
 void request_broken(struct prim *p, struct op_id id, uint32_t culprit) {
-    for (uint32_t i = 0; i < p->config.limits.outstanding; i++) {
+    for (uint32_t i = 0; i < p->requests.end; i++) {
         struct ask *a = &p->requests.asks[i];
         if (a->state == ASK_STREAMING && a->transfer.number == id.number)
             give_up(p, a, culprit);
@@ -322,7 +334,7 @@ void request_broken(struct prim *p, struct op_id id, uint32_t culprit) {
 /* The oldest unanswered request after a generation. */
 static struct ask *next_waiting(struct prim *p, uint64_t after) {
     struct ask *next = NULL;
-    for (uint32_t i = 0; i < p->config.limits.outstanding; i++) {
+    for (uint32_t i = 0; i < p->requests.end; i++) {
         struct ask *a = &p->requests.asks[i];
         if (a->state == ASK_WAITING && generation(p, a->number) > after &&
             (next == NULL || a->number < next->number))
@@ -342,7 +354,7 @@ void request_resend(struct prim *p) {
 }
 
 void request_timer(struct prim *p) {
-    for (uint32_t i = 0; i < p->config.limits.outstanding; i++) {
+    for (uint32_t i = 0; i < p->requests.end; i++) {
         struct ask *a = &p->requests.asks[i];
         if (a->state == ASK_FREE || a->deadline > p->now)
             continue;
@@ -361,11 +373,12 @@ void request_timer(struct prim *p) {
 
 /* Fenced: what became of them is not for this incarnation to know. */
 void request_reset(struct prim *p) {
-    for (uint32_t i = 0; i < p->config.limits.outstanding; i++) {
+    for (uint32_t i = 0; i < p->requests.end; i++) {
         struct ask *a = &p->requests.asks[i];
         if (a->state == ASK_FREE)
             continue;
         a->state = ASK_FREE;
         raise_outcome(p, a, OUTCOME_LOST, NO_NODE, 0);
     }
+    p->requests.end = 0;
 }

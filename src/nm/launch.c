@@ -53,10 +53,14 @@ static int describe(struct nm *n, struct run *r, const struct message_launch *m)
     nodeset_clear(alone);
     nodeset_add(alone, n->config.self);
     size_t name_len = nodeset_format(alone, n->config.prefix, name, sizeof name);
-    char *list = (char *)effects_room(n->out, LIST_BYTES_MAX);
-    size_t list_len = nodeset_format(m->set, n->config.prefix, list, LIST_BYTES_MAX);
+    char few[256], *list = few;
+    size_t list_len = nodeset_format(m->set, n->config.prefix, few, sizeof few);
     if (list_len >= LIST_BYTES_MAX)
         return -E2BIG;
+    if (list_len >= sizeof few) {
+        list = (char *)effects_room(n->out, list_len + 1);
+        nodeset_format(m->set, n->config.prefix, list, list_len + 1);
+    }
     uint32_t parts = nodeset_count(&r->set);
     uint32_t place = place_of(m->set, n->config.self);
     if (place >= parts)

@@ -32,7 +32,7 @@ struct link_counts {
 struct links_config {
     struct loop *loop;
     uint32_t self; /* NO_NODE: a client */
-    uint32_t life; /* how often this node has started; a client draws it */
+    uint32_t life; /* how often this node has started; a client or a launcher draws it */
     uint64_t key[2];
     const struct address *book; /* by node, from `first` on */
     uint32_t first;

@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "os/child.h"
@@ -19,6 +21,9 @@
 
 /* A daemon inherits its stdio and its listening socket, nothing else. */
 enum { FD_LISTENER = 3, FD_FIRST_OTHER };
+
+/* Nodes to a processor. */
+enum { CROWD = 4 };
 
 const char *ward_name(const struct ward *w, char out[32]) {
     if (w->kind == WARD_MANAGER)
@@ -97,10 +102,20 @@ static _Noreturn void become_launcher(const struct watch *w, uint32_t node, pid_
     execute(c->launcher_program, argv);
 }
 
+/* Who is woken takes the processor from who wakes it, as a rule. When the machine manager wakes the managers of
+ * many nodes that share a few processors, it would get to the next one only after the last has done its
+ * work, and another processor would idle meanwhile. So in a crowd they wait for their turn. */
+static void wait_for_turn(uint32_t nodes) {
+    struct sched_param none = {0};
+    if (sched_getscheduler(0) == SCHED_OTHER && nodes / CROWD >= (uint32_t)get_nprocs())
+        sched_setscheduler(0, SCHED_BATCH, &none);
+}
+
 static _Noreturn void become_node(const struct watch *w, uint32_t node, int listener,
                                   pid_t parent) {
     char name[24];
     begin(parent, listener, O_CLOEXEC);
+    wait_for_turn(w->config->prim.limits.nodes);
     snprintf(name, sizeof name, "storm-n%" PRIu32, node);
     prctl(PR_SET_NAME, name);
     struct node_config c = {.prim = w->config->prim,

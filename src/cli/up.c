@@ -200,6 +200,7 @@ static int launch(struct up *u, int claim) {
                              .host = host,
                              .lease_ns = PLAN_LEASE_NS,
                              .confine = u->confines,
+                             .pes = (uint32_t)u->pes,
                              .prefix = u->cluster.prefix,
                              .announce = announce,
                              .scribe = write_down,

@@ -102,6 +102,21 @@ static int signal_all(int folder, int number) {
     return 0;
 }
 
+uint32_t cgroup_each(const struct cgroup *c, bool (*deal)(const void *context, pid_t thread),
+                     const void *context) {
+    int fd = openat(c->folder, "cgroup.threads", O_RDONLY | O_CLOEXEC);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+    uint32_t count = 0;
+    int thread;
+    while (f != NULL && fscanf(f, "%d", &thread) == 1)
+        count += thread > 0 && deal(context, thread);
+    if (f != NULL)
+        fclose(f);
+    else if (fd >= 0)
+        close(fd);
+    return count;
+}
+
 int cgroup_signal(const struct cgroup *c, int number) {
     return signal_all(c->folder, number);
 }

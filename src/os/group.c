@@ -9,11 +9,15 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/units.h"
 #include "os/pty.h"
 
 enum { SPARE_PIPES = 2 };       /* what a run of one process needs */
 enum { HOLD_MAX = 64 };         /* larger groups do not keep the processes' ends of pipes open */
 enum { WINDOW_MIN = 4 * 1024 }; /* of a stream */
+
+/* Processes that live longer are placed by the system: see home.h. */
+#define LEAVE_NS (1 * NS_PER_S)
 
 /* ---- outlets ---- */
 
@@ -279,6 +283,8 @@ void group_start(struct group *g) {
             if (g->processes[i].out[o] != NULL)
                 outlet_release(g->processes[i].out[o]);
     g->started = true;
+    if (g->kernel->home.settled && g->cgroup != NULL && g->live > 0)
+        g->leave_at = g->kernel->loop->now + LEAVE_NS;
     if (frozen)
         herd_freeze(g, true);
 }

@@ -4,6 +4,7 @@
 
 #include "base/list.h"
 #include "os/cgroup.h"
+#include "os/home.h"
 #include "os/inlet.h"
 #include "os/kernel.h"
 #include "os/outlet.h"
@@ -37,6 +38,7 @@ struct group {
     uint32_t live; /* of its own processes */
     bool started, killed, frozen, closed;
     bool empty, empty_told;
+    uint64_t leave_at;  /* its processes may go anywhere; 0: they may already */
     struct sweep known; /* all that were found when something was last done to them */
     uint64_t sweep_at; /* killed without a cgroup: when to look for more, and how long after that */
     uint64_t sweep_pause;
@@ -50,6 +52,7 @@ struct kernel {
     struct spawner spawner;
     struct cgroups cgroups;
     bool pooled; /* cgroups are there */
+    struct home home;
     struct pens pens;
     char notice[320];
     int null;               /* /dev/null */
@@ -88,5 +91,7 @@ void kernel_stock(struct kernel *k);
 void herd_signal(struct group *g, int number);
 void herd_freeze(struct group *g, bool stop);
 void herd_kill(struct group *g);
+/* They may go anywhere: see home.h. */
+void herd_leave(struct group *g);
 /* None of it is left: its own have ended, and so has all that came from them. */
 bool herd_gone(struct group *g);

@@ -215,6 +215,18 @@ static bool orphan_of(struct group *g) {
     return false;
 }
 
+static bool leave(const void *context, pid_t thread) {
+    return home_leave(context, thread);
+}
+
+/* Who is born meanwhile may have it from a parent that had not been let go. */
+void herd_leave(struct group *g) {
+    g->leave_at = 0;
+    for (int i = 0; i < ROUNDS && g->cgroup != NULL; i++)
+        if (cgroup_each(g->cgroup, leave, &g->kernel->home) == 0)
+            break;
+}
+
 static void keeper_moved(struct source *s, uint32_t events) {
     (void)events;
     struct pen *pen = CONTAINER_OF(s, struct pen, end);

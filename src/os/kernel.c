@@ -241,6 +241,17 @@ static void free_doomed(struct kernel *k) {
     reap(k, true);
 }
 
+/* Seldom: most processes do not live that long, and a node has few. */
+static void let_leave(struct kernel *k) {
+    for (struct list *l = k->home.settled ? k->all.next : &k->all; l != &k->all; l = l->next) {
+        struct group *g = CONTAINER_OF(l, struct group, link);
+        if (g->leave_at != 0 && g->leave_at <= k->loop->now)
+            herd_leave(g);
+        if (g->leave_at != 0 && !g->empty)
+            loop_wake_at(k->loop, g->leave_at);
+    }
+}
+
 void kernel_settle(struct kernel *k) {
     struct input in;
     if (k->children_ready)
@@ -254,6 +265,7 @@ void kernel_settle(struct kernel *k) {
         free_doomed(k);
     } while (k->look);
     wake_for_watch(k);
+    let_leave(k);
     if (!list_empty(&k->readable))
         loop_wake_at(k->loop, k->loop->now); /* there is room again */
     else if (!list_empty(&k->starved))
@@ -484,6 +496,7 @@ static int begin(struct kernel *k) {
     if (r < 0)
         return r;
     open_confines(k);
+    home_settle(&k->home, k->pooled ? k->config.home : 0);
     kernel_stock(k);
     reap(k, true);
     return 0;

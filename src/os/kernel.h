@@ -27,6 +27,7 @@ struct kernel_config {
     const char *cgroup; /* folder for this node's cgroups; NULL: none */
     enum confine confine;
     const char *each; /* a program to start each process by; NULL: none */
+    uint32_t home;    /* see home.h; 0: anywhere */
     uint32_t groups;  /* their numbers are below this */
 };
 

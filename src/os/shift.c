@@ -144,6 +144,7 @@ static int open_kernel(struct shift *s) {
                                    .context = s,
                                    .cgroup = s->config.cgroup,
                                    .confine = s->config.confine,
+                                   .home = s->config.home,
                                    .each = s->config.each,
                                    .groups = s->config.pl.groups};
     int error = 0;

@@ -28,6 +28,7 @@ struct watch_config {
     uint64_t key[2];
     uint64_t lease_ns;
     enum confine confine;
+    uint32_t pes;       /* of a node */
     const char *prefix; /* of node names */
     char manager_program[PATH_MAX];
     char launcher_program[PATH_MAX];

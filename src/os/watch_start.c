@@ -11,19 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "os/child.h"
+#include "os/home.h"
 #include "os/node.h"
 #include "os/plan.h"
 #include "os/watch_internal.h"
 
 /* A daemon inherits its stdio and its listening socket, nothing else. */
 enum { FD_LISTENER = 3, FD_FIRST_OTHER };
-
-/* Nodes to a processor. */
-enum { CROWD = 4 };
 
 const char *ward_name(const struct ward *w, char out[32]) {
     if (w->kind == WARD_MANAGER)
@@ -83,13 +80,22 @@ static _Noreturn void become_manager(const struct watch *w, pid_t parent) {
 static _Noreturn void become_launcher(const struct watch *w, uint32_t node, pid_t parent) {
     const struct watch_config *c = w->config;
     struct address here = plan_launcher(node);
-    char number[16], group[PATH_MAX];
+    char number[16], home[16], group[PATH_MAX];
     begin(parent, child_secret(c->key), 0);
     snprintf(number, sizeof number, "%" PRIu32, node);
-    const char *argv[16] = {"storm-pl", "--socket",  here.local.sun_path,
-                            "--node",   number,      "--key-fd",
-                            "3",        "--confine", confine_name(c->confine)};
-    size_t count = 9;
+    snprintf(home, sizeof home, "%" PRIu32, home_of(node, c->prim.limits.nodes, c->pes));
+    const char *argv[16] = {"storm-pl",
+                            "--socket",
+                            here.local.sun_path,
+                            "--node",
+                            number,
+                            "--key-fd",
+                            "3",
+                            "--home",
+                            home,
+                            "--confine",
+                            confine_name(c->confine)};
+    size_t count = 11;
     if (w->grouped) {
         grounds_node_path(&w->group, node, group);
         argv[count++] = "--cgroup";
@@ -107,15 +113,17 @@ static _Noreturn void become_launcher(const struct watch *w, uint32_t node, pid_
  * work, and another processor would idle meanwhile. So in a crowd they wait for their turn. */
 static void wait_for_turn(uint32_t nodes) {
     struct sched_param none = {0};
-    if (sched_getscheduler(0) == SCHED_OTHER && nodes / CROWD >= (uint32_t)get_nprocs())
+    if (sched_getscheduler(0) == SCHED_OTHER && home_crowded(nodes))
         sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
 static _Noreturn void become_node(const struct watch *w, uint32_t node, int listener,
                                   pid_t parent) {
+    struct home home;
     char name[24];
     begin(parent, listener, O_CLOEXEC);
     wait_for_turn(w->config->prim.limits.nodes);
+    home_settle(&home, home_of(node, w->config->prim.limits.nodes, w->config->pes));
     snprintf(name, sizeof name, "storm-n%" PRIu32, node);
     prctl(PR_SET_NAME, name);
     struct node_config c = {.prim = w->config->prim,

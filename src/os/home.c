@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* A processor to live on: see home.h. */
+#include "os/home.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Nodes to a processor. */
+enum { CROWD = 4 };
+
+enum { WORD_BITS = 8 * sizeof(unsigned long) };
+
+static size_t ask(pid_t thread, unsigned long set[HOME_WORDS]) {
+    long n = syscall(SYS_sched_getaffinity, thread, HOME_WORDS * sizeof *set, set);
+    return n < 0 ? 0 : (size_t)n;
+}
+
+static bool has(const unsigned long *set, uint32_t processor) {
+    return set[processor / WORD_BITS] >> (processor % WORD_BITS) & 1;
+}
+
+static uint32_t count(const unsigned long *set, size_t bytes) {
+    uint32_t total = 0;
+    for (uint32_t i = 0; i < 8 * bytes; i++)
+        total += has(set, i);
+    return total;
+}
+
+bool home_crowded(uint32_t nodes) {
+    unsigned long set[HOME_WORDS] = {0};
+    uint32_t processors = count(set, ask(0, set));
+    return processors > 0 && nodes / CROWD >= processors;
+}
+
+uint32_t home_of(uint32_t node, uint32_t nodes, uint32_t pes) {
+    unsigned long set[HOME_WORDS] = {0};
+    size_t bytes = ask(0, set);
+    uint32_t processors = count(set, bytes);
+    if (pes != 1 || processors < 2 || nodes / CROWD < processors)
+        return 0;
+    uint32_t skip = node % processors;
+    for (uint32_t i = 0; i < 8 * bytes; i++)
+        if (has(set, i) && skip-- == 0)
+            return 1 + i;
+    return 0;
+}
+
+void home_settle(struct home *h, uint32_t home) {
+    *h = (struct home){.settled = false};
+    h->bytes = ask(0, h->everywhere);
+    if (home == 0 || home > 8 * h->bytes)
+        return;
+    h->here[(home - 1) / WORD_BITS] = 1UL << ((home - 1) % WORD_BITS);
+    h->settled = syscall(SYS_sched_setaffinity, 0, h->bytes, h->here) == 0;
+}
+
+bool home_leave(const struct home *h, pid_t thread) {
+    unsigned long set[HOME_WORDS] = {0};
+    if (!h->settled || ask(thread, set) != h->bytes || memcmp(set, h->here, h->bytes) != 0)
+        return false; /* gone, or it has chosen for itself */
+    return syscall(SYS_sched_setaffinity, thread, h->bytes, h->everywhere) == 0;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of homes: who gets one, that it holds, and that it can be left. */
+#include "os/home.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tap.h"
+
+/* Processors that this process may use. */
+static int processors(void) {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) < 0 ? 0 : CPU_COUNT(&set);
+}
+
+static void test_only_in_a_crowd(void) {
+    uint32_t n = (uint32_t)processors();
+    CHECK(!home_crowded(4 * n - 1));
+    CHECK(home_crowded(4 * n));
+    CHECK_EQ(home_of(0, 4 * n - 1, 1), 0);
+    CHECK_EQ(home_of(0, 4 * n, 2), 0);
+    CHECK_EQ(home_of(0, 4 * n, 1) != 0, n > 1);
+}
+
+/* Every processor gets as many nodes as any other. */
+static void test_evenly(void) {
+    uint32_t n = (uint32_t)processors(), seen[CPU_SETSIZE + 1] = {0};
+    if (n < 2) {
+        SKIP("evenly", "one processor");
+        return;
+    }
+    for (uint32_t i = 0; i < 8 * n; i++) {
+        uint32_t home = home_of(i, 8 * n, 1);
+        if (CHECK(home > 0 && home <= CPU_SETSIZE))
+            seen[home]++;
+    }
+    for (uint32_t i = 1; i <= CPU_SETSIZE; i++)
+        CHECK(seen[i] == 0 || seen[i] == 8);
+}
+
+static int in_child(int (*what)(void)) {
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(what());
+    int status = -1;
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
+}
+
+static int settled(void) {
+    struct home h;
+    int all = processors();
+    home_settle(&h, 0);
+    if (h.settled || processors() != all)
+        return 1;
+    home_settle(&h, home_of(1, 4 * (uint32_t)all, 1));
+    if (!h.settled || processors() != 1)
+        return 2;
+    int on = sched_getcpu();
+    if (on != (int)home_of(1, 4 * (uint32_t)all, 1) - 1 && processors() == all)
+        return 3;
+    if (!home_leave(&h, getpid()) || processors() != all)
+        return 4;
+    return home_leave(&h, getpid()) ? 5 : 0; /* it was free already */
+}
+
+static int chosen(void) {
+    struct home h;
+    cpu_set_t own;
+    int all = processors();
+    home_settle(&h, home_of(0, 4 * (uint32_t)all, 1));
+    sched_getaffinity(0, sizeof own, &own);
+    home_leave(&h, getpid());
+    CPU_ZERO(&own);
+    CPU_SET((int)home_of(1, 4 * (uint32_t)all, 1) - 1, &own);
+    sched_setaffinity(0, sizeof own, &own);
+    return home_leave(&h, getpid()) || processors() != 1;
+}
+
+static void test_stay_and_leave(void) {
+    if (processors() < 2) {
+        SKIP("stay and leave", "one processor");
+        return;
+    }
+    CHECK_EQ(in_child(settled), 0);
+    CHECK_EQ(in_child(chosen), 0);
+}
+
+int main(void) {
+    TEST(test_only_in_a_crowd);
+    TEST(test_evenly);
+    TEST(test_stay_and_leave);
+    return tap_finish();
+}

@@ -159,4 +159,31 @@ def bring_up(t):
     t.check('a hook that there is not', r.status == 2 and r.is_one_line('/no/such/hook'), r)
 
 
-play(bring_up, shown, drained, gone, requeued, history, up=None)
+def crowd(t):
+    """Four nodes to a processor: each has one to begin on, where control groups tell who is to be let go."""
+    cpus = len(os.sched_getaffinity(0))
+    if cpus < 2:
+        t.skip('a crowd', 'one processor')
+        return
+    t.run('down')
+    r = t.run('up', '--local', 4 * cpus, '-v')
+    bound = 'control groups' in r.out + r.err
+    r = t.sh('grep Cpus_allowed_list /proc/self/status', '-N', 4 * cpus)
+    homes = [line.split()[1] for line in r.out.splitlines()]
+    t.check('in a crowd a process begins on the processor of its node', len(homes) == 4 * cpus and
+            all(homes.count(h) == (4 if bound else 4 * cpus) for h in homes), r)
+    r = t.sh(f'nproc; (while [ $(nproc) != {cpus} ]; do sleep 0.1; done; nproc) & wait; nproc', '-N', 2)
+    first = '1' if bound else str(cpus)
+    t.check('after a while it may go anywhere, and what it has started, too', r.status == 0 and
+            sorted(r.out.split()) == sorted([first] * 2 + [str(cpus)] * 4), r)
+    t.run('down')
+    t.run('up', '--local', 4 * cpus, '--pes', 2)
+    r = t.run('run', '-N', 2, 'nproc')
+    t.check('with two processors each it may at once', r.out == f'{cpus}\n' * 2, r)
+    t.run('down')
+    t.run('up', '--local', cpus)
+    r = t.run('run', 'nproc')
+    t.check('so it may where there is no crowd', r.out == f'{cpus}\n', r)
+
+
+play(bring_up, shown, drained, gone, requeued, history, crowd, up=None)

@@ -365,6 +365,34 @@ static void test_a_node_manager_and_its_launcher_die_on_the_way(void) {
     }
 }
 
+/* Nobody dies, so nothing is lost: the same launcher is told again what it has not heard. */
+static void test_the_link_to_a_launcher_breaks_on_the_way(void) {
+    for (uint64_t at = 0; at < 200; at++) {
+        struct play p;
+        begin(&p, 3, 1 + at % 2, 3);
+        int32_t n = ask_run(&p, 3, 1, "run 300ms");
+        pass(&p, at * 20 * NS_PER_US);
+        world_reset(hall_world(p.hall), hall_launcher(p.hall, 1), 0);
+        wait_end(&p, n, 60 * NS_PER_S);
+        check_end(&p, n, STATE_DONE, 0);
+        finish(&p);
+    }
+}
+
+/* What it has agreed to is given up by all others meanwhile, and must not begin when it goes on. */
+static void test_a_node_stands_still_on_the_way(void) {
+    for (uint64_t at = 0; at < 40; at++) {
+        struct play p;
+        begin(&p, 3, 1, 3);
+        int32_t n = ask_run(&p, 3, 1, "run 2s");
+        pass(&p, at * 70 * NS_PER_US);
+        world_pause(hall_world(p.hall), 1, now(&p) + (at % 2 ? 12 : 40) * NS_PER_S);
+        wait_end(&p, n, 120 * NS_PER_S);
+        pass(&p, 45 * NS_PER_S);
+        finish(&p);
+    }
+}
+
 /* In the same launch, one shortly after the other; either may be back first. Some have heard of the launch by
  * then, and some have not. */
 static void test_a_node_manager_and_the_manager_die_on_the_way(void) {
@@ -717,6 +745,8 @@ int main(void) {
     TEST(test_the_manager_dies_on_the_way);
     TEST(test_a_node_manager_dies_on_the_way);
     TEST(test_a_node_manager_and_its_launcher_die_on_the_way);
+    TEST(test_the_link_to_a_launcher_breaks_on_the_way);
+    TEST(test_a_node_stands_still_on_the_way);
     TEST(test_a_node_manager_and_the_manager_die_on_the_way);
     TEST(test_the_manager_dies_while_a_job_runs);
     TEST(test_a_node_manager_dies_and_adopts);

@@ -312,6 +312,9 @@ enum effect_kind {
     EFFECT_KINDS
 };
 
+/* What EFFECT_STOW takes at most. */
+enum { STOW_BYTES_MAX = 32 * 1024 - 64 };
+
 struct effect_send {
     const uint32_t *links;
     uint32_t link_count;

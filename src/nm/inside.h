@@ -16,7 +16,9 @@ struct run {
     uint64_t run;         /* 0: the place is free */
     uint64_t order;       /* of the launch */
     bool decided;         /* it is to run */
+    uint64_t agreed_at;   /* when we heard of it */
     bool handed;          /* the launcher has been told of it */
+    uint32_t handed_to;   /* the life of that launcher */
     bool unsure;          /* by a launcher whose link broke since */
     bool over;            /* here */
     bool whole;           /* `set` is known: not so for a run that was adopted */
@@ -36,7 +38,8 @@ struct run {
 
 /* What the last life has written down of a launch that it had agreed to, and perhaps not handed out. */
 struct stow {
-    uint64_t run; /* 0: nothing */
+    uint64_t run;       /* 0: nothing */
+    uint64_t handed_at; /* by this life */
     uint32_t launcher_life;
     uint32_t setup_len;
     uint8_t *setup;
@@ -60,6 +63,7 @@ struct nm {
     struct stow stow;
     uint64_t drops[DROPS_MAX]; /* runs for the launcher to forget when it is spoken to next */
     uint32_t drop_count;
+    bool later;         /* TIMER_LATER is set */
     bool ready;         /* the launcher has told what it has */
     bool announced;     /* the root knows what we have */
     bool renewing;      /* the launcher has been told how long, and TIMER_RENEW is set */
@@ -78,7 +82,7 @@ enum nm_timer {
     TIMER_LAUNCHER = 1, /* try to reach it again */
     TIMER_RENEW,
     TIMER_REPEAT, /* say again what was not heard */
-    TIMER_DROP,
+    TIMER_LATER,  /* tell the launcher what did not hurry */
 };
 
 enum { EVENT_LAUNCH = 0 };
@@ -101,8 +105,8 @@ void stow_boot(struct nm *n, struct bytes stowed);
 /* Instead of keeper_hand, before it is decided: false if that cannot wait. */
 bool stow_run(struct nm *n, struct run *r);
 /* The launcher has told all it has: what we had agreed to before we died, and it has never heard of, is
- * with us again. */
-void stow_adopt(struct nm *n);
+ * with us again. True if there was something. */
+bool stow_adopt(struct nm *n);
 
 /* launch.c */
 void launch_prepared(struct nm *n, const struct input_prepared *in);
@@ -136,6 +140,8 @@ void keeper_hand(struct nm *n, struct run *r);
 /* It need not keep this any more. There is no hurry: it is told with the next launch, or in a while. */
 void keeper_drop(struct nm *n, uint64_t run);
 void keeper_command(struct nm *n, uint64_t run, enum verb verb, uint32_t value, uint32_t more);
+/* There is something for the launcher that can wait, but not for ever. */
+void keeper_later(struct nm *n);
 /* Tells the root that this is here. */
 void keeper_have(struct nm *n, const struct run *r);
 /* Tells the root what is here, once all is known and we are a member. */

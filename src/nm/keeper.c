@@ -12,7 +12,7 @@
 #include "wire/setup.h"
 
 #define RETRY_NS (20 * NS_PER_MS)
-#define DROP_NS  (1 * NS_PER_S)
+#define LATER_NS (1 * NS_PER_S)
 
 static void open_link(struct nm *n) {
     struct effect *e = effects_add(n->out, EFFECT_OPEN);
@@ -32,10 +32,19 @@ void keeper_command(struct nm *n, uint64_t run, enum verb verb, uint32_t value, 
     say_link(n->out, n->launcher, MESSAGE_COMMAND, &m, (struct bytes){0});
 }
 
+/* Not before it has told what it has: what it says of a run that it has forgotten since would bring that back. */
 static void tell_drops(struct nm *n) {
-    for (uint32_t i = 0; i < n->drop_count; i++)
+    for (uint32_t i = 0; n->ready && i < n->drop_count; i++)
         keeper_command(n, n->drops[i], VERB_DROP, 0, 0);
-    n->drop_count = 0;
+    if (n->ready)
+        n->drop_count = 0;
+}
+
+static bool to_be_dropped(const struct nm *n, uint64_t run) {
+    for (uint32_t i = 0; i < n->drop_count; i++)
+        if (n->drops[i] == run)
+            return true;
+    return false;
 }
 
 static void renew(struct nm *n) {
@@ -48,12 +57,31 @@ static void renew(struct nm *n) {
     effects_timer(n->out, TIMER_RENEW, any ? n->now + n->config.lease_ns / 4 : 0);
 }
 
+void keeper_later(struct nm *n) {
+    if (!n->later)
+        effects_timer(n->out, TIMER_LATER, n->now + LATER_NS);
+    n->later = true;
+}
+
 void keeper_drop(struct nm *n, uint64_t run) {
     if (n->drop_count == DROPS_MAX)
         tell_drops(n);
-    if (n->drop_count == 0)
-        effects_timer(n->out, TIMER_DROP, n->now + DROP_NS);
+    if (n->drop_count == DROPS_MAX) /* there is none to tell: one that comes will tell us */
+        return;
     n->drops[n->drop_count++] = run;
+    keeper_later(n);
+}
+
+/* What nobody has decided is the launcher's affair from now on: if that stays so it ends it. */
+static void on_later(struct nm *n) {
+    n->later = false;
+    tell_drops(n);
+    RUNS_EACH (r, n) {
+        if (!r->decided && !r->over && !r->handed)
+            keeper_hand(n, r);
+    }
+    if (n->drop_count > 0)
+        keeper_later(n);
 }
 
 /* Tells the launcher what it does not know yet of this run. */
@@ -65,6 +93,9 @@ void keeper_hand(struct nm *n, struct run *r) {
         union message m = {.setup = {.run = r->run, .setup = bytes_of(r->setup, r->setup_len)}};
         say_link(n->out, n->launcher, MESSAGE_SETUP, &m, (struct bytes){0});
         r->handed = true;
+        r->handed_to = n->launcher_life;
+        if (r->run == n->stow.run)
+            n->stow.handed_at = n->now;
     }
     if (!r->decided)
         return;
@@ -79,7 +110,6 @@ void keeper_link_up(struct nm *n, const struct input_link *in) {
     n->launcher = in->link;
     n->launcher_life = in->life;
     n->renewing = false; /* this one does not know how long */
-    tell_drops(n);
     RUNS_EACH (r, n) {
         if (r->unsure)
             keeper_command(n, r->run, VERB_CHECK, 0, 0);
@@ -120,8 +150,8 @@ static void ask_again(struct nm *n) {
 void keeper_timer(struct nm *n, uint32_t id) {
     if (id == TIMER_LAUNCHER && n->launcher == 0)
         open_link(n);
-    if (id == TIMER_DROP)
-        tell_drops(n);
+    if (id == TIMER_LATER)
+        on_later(n);
     if (id != TIMER_RENEW)
         return;
     renew(n);
@@ -147,7 +177,9 @@ void keeper_announce(struct nm *n) {
 /* The launcher has told all it has. */
 static void on_ready(struct nm *n) {
     n->ready = true;
-    stow_adopt(n);
+    tell_drops(n);
+    if (stow_adopt(n))
+        renew(n);
     RUNS_EACH (r, n) {
         if (!r->over)
             keeper_hand(n, r);
@@ -155,17 +187,17 @@ static void on_ready(struct nm *n) {
     keeper_announce(n);
 }
 
-/* It does not know the run: it is another launcher, or we have never told this one. */
+/* It does not know the run: it is another launcher, or this one has never been told. */
 static void on_unknown(struct nm *n, struct run *r, const struct ending *e) {
-    if (!r->unsure)
-        return;
-    r->unsure = false;
     if (run_adopted(r)) { /* and the launcher that had it is gone as well */
         ends_unknown(n, r->run);
         r->run = 0;
         return;
     }
-    if (!r->decided) {
+    if (!r->unsure)
+        return;
+    r->unsure = false;
+    if (!r->decided || r->handed_to == n->launcher_life) { /* it will be told */
         r->handed = false;
         return;
     }
@@ -183,7 +215,7 @@ static void on_ended(struct nm *n, const struct message_ended *m) {
         return;
     }
     struct run *r = run_find(n, m->run);
-    if (r == NULL && e.cause == CAUSE_UNKNOWN)
+    if (r == NULL && (e.cause == CAUSE_UNKNOWN || to_be_dropped(n, m->run)))
         return;
     if (r == NULL)
         r = run_add(n, m->run);
@@ -208,11 +240,14 @@ static void on_ended(struct nm *n, const struct message_ended *m) {
 /* A run that the launcher has, and we perhaps do not: one that a former life of ours has handed out. */
 static void on_hold(struct nm *n, const struct message_hold *m) {
     struct run *r = run_find(n, m->run);
+    if (r == NULL && to_be_dropped(n, m->run))
+        return;
     if (r == NULL)
         r = run_add(n, m->run);
     if (r == NULL)
         return;
     r->handed = true;
+    r->handed_to = n->launcher_life;
     r->unsure = false;
     r->decided = r->decided || m->started;
     renew(n);

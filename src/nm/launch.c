@@ -102,6 +102,7 @@ static struct run *take(struct nm *n, struct bytes body, uint64_t order) {
         return NULL;
     }
     r->order = order;
+    r->agreed_at = n->now;
     r->whole = true;
     nodeset_copy(&r->set, m.launch.set);
     keep_first(&r->set, m.launch.procs);
@@ -117,12 +118,20 @@ void launch_prepared(struct nm *n, const struct input_prepared *in) {
         keeper_hand(n, r);
 }
 
+/* A launcher would have ended it by now, and the machine manager counts on that. */
+static bool too_late(const struct nm *n, const struct run *r) {
+    return !r->handed && n->now - r->agreed_at >= n->config.lease_ns;
+}
+
 void launch_decided(struct nm *n, const struct input_signal *in) {
     struct run *r = take(n, in->body, in->order);
     if (r == NULL || r->decided || r->over)
         return;
     r->decided = true;
-    keeper_hand(n, r);
+    if (too_late(n, r))
+        run_over(n, r, &(struct ending){.cause = CAUSE_LOST});
+    else
+        keeper_hand(n, r);
 }
 
 void launch_settled(struct nm *n) {

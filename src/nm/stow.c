@@ -19,11 +19,12 @@ static bool waits(struct nm *n, uint64_t run) {
     return r != NULL && !r->handed && !r->over;
 }
 
-/* There is one place for it. Several processes are worth waking the launcher for: it gets them ready. */
+/* There is one place for it, which is not free before the launch that is there has left with this turn. Several
+ * processes are worth waking the launcher for: it gets them ready. */
 bool stow_run(struct nm *n, struct run *r) {
-    if (!r->alone || n->launcher == 0 || !n->ready)
+    if (!r->alone || n->launcher == 0 || !n->ready || STOW_HEAD + r->setup_len > STOW_BYTES_MAX)
         return false;
-    if (n->stow.run != r->run && waits(n, n->stow.run))
+    if (n->stow.run != r->run && (waits(n, n->stow.run) || n->stow.handed_at == n->now))
         return false;
     uint8_t *at = effects_room(n->out, STOW_HEAD + (size_t)r->setup_len);
     store_le64(at, r->run);
@@ -31,6 +32,8 @@ bool stow_run(struct nm *n, struct run *r) {
     memcpy(at + STOW_HEAD, r->setup, r->setup_len);
     effects_add(n->out, EFFECT_STOW)->stow = bytes_of(at, STOW_HEAD + (size_t)r->setup_len);
     n->stow.run = r->run;
+    n->stow.handed_at = 0;
+    keeper_later(n);
     return true;
 }
 
@@ -44,7 +47,7 @@ void stow_boot(struct nm *n, struct bytes stowed) {
     memcpy(s->setup, stowed.at + STOW_HEAD, s->setup_len);
 }
 
-void stow_adopt(struct nm *n) {
+bool stow_adopt(struct nm *n) {
     struct stow *s = &n->stow;
     bool ours = s->setup_len > 0 && s->run != 0 && s->launcher_life == n->launcher_life;
     struct run *r = !ours || run_find(n, s->run) != NULL ? NULL : run_add(n, s->run);
@@ -54,4 +57,5 @@ void stow_adopt(struct nm *n) {
         keeper_hand(n, r);
     }
     s->setup_len = 0;
+    return r != NULL;
 }

@@ -14,7 +14,6 @@
 struct drawer {
     char path[PATH_MAX];
     uint8_t *at; /* mapped; NULL: not yet */
-    size_t size;
 };
 
 /* Nothing is made before something is put in, or it is said that something will be. */
@@ -25,5 +24,5 @@ void drawer_fini(struct drawer *d);
 /* What is in it; empty if there is nothing, or if whoever put it in has not finished. */
 struct bytes drawer_look(struct drawer *d);
 
-/* In place of what was there. Where there is no room for it (the disk is full), that stays. */
+/* In place of what was there; at most STOW_BYTES_MAX. */
 void drawer_put(struct drawer *d, struct bytes bytes);

@@ -23,8 +23,7 @@ struct run {
     bool over;            /* here */
     bool whole;           /* `set` is known: not so for a run that was adopted */
     struct ending ending; /* or, until then, the worst that has ended while others go on: .more */
-    bool
-        alone; /* it has one process here, for which the launcher has everything ready at all times */
+    bool alone;           /* one process here: the launcher has all it needs ready at all times */
     uint32_t setup_len;
     uint8_t *setup; /* limits.body_bytes; needed until it is started */
     /* Combining what comes from below, until it was sent once. */
@@ -36,13 +35,14 @@ struct run {
     uint32_t ending_count;
 };
 
-/* What the last life has written down of a launch that it had agreed to, and perhaps not handed out. */
+/* The launch that is written down. At first the one of our last life, until it is adopted or passed over. */
 struct stow {
     uint64_t run;       /* 0: nothing */
-    uint64_t handed_at; /* by this life */
+    uint64_t handed_at; /* when the launcher was told of it, 0 if not by us */
+    /* of the last life */
     uint32_t launcher_life;
-    uint32_t setup_len;
-    uint8_t *setup;
+    uint32_t setup_len; /* 0: it is settled */
+    uint8_t *setup;     /* limits.body_bytes */
 };
 
 enum { DROPS_MAX = 16 };

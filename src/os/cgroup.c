@@ -88,37 +88,41 @@ bool cgroup_empty(const struct cgroup *c) {
     return says_empty(c->events.fd);
 }
 
-/* A number of processes in the cgroup itself are sent a signal; those born meanwhile may miss it. */
-static int signal_all(int folder, int number) {
-    int fd = openat(folder, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+typedef bool dealing(const void *context, pid_t who);
+
+/* Goes through the numbers in a file: how many were dealt with, or -errno. */
+static int each(int folder, const char *file, dealing *deal, const void *context) {
+    int fd = openat(folder, file, O_RDONLY | O_CLOEXEC);
     FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
-    int pid;
-    if (f == NULL)
-        return -errno;
-    while (fscanf(f, "%d", &pid) == 1)
-        if (pid > 0)
-            kill(pid, number);
+    int count = 0, who;
+    if (f == NULL) {
+        int r = -errno;
+        if (fd >= 0)
+            close(fd);
+        return r;
+    }
+    while (fscanf(f, "%d", &who) == 1)
+        count += who > 0 && deal(context, who);
     fclose(f);
-    return 0;
+    return count;
 }
 
-uint32_t cgroup_each(const struct cgroup *c, bool (*deal)(const void *context, pid_t thread),
-                     const void *context) {
-    int fd = openat(c->folder, "cgroup.threads", O_RDONLY | O_CLOEXEC);
-    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
-    uint32_t count = 0;
-    int thread;
-    while (f != NULL && fscanf(f, "%d", &thread) == 1)
-        count += thread > 0 && deal(context, thread);
-    if (f != NULL)
-        fclose(f);
-    else if (fd >= 0)
-        close(fd);
-    return count;
+static bool send_signal(const void *number, pid_t pid) {
+    return kill(pid, *(const int *)number) == 0;
+}
+
+/* The processes in the cgroup itself are sent a signal; those born meanwhile may miss it. */
+static int signal_all(int folder, int number) {
+    int r = each(folder, "cgroup.procs", send_signal, &number);
+    return r < 0 ? r : 0;
 }
 
 int cgroup_signal(const struct cgroup *c, int number) {
     return signal_all(c->folder, number);
+}
+
+int cgroup_each(const struct cgroup *c, dealing *deal, const void *context) {
+    return each(c->folder, "cgroup.threads", deal, context);
 }
 
 /* Kernels before 5.14 cannot end them at once. */

@@ -49,6 +49,6 @@ bool cgroup_empty(const struct cgroup *c);
 int cgroup_kill(struct cgroup *c);
 int cgroup_freeze(struct cgroup *c, bool stop);
 int cgroup_signal(const struct cgroup *c, int number);
-/* For every thread in it; how many were dealt with. */
-uint32_t cgroup_each(const struct cgroup *c, bool (*deal)(const void *context, pid_t thread),
-                     const void *context);
+/* For every thread in it; how many were dealt with, or -errno. */
+int cgroup_each(const struct cgroup *c, bool (*deal)(const void *context, pid_t thread),
+                const void *context);

@@ -223,7 +223,7 @@ static bool leave(const void *context, pid_t thread) {
 void herd_leave(struct group *g) {
     g->leave_at = 0;
     for (int i = 0; i < ROUNDS && g->cgroup != NULL; i++)
-        if (cgroup_each(g->cgroup, leave, &g->kernel->home) == 0)
+        if (cgroup_each(g->cgroup, leave, &g->kernel->home) <= 0)
             break;
 }
 

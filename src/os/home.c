@@ -27,23 +27,25 @@ static uint32_t count(const unsigned long *set, size_t bytes) {
     return total;
 }
 
+static bool crowded(uint32_t nodes, uint32_t processors) {
+    return processors > 0 && nodes / CROWD >= processors;
+}
+
 bool home_crowded(uint32_t nodes) {
     unsigned long set[HOME_WORDS] = {0};
-    uint32_t processors = count(set, ask(0, set));
-    return processors > 0 && nodes / CROWD >= processors;
+    return crowded(nodes, count(set, ask(0, set)));
 }
 
 uint32_t home_of(uint32_t node, uint32_t nodes, uint32_t pes) {
     unsigned long set[HOME_WORDS] = {0};
     size_t bytes = ask(0, set);
     uint32_t processors = count(set, bytes);
-    if (pes != 1 || processors < 2 || nodes / CROWD < processors)
+    if (pes != 1 || processors < 2 || !crowded(nodes, processors))
         return 0;
-    uint32_t skip = node % processors;
-    for (uint32_t i = 0; i < 8 * bytes; i++)
-        if (has(set, i) && skip-- == 0)
-            return 1 + i;
-    return 0;
+    uint32_t skip = node % processors, i = 0;
+    while (!has(set, i) || skip-- > 0)
+        i++;
+    return 1 + i;
 }
 
 void home_settle(struct home *h, uint32_t home) {

@@ -434,7 +434,7 @@ static bool plenty(int fd) {
 static void make_way(const char *folder) {
     static const uint8_t zeros[64 * KIB];
     char path[PATH_BYTES];
-    struct stat s;
+    struct stat s = {0};
     snprintf(path, sizeof path, "%s/state.db-wal", folder);
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)

@@ -243,7 +243,9 @@ static void free_doomed(struct kernel *k) {
 
 /* Seldom: most processes do not live that long, and a node has few. */
 static void let_leave(struct kernel *k) {
-    for (struct list *l = k->home.settled ? k->all.next : &k->all; l != &k->all; l = l->next) {
+    if (!k->home.settled)
+        return;
+    LIST_EACH (l, &k->all) {
         struct group *g = CONTAINER_OF(l, struct group, link);
         if (g->leave_at != 0 && g->leave_at <= k->loop->now)
             herd_leave(g);

@@ -106,6 +106,10 @@ const char *input_name(enum input_kind kind) {
         [INPUT_EMPTY] = "empty",
         [INPUT_STREAM] = "stream",
         [INPUT_DRAINED] = "drained",
+        [INPUT_SENT] = "sent",
+        [INPUT_BUNDLE] = "bundle",
+        [INPUT_PAGE] = "page",
+        [INPUT_PIECE] = "piece",
     };
     return kind < INPUT_KINDS ? names[kind] : "?";
 }

@@ -40,6 +40,8 @@ enum purpose {
     PURPOSE_SLOT,     /* opened by a receiver to its source in the tree of one bulk transfer */
     PURPOSE_LAUNCHER, /* opened by a node's manager to its launcher */
     PURPOSE_CLIENT,   /* opened by a user's command to the machine manager */
+    PURPOSE_MOVER,    /* opened by a node's manager to its file mover */
+    PURPOSE_FILES,    /* opened by a mover that receives a bundle to one that has it */
     PURPOSES
 };
 
@@ -56,6 +58,10 @@ enum role {
     ROLE_MANAGER, /* of the machine, as a client sees it */
     ROLE_ROOT,    /* no link: what the root says to nodes by mail or by XFER-AND-SIGNAL */
     ROLE_NODE,    /* no link: what a node says to those above it by mail */
+    ROLE_MOVER,   /* of this node */
+    ROLE_HOST,    /* the manager of this node, as its mover sees it */
+    ROLE_GIVER,   /* a mover that has what we receive */
+    ROLE_TAKER,
     ROLES
 };
 
@@ -70,6 +76,10 @@ static inline enum role purpose_role(enum purpose purpose, bool opener) {
         return opener ? ROLE_LAUNCHER : ROLE_KEEPER;
     case PURPOSE_CLIENT:
         return opener ? ROLE_MANAGER : ROLE_CLIENT;
+    case PURPOSE_MOVER:
+        return opener ? ROLE_MOVER : ROLE_HOST;
+    case PURPOSE_FILES:
+        return opener ? ROLE_GIVER : ROLE_TAKER;
     case PURPOSES:
         break;
     }
@@ -102,6 +112,10 @@ enum input_kind {
     INPUT_EMPTY,      /* no process of a group is left */
     INPUT_STREAM,     /* a process has written, or closed a stream */
     INPUT_DRAINED,    /* a process's standard input has taken so much */
+    INPUT_SENT,       /* the bytes of a put have left: its part of the buffer may be used again */
+    INPUT_BUNDLE,     /* a bundle is open, or committed, or could not be */
+    INPUT_PAGE,       /* a page of its table: what of it is here */
+    INPUT_PIECE,      /* a piece was stored or loaded, or could not be */
     INPUT_KINDS
 };
 
@@ -242,6 +256,40 @@ struct input_drained {
     uint64_t offset; /* so many bytes of its input are in the pipe; UINT64_MAX: it reads no more */
 };
 
+struct input_sent {
+    uint32_t link;
+    uint32_t buffer;
+    uint64_t offset;
+    uint64_t note; /* as in the put */
+};
+
+struct input_bundle {
+    uint32_t bundle;
+    bool committed;    /* or: opened */
+    int32_t error;     /* 0, or -errno */
+    struct bytes text; /* the reason */
+};
+
+struct input_page {
+    uint32_t bundle;
+    uint32_t page;
+    int32_t error; /* 0; -EBADMSG: it does not fit the descriptor; other -errno: of this node */
+    struct bytes table; /* its rows: wire/bundle.h */
+    struct bytes have;  /* a bit for each row, the lowest first: this piece is here */
+    struct bytes text;
+};
+
+struct input_piece {
+    uint32_t bundle;
+    uint32_t piece;
+    bool loaded;   /* or: stored */
+    int32_t error; /* 0; -EBADMSG: what came does not fit its digest; other -errno: of this node */
+    uint32_t buffer; /* as asked; loaded: where it lies */
+    uint64_t offset;
+    uint32_t len;
+    struct bytes text;
+};
+
 struct input {
     enum input_kind kind;
     uint64_t now; /* monotonic nanoseconds */
@@ -275,6 +323,10 @@ struct input {
         } empty;
         struct input_stream stream;
         struct input_drained drained;
+        struct input_sent sent;
+        struct input_bundle bundle;
+        struct input_page page;
+        struct input_piece piece;
     };
 };
 
@@ -309,6 +361,14 @@ enum effect_kind {
     EFFECT_STREAM_AGAIN, /* tell STREAM again from here on */
     EFFECT_STREAM_FEED,  /* bytes for a process's standard input */
     EFFECT_STOW,         /* keep these bytes, in place of the last, for our next life */
+    /* Files, at a mover. A bundle is what one transfer carries (wire/bundle.h); its bytes are the world's. */
+    EFFECT_BUNDLE_OPEN,   /* make ready to take it in, or to give it out; BUNDLE tells */
+    EFFECT_BUNDLE_COMMIT, /* all of it is here: make it visible; BUNDLE tells */
+    EFFECT_BUNDLE_CLOSE,  /* no more of it */
+    EFFECT_PAGE_KEEP,   /* a page of its table has come: judge it, find what is here; PAGE tells */
+    EFFECT_PAGE_FETCH,  /* tell PAGE of one that is here */
+    EFFECT_PIECE_STORE, /* a piece lies in this buffer: judge and keep it; PIECE tells */
+    EFFECT_PIECE_LOAD,  /* put a piece that is here into this buffer; PIECE tells */
     EFFECT_KINDS
 };
 
@@ -327,7 +387,8 @@ struct effect_send {
 struct effect_open {
     uint32_t node;
     enum purpose purpose;
-    uint64_t cookie; /* not 0 */
+    uint64_t cookie;      /* not 0 */
+    struct bytes address; /* FILES, to a node that is in no book (NO_NODE): where it listens */
 };
 
 struct effect_heap {
@@ -382,6 +443,28 @@ struct effect_stream {
     bool end;           /* FEED: nothing comes after them */
 };
 
+struct effect_bundle {
+    uint32_t bundle;         /* chosen by the machine */
+    bool gives;              /* OPEN: we are its source; it was told to the world beforehand */
+    uint64_t transfer;       /* OPEN: its number */
+    struct bytes descriptor; /* OPEN: wire/bundle.h */
+    bool keep;               /* CLOSE: if it was not committed, what came may serve another try */
+};
+
+struct effect_page {
+    uint32_t bundle;
+    uint32_t page;
+    struct bytes table; /* KEEP */
+};
+
+struct effect_piece {
+    uint32_t bundle;
+    uint32_t piece;
+    uint32_t buffer;
+    uint64_t offset;
+    uint32_t len; /* STORE: its bytes; LOAD: the room */
+};
+
 struct effect {
     enum effect_kind kind;
     uint8_t layer; /* of a timer or ticket: which machine of the stack it belongs to */
@@ -414,6 +497,9 @@ struct effect {
         struct bytes note;
         struct effect_group group;
         struct effect_stream stream;
+        struct effect_bundle bundle;
+        struct effect_page page;
+        struct effect_piece piece;
     };
 };
 

@@ -162,11 +162,15 @@ static void walk_replay(struct walker *w, struct input_replay *r) {
     codec_bytes(&w->c, &r->body, 1);
 }
 
+static void walk_error(struct walker *w, int32_t *error) {
+    uint32_t value = (uint32_t)*error;
+    codec_u32(&w->c, &value);
+    *error = (int32_t)value;
+}
+
 static void walk_logged(struct walker *w, struct input_logged *l) {
-    uint32_t error = (uint32_t)l->error;
     codec_u64(&w->c, &l->ticket);
-    codec_u32(&w->c, &error);
-    l->error = (int32_t)error;
+    walk_error(w, &l->error);
 }
 
 static void walk_fetched(struct walker *w, struct input_fetched *f) {
@@ -197,6 +201,60 @@ static void walk_drained(struct walker *w, struct input_drained *d) {
     codec_u64(&w->c, &d->offset);
 }
 
+static void walk_sent(struct walker *w, struct input_sent *s) {
+    codec_u32(&w->c, &s->link);
+    codec_u32(&w->c, &s->buffer);
+    codec_u64(&w->c, &s->offset);
+    codec_u64(&w->c, &s->note);
+}
+
+static void walk_bundle(struct walker *w, struct input_bundle *b) {
+    codec_u32(&w->c, &b->bundle);
+    codec_bool(&w->c, &b->committed);
+    walk_error(w, &b->error);
+    codec_bytes(&w->c, &b->text, 1);
+}
+
+static void walk_page(struct walker *w, struct input_page *p) {
+    codec_u32(&w->c, &p->bundle);
+    codec_u32(&w->c, &p->page);
+    walk_error(w, &p->error);
+    codec_bytes(&w->c, &p->table, 1);
+    codec_bytes(&w->c, &p->have, 1);
+    codec_bytes(&w->c, &p->text, 1);
+}
+
+static void walk_piece(struct walker *w, struct input_piece *p) {
+    codec_u32(&w->c, &p->bundle);
+    codec_u32(&w->c, &p->piece);
+    codec_bool(&w->c, &p->loaded);
+    walk_error(w, &p->error);
+    codec_u32(&w->c, &p->buffer);
+    codec_u64(&w->c, &p->offset);
+    codec_u32(&w->c, &p->len);
+    codec_bytes(&w->c, &p->text, 1);
+}
+
+/* What only movers hear. */
+static void walk_mover_fields(struct walker *w, struct input *in) {
+    switch (in->kind) {
+    case INPUT_SENT:
+        walk_sent(w, &in->sent);
+        break;
+    case INPUT_BUNDLE:
+        walk_bundle(w, &in->bundle);
+        break;
+    case INPUT_PAGE:
+        walk_page(w, &in->page);
+        break;
+    case INPUT_PIECE:
+        walk_piece(w, &in->piece);
+        break;
+    default:
+        break; /* nothing but the kind */
+    }
+}
+
 /* What only daemons hear: of the log, and of processes. */
 static void walk_daemon_fields(struct walker *w, struct input *in) {
     switch (in->kind) {
@@ -222,7 +280,8 @@ static void walk_daemon_fields(struct walker *w, struct input *in) {
         walk_drained(w, &in->drained);
         break;
     default:
-        break; /* nothing but the kind */
+        walk_mover_fields(w, in);
+        break;
     }
 }
 

@@ -118,6 +118,18 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
     case INPUT_DRAINED:
         in.drained = (struct input_drained){231, 232, 233};
         break;
+    case INPUT_SENT:
+        in.sent = (struct input_sent){241, 242, 243, 244};
+        break;
+    case INPUT_BUNDLE:
+        in.bundle = (struct input_bundle){251, true, -28, body};
+        break;
+    case INPUT_PAGE:
+        in.page = (struct input_page){261, 262, -74, body, bytes_from_str("have"), body};
+        break;
+    case INPUT_PIECE:
+        in.piece = (struct input_piece){271, 272, true, -28, 273, 274, 275, body};
+        break;
     case INPUT_FENCED:
     case INPUT_KINDS:
         break;

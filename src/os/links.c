@@ -256,6 +256,8 @@ static bool hello_welcome(const struct links *l, const struct conn *c,
         return h->node == l->config.self;
     case PURPOSE_CLIENT:
         return h->node == NO_NODE && trusted_user(c->source.fd);
+    case PURPOSE_MOVER:
+    case PURPOSE_FILES:
     case PURPOSES:
         break;
     }

@@ -46,7 +46,8 @@ static void open_some(struct talker *t, struct effects *out) {
     struct effect *e = effects_add(out, EFFECT_OPEN);
     uint64_t other = random_below(&t->random, NODES);
     bool slot = random_chance(&t->random, 1, 4);
-    e->open = (struct effect_open){(uint32_t)other, slot ? PURPOSE_SLOT : PURPOSE_TREE, ++t->sum};
+    e->open = (struct effect_open){
+        .node = (uint32_t)other, .purpose = slot ? PURPOSE_SLOT : PURPOSE_TREE, .cookie = ++t->sum};
 }
 
 static void put_some(struct talker *t, uint32_t link, struct effects *out) {

@@ -102,7 +102,7 @@ static void fan_step(void *self, const struct input *in, struct effects *out) {
         effects_timer(out, TIMER_BEGIN, in->now + BEGIN_NS);
     } else if (in->kind == INPUT_BOOT) {
         struct effect *e = effects_add(out, EFFECT_OPEN);
-        e->open = (struct effect_open){f->nodes, PURPOSE_TREE, 1};
+        e->open = (struct effect_open){.node = f->nodes, .purpose = PURPOSE_TREE, .cookie = 1};
     } else if (in->kind == INPUT_LINK_UP && root) {
         f->links[f->link_count++] = in->link.link;
     } else if (in->kind == INPUT_TIMER && f->link_count == f->nodes) {

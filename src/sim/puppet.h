@@ -110,7 +110,8 @@ static inline void puppet_act(struct puppet *p, const struct act *a, struct effe
     switch (a->kind) {
     case ACT_OPEN:
         e = effects_add(out, EFFECT_OPEN);
-        e->open = (struct effect_open){a->peer, (enum purpose)a->number, 100 + a->peer};
+        e->open = (struct effect_open){
+            .node = a->peer, .purpose = (enum purpose)a->number, .cookie = 100 + a->peer};
         break;
     case ACT_SEND:
         puppet_send(out, a, link);

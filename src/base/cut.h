@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* Where to cut a stream of bytes into pieces, as its contents say: bytes inserted or removed somewhere move
+ * few of the cuts, and none far behind.
+ *
+ * A rolling hash over the last 64 bytes; a cut is where its upper bits are zero. The first part of a piece
+ * is not looked at at all: that is most of the speed. */
+#pragma once
+
+#include "base/bytes.h"
+
+struct cut {
+    uint32_t least, most; /* bytes of a piece; the last one may have fewer */
+    uint64_t mask;
+};
+
+/* Pieces of about this many bytes (at least 4 KiB), three quarters to seven quarters of it. */
+void cut_init(struct cut *c, uint32_t bytes);
+
+/* The length of the first piece of these bytes; all of them if no cut is found in fewer than `most`. Unless
+ * `bytes` is the end of the stream there must be at least `most` of them. */
+uint32_t cut_next(const struct cut *c, struct bytes bytes);

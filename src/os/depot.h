@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* Where a node keeps files that come to it: bundles on their way in, and a cache of what came.
+ *
+ *   spool/objects/HH/HEX/NAME   a file by its SHA-256, read-only, run from here; .table beside it
+ *   spool/partial/              files that are on their way, also those of an interrupted transfer
+ *
+ * Nothing appears under its final name before all of it is there and fits its digest. What is left of a life
+ * that ended is found at the beginning of the next: partial files are kept for a while, because the same
+ * bundle may be sent again, and are no different from others in the cache: their pieces are
+ * used, the least recently used goes first. Paths of a bundle are opened beneath `root` without
+ * following any link. Everything the depot is told to believe it checks: pages against the
+ * descriptor, pieces against their page, and what it finds in its own cache against both. */
+#pragma once
+
+#include "base/bytes.h"
+#include "wire/bundle.h"
+
+struct depot;
+struct depot_bundle;
+
+struct depot_config {
+    const char *spool;    /* folder, made if it is not there */
+    const char *root;     /* folder that destinations are taken under: "/" on a node of its own */
+    uint64_t cache_bytes; /* of the cache; what is in use may exceed it */
+    uint64_t partial_ns;  /* how long a partial file is kept; 0: the usual, an hour */
+};
+
+int depot_new(const struct depot_config *c, struct depot **ret, char why[256]);
+void depot_free(struct depot *d);
+
+/* A bundle begins to come. `descriptor` is copied. -errno with the reason. */
+int depot_open(struct depot *d, struct bytes descriptor, struct depot_bundle **ret, char why[256]);
+
+/* A page of its table, which comes before its pieces. `have` gets a bit for each piece of the page that is
+ * here already: found in the cache, checked, and put in its place; holes are always here. -EBADMSG: it does
+ * not fit the descriptor. */
+int depot_page(struct depot_bundle *b, uint32_t page, struct bytes table, uint8_t *have,
+               char why[256]);
+/* The page again, as it came; it is the depot's. Empty if it has not come. */
+struct bytes depot_table(const struct depot_bundle *b, uint32_t page);
+
+/* A piece has come. -EBADMSG: it does not fit its digest (nothing is kept of it); -ENOSPC, ... */
+int depot_store(struct depot_bundle *b, uint32_t piece, struct bytes bytes, char why[256]);
+/* Reads a piece that is here; returns its length or -errno. */
+long depot_load(struct depot_bundle *b, uint32_t piece, struct room out, char why[256]);
+
+/* All pieces are here: checks that, gives files their modes and times, then their names. What was there is
+ * replaced, file by file; a folder is merged into one that is there. */
+int depot_commit(struct depot_bundle *b, char why[256]);
+/* Forgets it; if it was not committed its partial files stay for another try if `keep`, else they go. */
+void depot_close(struct depot_bundle *b, bool keep);
+
+/* The path of a cached file for running or reading it, by its digest, with this name as last part; 0 or -errno:
+ * -ENOENT: it is not here. A file that is not as it was when it came (size, times, inode) is read again and, if
+ * its digest is wrong, removed: -ENOENT. `pinned` ones are not evicted until depot_unpin. */
+int depot_object(struct depot *d, const uint8_t sha256[32], const char *name, char *path,
+                 size_t path_bytes);
+void depot_pin(struct depot *d, const uint8_t sha256[32]);
+void depot_unpin(struct depot *d, const uint8_t sha256[32]);
+
+/* Bytes in the cache. */
+uint64_t depot_bytes(const struct depot *d);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* Looks files over that are to be sent: what there is, where to cut it, and its digests.
+ *
+ * What was found out about a file is kept in a ledger under its device, inode, size and times, so that it is
+ * read once as long as nobody changes it. A file that changed while it was read, or so shortly before
+ * that the clock could not tell, is not kept. */
+#pragma once
+
+#include "base/bytes.h"
+#include "wire/bundle.h"
+
+/* One thing to be sent: a file, or a folder with all that is in it. */
+struct survey_item {
+    const char *path; /* on this machine */
+    const char *name; /* that it shall have; relative, see struct entry */
+};
+
+struct survey_config {
+    int beneath; /* folder that paths are taken under, links out of it refused; AT_FDCWD: anywhere */
+    const char *ledger; /* folder of the ledger, made if it is not there. NULL: none */
+    enum digest_kind digest;
+    uint32_t piece_bytes; /* about; 0: the usual, which grows with the size */
+    bool follow;          /* a link that is given itself (not one inside a folder) is followed */
+    /* Called now and then with how many bytes of all were looked at; false: stop. May be NULL. */
+    bool (*progress)(void *context, uint64_t done, uint64_t all);
+    void *context;
+};
+
+struct survey;
+
+/* 0, or -errno, with the reason in `why` (one line, no newline): -ESTALE if a file changed meanwhile,
+ * -ECANCELED if it was stopped. */
+int survey_new(const struct survey_config *c, const struct survey_item *items, uint32_t count,
+               struct survey **ret, char why[256]);
+void survey_free(struct survey *s);
+
+/* Without `goal`, `replace` and `to`; views are the survey's. */
+const struct bundle *survey_bundle(const struct survey *s);
+struct bytes survey_manifest(const struct survey *s);
+/* All pages, one after the other. */
+struct bytes survey_table(const struct survey *s);
+uint32_t survey_entries(const struct survey *s);
+/* The bytes that had to be read; the others were known. */
+uint64_t survey_bytes_read(const struct survey *s);
+
+/* Reads a part of the stream, of one piece. 0, or -errno: -ESTALE if the file is shorter now or was
+ * changed; `why` says which. Holes read as zeros. */
+int survey_read(struct survey *s, uint64_t offset, struct room out, char why[256]);

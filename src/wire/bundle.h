@@ -33,6 +33,10 @@ enum goal {
 /* Most pages: their digests go with the descriptor. Longer files have larger pages. */
 enum { BUNDLE_PAGES_MAX = 2048, BUNDLE_PAGE_PIECES = 64, BUNDLE_PAGE_PIECES_MAX = 1024 };
 #define BUNDLE_MANIFEST_BYTES_MAX (64U << 20)
+#define BUNDLE_PIECE_BYTES_MAX    (4U << 20) /* that carries bytes */
+#define BUNDLE_HOLE_BYTES_MAX     (1U << 30)
+/* Of a path, and of one of its parts: what Linux can open. */
+enum { BUNDLE_PATH_BYTES_MAX = 4095, BUNDLE_NAME_BYTES_MAX = 255 };
 
 struct bundle {
     uint8_t digest; /* enum digest_kind, of pieces and pages */
@@ -43,8 +47,9 @@ struct bundle {
     uint32_t pieces;
     uint32_t page_pieces; /* the last page may have fewer */
     uint32_t piece_bytes; /* of the longest that carries bytes */
-    struct bytes to;      /* GOAL_PATH: absolute, as the node sees it */
-    struct bytes pages;   /* a digest each */
+    struct bytes
+        to; /* GOAL_PATH: absolute, as the node sees it; "/" or parts like those of an entry */
+    struct bytes pages; /* a digest each */
 };
 
 uint32_t bundle_page_count(const struct bundle *b);
@@ -55,10 +60,11 @@ uint32_t bundle_row_bytes(enum digest_kind kind);
 
 /* Length written, or -ENOBUFS. */
 long bundle_encode(const struct bundle *b, struct room out);
-/* 0, or -EBADMSG, also when the numbers do not fit each other. Views borrow. */
+/* 0, or -EBADMSG, also when the numbers do not fit each other: there is a manifest and it lies within the
+ * stream, pages are as many as the pieces need, and so many pieces can hold so many bytes. Views borrow. */
 int bundle_decode(struct bytes in, struct bundle *ret);
 
-/* A row of a page. A hole has no digest. */
+/* A row of a page. A hole has no digest: its bytes are zeros. */
 struct piece {
     bool hole;
     uint32_t bytes;
@@ -88,3 +94,7 @@ struct entry {
 long entry_encode(const struct entry *e, struct room out);
 /* The entry at *at, which moves on. 1, 0 at the end, or -EBADMSG. */
 int entry_next(struct bytes manifest, size_t *at, struct entry *ret);
+/* Whether a path may stand in an entry. */
+bool entry_path_fits(struct bytes path);
+/* Whether all of it decodes, and it and the files that it names are as long as the stream. */
+bool manifest_fits(struct bytes manifest, uint64_t bytes);

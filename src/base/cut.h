@@ -11,9 +11,10 @@
 struct cut {
     uint32_t least, most; /* bytes of a piece; the last one may have fewer */
     uint64_t mask;
+    uint64_t gear[256]; /* what each byte adds to the hash: the same everywhere */
 };
 
-/* Pieces of about this many bytes (at least 4 KiB), three quarters to seven quarters of it. */
+/* Pieces of about this many bytes (4 KiB to 1 GiB), three quarters to seven quarters of it. */
 void cut_init(struct cut *c, uint32_t bytes);
 
 /* The length of the first piece of these bytes; all of them if no cut is found in fewer than `most`. Unless

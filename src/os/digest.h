@@ -10,7 +10,8 @@ void digest_of(enum digest_kind kind, struct bytes bytes, uint8_t out[DIGEST_BYT
 
 /* SHA-256 of what comes bit by bit. */
 struct sha256;
+/* NULL: no memory. */
 struct sha256 *sha256_new(void);
 void sha256_add(struct sha256 *s, struct bytes bytes);
-/* The digest of all that came; frees it. */
+/* The digest of all that came, if `out` is not NULL; frees it (NULL: nothing to do). */
 void sha256_end(struct sha256 *s, uint8_t out[32]);

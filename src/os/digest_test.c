@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* Digests are those that everybody else computes. */
+#include "os/digest.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tap.h"
+
+static const char *hex(const uint8_t *digest, uint32_t len) {
+    static char text[2 * DIGEST_BYTES_MAX + 1];
+    for (uint32_t i = 0; i < len; i++)
+        snprintf(text + 2 * i, 3, "%02x", digest[i]);
+    return text;
+}
+
+static const char *of(enum digest_kind kind, struct bytes bytes) {
+    uint8_t digest[DIGEST_BYTES_MAX + 1];
+    memset(digest, 0xA5, sizeof digest);
+    digest_of(kind, bytes, digest);
+    for (uint32_t i = digest_bytes(kind); i < sizeof digest; i++)
+        CHECK_EQ(digest[i], 0xA5); /* nothing beyond its length */
+    return hex(digest, digest_bytes(kind));
+}
+
+/* The vectors of FIPS 180-2. */
+static void test_sha256(void) {
+    CHECK_STR(of(DIGEST_SHA256, (struct bytes){0}),
+              "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    CHECK_STR(of(DIGEST_SHA256, bytes_from_str("abc")),
+              "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    CHECK_STR(of(DIGEST_SHA256,
+                 bytes_from_str("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq")),
+              "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+}
+
+/* A million a's, in parts of every length. */
+static void test_sha256_bit_by_bit(void) {
+    static uint8_t block[1500];
+    memset(block, 'a', sizeof block);
+    struct sha256 *s = sha256_new();
+    if (!CHECK(s != NULL))
+        return;
+    size_t left = 1000000;
+    for (size_t part = 0; left > 0; part = (part + 1) % sizeof block) {
+        size_t n = part < left ? part : left;
+        sha256_add(s, bytes_of(block, n));
+        left -= n;
+    }
+    uint8_t digest[32];
+    sha256_end(s, digest);
+    CHECK_STR(hex(digest, 32), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    sha256_end(sha256_new(), NULL); /* given up */
+    sha256_end(NULL, NULL);
+}
+
+/* As `xxhsum -H128` prints them: the canonical order of bytes. Short, middle and long inputs go different
+ * ways. */
+static void test_xxh3(void) {
+    static uint8_t block[100000];
+    for (size_t i = 0; i < sizeof block; i++)
+        block[i] = (uint8_t)(i * 7);
+    CHECK_STR(of(DIGEST_XXH3, (struct bytes){0}), "99aa06d3014798d86001c324468d497f");
+    CHECK_STR(of(DIGEST_XXH3, bytes_from_str("abc")), "06b05ab6733a618578af5f94892f3950");
+    CHECK_STR(of(DIGEST_XXH3, bytes_of(block, 200)), "dbfff5e13c798ab90497bdb3d145ccd6");
+    CHECK_STR(of(DIGEST_XXH3, bytes_of(block, sizeof block)), "4fb78cd2670dad5801271d2740e5fca3");
+}
+
+int main(void) {
+    TEST(test_sha256);
+    TEST(test_sha256_bit_by_bit);
+    TEST(test_xxh3);
+    return tap_finish();
+}

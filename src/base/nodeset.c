@@ -639,3 +639,21 @@ bool nodeset_next_range(const struct nodeset *s, uint32_t from, struct noderange
 uint32_t nodeset_range_count(const struct nodeset *s) {
     return s->bitmap ? bits_count_runs(words(s), bits_words(s->universe)) : s->ranges;
 }
+
+uint32_t nodeset_rank(const struct nodeset *s, uint32_t n) {
+    uint32_t rank = 0;
+    struct noderange r;
+    for (uint32_t from = 0; nodeset_next_range(s, from, &r) && r.first < n; from = r.last + 1)
+        rank += (n <= r.last ? n : r.last + 1) - r.first;
+    return rank;
+}
+
+uint32_t nodeset_at(const struct nodeset *s, uint32_t rank) {
+    struct noderange r;
+    for (uint32_t from = 0; nodeset_next_range(s, from, &r); from = r.last + 1) {
+        if (rank <= r.last - r.first)
+            return r.first + rank;
+        rank -= r.last - r.first + 1;
+    }
+    return NODESET_NONE;
+}

@@ -64,6 +64,9 @@ uint32_t nodeset_last(const struct nodeset *s);
 
 /* The first maximal run at or above `from`; of a run that contains `from`, the part from there. */
 bool nodeset_next_range(const struct nodeset *s, uint32_t from, struct noderange *ret);
+/* How many members are below this one; the member that so many are below, NODESET_NONE if there are not. */
+uint32_t nodeset_rank(const struct nodeset *s, uint32_t n);
+uint32_t nodeset_at(const struct nodeset *s, uint32_t rank);
 
 /* Maximal runs, in either mode. */
 uint32_t nodeset_range_count(const struct nodeset *s);

@@ -507,6 +507,24 @@ static void test_text_prefixes(void) {
     CHECK_EQ(nodeset_format(&s, "n", NULL, 0), 3);
 }
 
+static void test_ranks(void) {
+    uint64_t storage[8];
+    struct nodeset s;
+    nodeset_init(&s, 100, storage);
+    CHECK_EQ(nodeset_rank(&s, 50), 0);
+    CHECK_EQ(nodeset_at(&s, 0), NODESET_NONE);
+    CHECK_EQ(nodeset_parse(&s, "[3-5],9,[20-29]", "", NULL), 0);
+    uint32_t rank = 0;
+    NODESET_EACH (n, &s) {
+        CHECK_EQ(nodeset_rank(&s, n), rank);
+        CHECK_EQ(nodeset_at(&s, rank), n);
+        rank++;
+    }
+    CHECK_EQ(nodeset_at(&s, rank), NODESET_NONE);
+    CHECK_EQ(nodeset_rank(&s, 6), 3); /* who is no member has a place too */
+    CHECK_EQ(nodeset_rank(&s, 99), rank);
+}
+
 int main(void) {
     TEST(test_storage_size);
     TEST(test_empty_universe);
@@ -517,6 +535,7 @@ int main(void) {
     TEST(test_few_runs_touch_little);
     TEST(test_run_and_bitmap);
     TEST(test_next_range_clips);
+    TEST(test_ranks);
     TEST(test_text);
     TEST(test_text_errors);
     TEST(test_text_prefixes);

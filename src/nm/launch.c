@@ -15,17 +15,6 @@
 
 enum { NAME_BYTES_MAX = NODE_PREFIX_MAX + 12, LIST_BYTES_MAX = 32 * 1024 };
 
-static uint32_t place_of(const struct nodeset *set, uint32_t node) {
-    uint32_t place = 0;
-    struct noderange r;
-    for (uint32_t from = 0; nodeset_next_range(set, from, &r); from = r.last + 1) {
-        if (node <= r.last)
-            return place + (node - r.first);
-        place += r.last - r.first + 1;
-    }
-    return place;
-}
-
 /* Keeps the first `count` members. */
 static void keep_first(struct nodeset *set, uint32_t count) {
     struct noderange r;
@@ -62,7 +51,7 @@ static int describe(struct nm *n, struct run *r, const struct message_launch *m)
         nodeset_format(m->set, n->config.prefix, list, list_len + 1);
     }
     uint32_t parts = nodeset_count(&r->set);
-    uint32_t place = place_of(m->set, n->config.self);
+    uint32_t place = nodeset_rank(m->set, n->config.self);
     if (place >= parts)
         return -EINVAL;
     struct size_share share = size_share(parts, m->procs, place);

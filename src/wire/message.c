@@ -397,11 +397,115 @@ static void walk_rows(struct codec *c, union message *m) {
     codec_bytes(c, &m->rows.rows, 1);
 }
 
+static void walk_error(struct codec *c, int32_t *error) {
+    uint32_t value = (uint32_t)*error;
+    codec_u32(c, &value);
+    *error = (int32_t)value;
+    if (*error > 0)
+        c->failed = true;
+}
+
+static void walk_slots(struct codec *c, uint32_t *slots) {
+    codec_u32(c, slots);
+    if (*slots == 0 || *slots > SLOTS_MAX)
+        c->failed = true;
+}
+
+static void walk_transfer(struct codec *c, union message *m) {
+    struct message_transfer *t = &m->transfer;
+    codec_u64(c, &t->transfer);
+    codec_u64(c, &t->offer);
+    codec_u32(c, &t->source);
+    codec_u8(c, &t->shape);
+    codec_u32(c, &t->arity);
+    walk_slots(c, &t->slots);
+    codec_set(c, t->set);
+    codec_bytes(c, &t->address, 1);
+    codec_rest(c, &t->descriptor);
+}
+
+static void walk_enough(struct codec *c, union message *m) {
+    codec_bool(c, &m->enough.keep);
+    codec_bytes(c, &m->enough.transfers, 8);
+}
+
+static void walk_arrived(struct codec *c, union message *m) {
+    codec_u64(c, &m->arrived.transfer);
+    walk_error(c, &m->arrived.error);
+    codec_bytes(c, &m->arrived.text, 1);
+}
+
+static void walk_join(struct codec *c, union message *m) {
+    struct message_join *j = &m->join;
+    codec_u64(c, &j->transfer);
+    codec_u64(c, &j->offer);
+    codec_enum(c, &j->tree, 2);
+    codec_u32(c, &j->page);
+    codec_u32(c, &j->first);
+    codec_u32(c, &j->buffer);
+    walk_slots(c, &j->slots);
+    codec_u32(c, &j->slot);
+    codec_u32(c, &j->room);
+    if (j->slot >= j->slots || j->room > j->slots || j->first > j->page)
+        c->failed = true;
+}
+
+static void walk_page(struct codec *c, union message *m) {
+    codec_u32(c, &m->page.page);
+    codec_bytes(c, &m->page.table, 1);
+}
+
+static void walk_need(struct codec *c, union message *m) {
+    codec_u32(c, &m->need.page);
+    codec_bytes(c, &m->need.bits, 1);
+}
+
+static void walk_room(struct codec *c, union message *m) {
+    codec_u32(c, &m->room.room);
+}
+
+static void walk_part(struct codec *c, union message *m) {
+    walk_error(c, &m->part.error);
+    codec_bytes(c, &m->part.text, 1);
+}
+
+static void walk_beat(struct codec *c, union message *m) {
+    (void)c;
+    (void)m;
+}
+
+static void walk_copy(struct codec *c, union message *m) {
+    struct message_copy *t = &m->copy;
+    walk_request_id(c, t->request);
+    codec_u64(c, &t->offer);
+    codec_u8(c, &t->shape);
+    codec_u32(c, &t->arity);
+    walk_slots(c, &t->slots);
+    codec_set(c, t->set);
+    codec_bytes(c, &t->address, 1);
+    codec_rest(c, &t->descriptor);
+}
+
+static void walk_copied(struct codec *c, union message *m) {
+    struct message_copied *t = &m->copied;
+    walk_request_id(c, t->request);
+    codec_u8(c, &t->shape);
+    codec_u32(c, &t->arity);
+    codec_bool(c, &t->over);
+    codec_set(c, t->set);
+    codec_set(c, t->without);
+    codec_u32(c, &t->node);
+    walk_error(c, &t->error);
+    codec_bytes(c, &t->text, 1);
+}
+
 enum { PARENT = 1 << ROLE_PARENT, CHILD = 1 << ROLE_CHILD };
 enum { SOURCE = 1 << ROLE_SOURCE, SINK = 1 << ROLE_SINK, STRANGER = 1 << ROLE_STRANGER };
 enum { LAUNCHER = 1 << ROLE_LAUNCHER, KEEPER = 1 << ROLE_KEEPER };
 enum { CLIENT = 1 << ROLE_CLIENT, MANAGER = 1 << ROLE_MANAGER };
 enum { ROOT = 1 << ROLE_ROOT, NODE = 1 << ROLE_NODE };
+enum { MOVER = 1 << ROLE_MOVER, HOST = 1 << ROLE_HOST };
+enum { GIVER = 1 << ROLE_GIVER, TAKER = 1 << ROLE_TAKER };
 enum {
     SMALL = 64,
     SET = 16 * KIB,
@@ -436,7 +540,7 @@ static const struct message_rule rules[MESSAGE_TYPES] = {
     ROW(TOCK, CHILD, CONTROL, SMALL, walk_tock),
     ROW(DONATION, CHILD, CONTROL, STATE, walk_donation),
     ROW(WANT, SINK, CONTROL, SMALL, walk_want),
-    ROW(PUT, SOURCE, BULK, CHUNK, walk_put),
+    ROW(PUT, SOURCE | GIVER, BULK, CHUNK, walk_put),
     ROW(QUERY, PARENT, CONTROL, SET, walk_query),
     ROW(RECORDS, CHILD, CONTROL, BODY, walk_records),
     ROW(HELLO, STRANGER, CONTROL, SMALL, walk_hello),
@@ -460,6 +564,17 @@ static const struct message_rule rules[MESSAGE_TYPES] = {
     ROW(ANSWER, MANAGER, CONTROL, STATE, walk_answer),
     ROW(NEWS, MANAGER, CONTROL, STATE, walk_news),
     ROW(ROWS, MANAGER, CONTROL, BODY, walk_rows),
+    ROW(TRANSFER, ROOT | HOST, CONTROL, BODY, walk_transfer),
+    ROW(ENOUGH, ROOT | HOST, CONTROL, STATE, walk_enough),
+    ROW(ARRIVED, NODE | MOVER, CONTROL, STATE, walk_arrived),
+    ROW(JOIN, TAKER, BULK, SMALL, walk_join),
+    ROW(PAGE, GIVER, BULK, STATE, walk_page),
+    ROW(NEED, TAKER, BULK, STATE, walk_need),
+    ROW(ROOM, TAKER, BULK, SMALL, walk_room),
+    ROW(PART, GIVER, BULK, STATE, walk_part),
+    ROW(BEAT, GIVER, BULK, SMALL, walk_beat),
+    ROW(COPY, CLIENT, CONTROL, BODY, walk_copy),
+    ROW(COPIED, MANAGER, CONTROL, STATE, walk_copied),
 };
 
 const struct message_rule *message_rule(uint16_t type) {
@@ -544,6 +659,16 @@ static void lend_sets(uint16_t type, struct nodeset *sets, union message *m) {
         break;
     case MESSAGE_NEWS:
         m->news.nodes = &sets[0];
+        break;
+    case MESSAGE_TRANSFER:
+        m->transfer.set = &sets[0];
+        break;
+    case MESSAGE_COPY:
+        m->copy.set = &sets[0];
+        break;
+    case MESSAGE_COPIED:
+        m->copied.set = &sets[0];
+        m->copied.without = &sets[1];
         break;
     default:
         break;

@@ -68,6 +68,20 @@ enum message_type {
     MESSAGE_ANSWER, /* to SUBMIT and ACT */
     MESSAGE_NEWS,   /* a job that the client follows has changed */
     MESSAGE_ROWS,   /* to ASK */
+    /* bundles of files: root to nodes, a node's manager to its mover */
+    MESSAGE_TRANSFER, /* to nodes by XFER-AND-SIGNAL: a bundle is to come to you, or to go from you */
+    MESSAGE_ENOUGH,   /* these transfers are over */
+    MESSAGE_ARRIVED, /* mover to its manager, node to root: it is here, or will not be */
+    /* between movers, one transfer a link */
+    MESSAGE_JOIN, /* taker to giver: give it to me */
+    MESSAGE_PAGE, /* giver to taker: the next page of its table */
+    MESSAGE_NEED, /* taker to giver: of this page I lack these */
+    MESSAGE_ROOM, /* taker to giver: so many pieces may come */
+    MESSAGE_PART, /* giver to taker: not from me */
+    MESSAGE_BEAT, /* giver to taker: I am here, there is nothing to send */
+    /* client and machine manager */
+    MESSAGE_COPY,   /* have this bundle taken to nodes */
+    MESSAGE_COPIED, /* where it is, where not and why */
     MESSAGE_TYPES
 };
 
@@ -550,6 +564,87 @@ struct message_rows {
     struct bytes rows; /* wire/row.h */
 };
 
+/* How a bundle spreads; position 0 is the source, the others are the set's nodes in order (without the
+ * source, if it is one of them). */
+struct message_transfer {
+    uint64_t transfer; /* its number, never given before */
+    uint64_t offer;    /* how the source knows what it is to give */
+    uint32_t source;   /* a node, or NO_NODE: at `address` */
+    uint8_t shape;     /* rm/spread.h */
+    uint32_t arity;
+    uint32_t slots;          /* pieces that a receiver takes ahead, in each tree */
+    struct nodeset *set;     /* who receives */
+    struct bytes address;    /* of a source that is no node */
+    struct bytes descriptor; /* wire/bundle.h */
+};
+
+struct message_enough {
+    bool keep;              /* what came of them may serve another try */
+    struct bytes transfers; /* 8 bytes each */
+};
+
+struct message_arrived {
+    uint64_t transfer;
+    int32_t error; /* 0, or -errno: it will not be here */
+    struct bytes text;
+};
+
+struct message_join {
+    uint64_t transfer;
+    uint64_t offer;
+    uint8_t tree;    /* 1: the second of a pair */
+    uint32_t page;   /* of the table: the first that is to be told */
+    uint32_t first;  /* the first whose needs will be told */
+    uint32_t buffer; /* for pieces, `slots` of them */
+    uint32_t slots;
+    uint32_t slot; /* where the first is to go, the next ones behind it, around */
+    uint32_t room; /* so many may come */
+};
+
+struct message_page {
+    uint32_t page;
+    struct bytes table;
+};
+
+struct message_need {
+    uint32_t page;
+    struct bytes bits; /* for each piece of the page, the lowest bit first */
+};
+
+struct message_room {
+    uint32_t room; /* pieces that may come in all, on this link */
+};
+
+struct message_part {
+    int32_t error;
+    struct bytes text;
+};
+
+enum { SLOTS_MAX = 64 };
+
+struct message_copy {
+    uint64_t request[2];
+    uint64_t offer;
+    uint8_t shape; /* SPREAD_AUTO: as is best */
+    uint32_t arity;
+    uint32_t slots;
+    struct nodeset *set;
+    struct bytes address; /* where the client gives it out */
+    struct bytes descriptor;
+};
+
+struct message_copied {
+    uint64_t request[2];
+    uint8_t shape; /* as it was chosen */
+    uint32_t arity;
+    bool over;               /* nothing more will be said */
+    struct nodeset *set;     /* over: where it is */
+    struct nodeset *without; /* over: where it is not */
+    uint32_t node;           /* the first of those, NO_NODE: none */
+    int32_t error;           /* why */
+    struct bytes text;
+};
+
 /* Decoded or to be encoded; set pointers are given by the caller before decoding. */
 union message {
     struct message_epoch epoch;
@@ -594,6 +689,16 @@ union message {
     struct message_answer answer;
     struct message_news news;
     struct message_rows rows;
+    struct message_transfer transfer;
+    struct message_enough enough;
+    struct message_arrived arrived;
+    struct message_join join;
+    struct message_page page;
+    struct message_need need;
+    struct message_room room;
+    struct message_part part;
+    struct message_copy copy;
+    struct message_copied copied;
 };
 
 struct message_rule {

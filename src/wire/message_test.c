@@ -25,6 +25,54 @@ static void make_sets(void) {
 
 static const uint8_t body[3 * RECORD_BYTES * RESOLUTION_BYTES * 8];
 
+/* The same for the messages about files. */
+static void fill_file(uint16_t type, union message *m) {
+    switch (type) {
+    case MESSAGE_TRANSFER:
+        m->transfer.slots = SLOTS_MAX;
+        m->transfer.set = &sets[0];
+        m->transfer.address = bytes_of(body, 9);
+        m->transfer.descriptor = bytes_of(body, 10);
+        break;
+    case MESSAGE_ENOUGH:
+        m->enough.transfers = bytes_of(body, 16);
+        break;
+    case MESSAGE_ARRIVED:
+        m->arrived.error = -28;
+        m->arrived.text = bytes_of(body, 6);
+        break;
+    case MESSAGE_JOIN:
+        m->join.slots = 4;
+        m->join.slot = 3;
+        m->join.room = 2;
+        break;
+    case MESSAGE_PAGE:
+        m->page.table = bytes_of(body, 40);
+        break;
+    case MESSAGE_NEED:
+        m->need.bits = bytes_of(body, 8);
+        break;
+    case MESSAGE_PART:
+        m->part.error = -74;
+        m->part.text = bytes_of(body, 6);
+        break;
+    case MESSAGE_COPY:
+        m->copy.slots = 1;
+        m->copy.set = &sets[0];
+        m->copy.address = bytes_of(body, 9);
+        m->copy.descriptor = bytes_of(body, 11);
+        break;
+    case MESSAGE_COPIED:
+        m->copied.set = &sets[0];
+        m->copied.without = &sets[1];
+        m->copied.error = 0;
+        m->copied.text = bytes_of(body, 5);
+        break;
+    default:
+        break;
+    }
+}
+
 /* The same for the messages about jobs. */
 static void fill_job(uint16_t type, union message *m) {
     switch (type) {
@@ -90,6 +138,7 @@ static void fill_job(uint16_t type, union message *m) {
         m->rows.rows = bytes_of(body, 40);
         break;
     default:
+        fill_file(type, m);
         break;
     }
 }
@@ -162,9 +211,10 @@ static void fill(uint16_t type, union message *m, uint8_t byte) {
 /* Bytes at the end of what fill() makes that have no length of their own. */
 static size_t rest_of(uint16_t type) {
     static const uint8_t rests[MESSAGE_TYPES] = {
-        [MESSAGE_PREPARE] = 5, [MESSAGE_STROBE] = 9,  [MESSAGE_REQUEST] = 1, [MESSAGE_PUT] = 100,
-        [MESSAGE_MAIL] = 12,   [MESSAGE_PARCEL] = 12, [MESSAGE_LAUNCH] = 7,  [MESSAGE_OUTPUT] = 8,
-        [MESSAGE_TYPED] = 8,   [MESSAGE_SETUP] = 6,   [MESSAGE_HOLD] = 6,    [MESSAGE_SUBMIT] = 7,
+        [MESSAGE_PREPARE] = 5,   [MESSAGE_STROBE] = 9,  [MESSAGE_REQUEST] = 1, [MESSAGE_PUT] = 100,
+        [MESSAGE_MAIL] = 12,     [MESSAGE_PARCEL] = 12, [MESSAGE_LAUNCH] = 7,  [MESSAGE_OUTPUT] = 8,
+        [MESSAGE_TYPED] = 8,     [MESSAGE_SETUP] = 6,   [MESSAGE_HOLD] = 6,    [MESSAGE_SUBMIT] = 7,
+        [MESSAGE_TRANSFER] = 10, [MESSAGE_COPY] = 11,
     };
     return rests[type];
 }
@@ -318,6 +368,28 @@ static void test_lanes_of_links(void) {
     CHECK(message_lane_used(PURPOSE_SLOT, LANE_CONTROL) &&
           message_lane_used(PURPOSE_SLOT, LANE_BULK));
     CHECK(message_lane_used(PURPOSE_CLIENT, LANE_CONTROL));
+    CHECK(message_lane_used(PURPOSE_FILES, LANE_BULK) &&
+          !message_lane_used(PURPOSE_FILES, LANE_CONTROL)); /* one connection is enough */
+}
+
+/* Room and slots of a taker, errors that are none. */
+static void test_fields_of_files_out_of_range_are_refused(void) {
+    uint8_t bytes[ROOM];
+    union message m;
+    make_sets();
+    fill(MESSAGE_JOIN, &m, 0);
+    CHECK(message_encode(MESSAGE_JOIN, &m, room_of(bytes, sizeof bytes)) > 0);
+    m.join.room = m.join.slots + 1;
+    CHECK(message_encode(MESSAGE_JOIN, &m, room_of(bytes, sizeof bytes)) < 0);
+    fill(MESSAGE_JOIN, &m, 0);
+    m.join.slots = SLOTS_MAX + 1;
+    CHECK(message_encode(MESSAGE_JOIN, &m, room_of(bytes, sizeof bytes)) < 0);
+    fill(MESSAGE_JOIN, &m, 0);
+    m.join.first = m.join.page + 1;
+    CHECK(message_encode(MESSAGE_JOIN, &m, room_of(bytes, sizeof bytes)) < 0);
+    fill(MESSAGE_ARRIVED, &m, 0);
+    m.arrived.error = 5;
+    CHECK(message_encode(MESSAGE_ARRIVED, &m, room_of(bytes, sizeof bytes)) < 0);
 }
 
 /* The last reply is cut, or says that it is longer than it is. */
@@ -379,6 +451,7 @@ int main(void) {
     TEST(test_endings);
     TEST(test_runs_are_jobs_and_attempts);
     TEST(test_lanes_of_links);
+    TEST(test_fields_of_files_out_of_range_are_refused);
     TEST(test_replies_that_are_none_are_refused);
     TEST(test_records);
     return tap_finish();

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* A transfer here, from its order to its end.
+ *
+ *   opening: the world makes ready -> moving: pages and pieces come -> committing -> here
+ * A source is moving as soon as it is open. Whatever fails ends in `failed`, which the manager is told; it says
+ * when nobody wants to hear of the transfer any more. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "fm/inside.h"
+
+struct haul *haul_find(const struct mover *m, uint64_t transfer, uint64_t offer) {
+    HAULS_EACH(h, m)
+    if (h->transfer == transfer || (h->gives && h->offer == offer))
+        return h;
+    return NULL;
+}
+
+static void report(struct mover *m, uint64_t transfer, int32_t error, struct bytes text) {
+    if (m->host == 0)
+        return;
+    union message a = {.arrived = {.transfer = transfer, .error = error, .text = text}};
+    long len = message_encode(MESSAGE_ARRIVED, &a, effects_tail(m->out));
+    ASSERT(len > 0);
+    effects_send(m->out, m->host, 0, MESSAGE_ARRIVED, effects_take(m->out, (size_t)len),
+                 (struct bytes){0});
+}
+
+static struct haul *free_place(struct mover *m) {
+    for (uint32_t i = 0; i < m->config.hauls; i++)
+        if (m->hauls[i].transfer == 0)
+            return &m->hauls[i];
+    return NULL;
+}
+
+/* As much as memory allows: a receiver has at least two slots in each tree. */
+static uint32_t slots_for(const struct mover *m, const struct haul *h, uint32_t wanted) {
+    uint64_t fit = m->config.slot_bytes / ((uint64_t)h->trees * h->piece_bytes);
+    uint32_t most = fit < 2 ? 2 : fit > SLOTS_MAX ? SLOTS_MAX : (uint32_t)fit;
+    return wanted < 2 ? 2 : wanted < most ? wanted : most;
+}
+
+/* Our place among the receivers: the source is none of them. */
+static void take_place(const struct mover *m, struct haul *h, const struct message_transfer *t) {
+    nodeset_copy(&h->set, t->set);
+    if (t->source != NO_NODE)
+        nodeset_remove(&h->set, t->source);
+    h->spread =
+        (struct spread){.shape = t->shape, .arity = t->arity, .receivers = nodeset_count(&h->set)};
+    h->position = h->gives ? 0 : 1;
+    if (m->config.self == NO_NODE)
+        h->spread.receivers = h->gives ? h->spread.receivers : 1; /* a command that fetches */
+    else if (!h->gives)
+        h->position += nodeset_rank(&h->set, m->config.self);
+    h->trees = spread_trees(&h->spread);
+}
+
+static bool plausible(const struct mover *m, const struct haul *h, const struct message_transfer *t,
+                      const struct bundle *b) {
+    bool ours = h->gives || m->config.self == NO_NODE || nodeset_has(t->set, m->config.self);
+    bool shaped = t->shape > SPREAD_AUTO && t->shape < SPREAD_SHAPES &&
+                  (t->shape != SPREAD_KARY || t->arity > 0);
+    return ours && shaped && b->pieces <= m->config.pieces && t->address.len <= ADDRESS_BYTES &&
+           (t->source == NO_NODE || t->source < m->config.universe);
+}
+
+void haul_begin(struct mover *m, const struct message_transfer *t) {
+    struct bundle b;
+    if (t->transfer == 0 || haul_find(m, t->transfer, 0) != NULL)
+        return;
+    struct haul *h = free_place(m);
+    if (h == NULL) {
+        report(m, t->transfer, -EBUSY, bytes_from_str("too many transfers at once"));
+        return;
+    }
+    struct nodeset set = h->set;
+    uint8_t *have = h->have;
+    *h = (struct haul){.set = set, .have = have, .source = t->source, .offer = t->offer};
+    h->gives = t->source == m->config.self;
+    if (bundle_decode(t->descriptor, &b) < 0 || !plausible(m, h, t, &b)) {
+        report(m, t->transfer, -EBADMSG, bytes_from_str("an order that makes no sense"));
+        return;
+    }
+    h->transfer = t->transfer;
+    h->address_len = (uint32_t)t->address.len;
+    if (t->address.len > 0)
+        memcpy(h->address, t->address.at, t->address.len);
+    take_place(m, h, t);
+    h->pieces = b.pieces;
+    h->pages = bundle_page_count(&b);
+    h->page_pieces = b.page_pieces;
+    h->piece_bytes = b.piece_bytes > 0 ? b.piece_bytes : 1;
+    h->slots = slots_for(m, h, t->slots);
+    h->moved_at = m->now;
+    memset(h->have, 0, (b.pieces + 7) / 8);
+    struct effect *e = effects_add(m->out, EFFECT_BUNDLE_OPEN);
+    e->bundle = (struct effect_bundle){.bundle = haul_index(m, h),
+                                       .gives = h->gives,
+                                       .transfer = h->gives ? h->offer : h->transfer,
+                                       .descriptor = t->descriptor};
+}
+
+/* All that is left of it here. */
+static void drop(struct mover *m, struct haul *h, bool keep) {
+    for (uint32_t tree = 0; tree < h->trees; tree++)
+        way_end(m, h, tree);
+    taker_dismiss(m, h, -ECANCELED, bytes_from_str("the transfer is over"));
+    if (h->phase != HAUL_FAILED)
+        effects_add(m->out, EFFECT_BUNDLE_CLOSE)->bundle =
+            (struct effect_bundle){.bundle = haul_index(m, h), .keep = keep};
+    if (h->shelf != 0)
+        effects_add(m->out, EFFECT_BUFFER_CLOSE)->buffer.buffer = h->shelf;
+    for (uint32_t tree = 0; tree < h->trees; tree++)
+        if (h->ways[tree].buffer != 0)
+            effects_add(m->out, EFFECT_BUFFER_CLOSE)->buffer.buffer = h->ways[tree].buffer;
+    h->transfer = 0;
+}
+
+void haul_enough(struct mover *m, const struct message_enough *e) {
+    for (size_t at = 0; at < e->transfers.len; at += 8) {
+        struct haul *h = haul_find(m, load_le64(e->transfers.at + at), 0);
+        if (h != NULL)
+            drop(m, h, e->keep);
+    }
+}
+
+void haul_fail(struct mover *m, struct haul *h, int32_t error, struct bytes text) {
+    if (h->phase == HAUL_FAILED)
+        return;
+    h->error = error;
+    h->text_len = (uint32_t)(text.len < TEXT_BYTES ? text.len : TEXT_BYTES);
+    if (h->text_len > 0)
+        memcpy(h->text, text.at, h->text_len);
+    for (uint32_t tree = 0; tree < h->trees; tree++)
+        way_end(m, h, tree);
+    taker_dismiss(m, h, error, text);
+    h->phase = HAUL_FAILED;
+    effects_add(m->out, EFFECT_BUNDLE_CLOSE)->bundle =
+        (struct effect_bundle){.bundle = haul_index(m, h), .keep = error != -ENOSPC};
+    report(m, h->transfer, error, bytes_of(h->text, h->text_len));
+}
+
+void haul_report(struct mover *m) {
+    HAULS_EACH(h, m) {
+        if (h->phase == HAUL_HERE)
+            report(m, h->transfer, 0, (struct bytes){0});
+        else if (h->phase == HAUL_FAILED)
+            report(m, h->transfer, h->error, bytes_of(h->text, h->text_len));
+    }
+}
+
+static void check_whole(struct mover *m, struct haul *h) {
+    if (h->gives || h->phase != HAUL_MOVING || h->known < h->pages || h->have_count < h->pieces)
+        return;
+    h->phase = HAUL_COMMITTING;
+    for (uint32_t tree = 0; tree < h->trees; tree++)
+        way_end(m, h, tree);
+    effects_add(m->out, EFFECT_BUNDLE_COMMIT)->bundle.bundle = haul_index(m, h);
+}
+
+static struct haul *of_bundle(const struct mover *m, uint32_t bundle) {
+    struct haul *h = bundle < m->config.hauls ? &m->hauls[bundle] : NULL;
+    return h == NULL || h->transfer == 0 || h->phase == HAUL_FAILED ? NULL : h;
+}
+
+void haul_opened(struct mover *m, const struct input_bundle *in) {
+    struct haul *h = of_bundle(m, in->bundle);
+    if (h == NULL)
+        return;
+    if (in->error != 0) {
+        haul_fail(m, h, in->error, in->text);
+    } else if (in->committed && h->phase == HAUL_COMMITTING) {
+        h->phase = HAUL_HERE;
+        report(m, h->transfer, 0, (struct bytes){0});
+    } else if (!in->committed && h->phase == HAUL_OPENING) {
+        h->phase = HAUL_MOVING;
+        h->known = h->kept = h->gives ? h->pages : 0;
+        for (uint32_t tree = 0; !h->gives && tree < h->trees; tree++)
+            way_begin(m, h, tree);
+        taker_adopt(m, h);
+        check_whole(m, h);
+    }
+}
+
+/* What the page says is here already. */
+static void take_bits(struct haul *h, const struct input_page *in) {
+    uint32_t from = in->page * h->page_pieces;
+    for (uint32_t i = 0; i < haul_page_pieces(h, in->page); i++) {
+        uint32_t piece = from + i;
+        if (i / 8 >= in->have.len || !(in->have.at[i / 8] >> i % 8 & 1) || haul_has(h, piece))
+            continue;
+        h->have[piece / 8] |= (uint8_t)(1U << piece % 8);
+        h->have_count++;
+    }
+}
+
+void haul_page(struct mover *m, const struct input_page *in) {
+    struct haul *h = of_bundle(m, in->bundle);
+    if (h == NULL || in->page >= h->pages)
+        return;
+    bool new = in->page == h->known && h->known < h->kept;
+    if (in->error == -EBADMSG && new) { /* whoever told us cannot be believed */
+        h->kept = h->known;
+        for (uint32_t tree = 0; tree < h->trees; tree++)
+            way_next(m, h, tree);
+        return;
+    }
+    if (in->error != 0) {
+        haul_fail(m, h, in->error, in->text);
+        return;
+    }
+    if (new) {
+        h->known++;
+        h->moved_at = m->now;
+        take_bits(h, in);
+        for (uint32_t tree = 0; tree < h->trees; tree++)
+            way_ask(m, h, tree);
+    }
+    taker_page(m, h, in->page, in->table);
+    if (new)
+        taker_serve(m, h);
+    check_whole(m, h);
+}
+
+void haul_got(struct mover *m, struct haul *h, uint32_t piece) {
+    h->moved_at = m->now;
+    if (!haul_has(h, piece)) {
+        h->have[piece / 8] |= (uint8_t)(1U << piece % 8);
+        h->have_count++;
+    }
+    taker_serve(m, h);
+    check_whole(m, h);
+}
+
+void haul_piece(struct mover *m, const struct input_piece *in) {
+    struct haul *h = of_bundle(m, in->bundle);
+    if (h == NULL || in->piece >= h->pieces)
+        return;
+    if (in->loaded)
+        slot_loaded(m, h, in);
+    else
+        way_stored(m, h, in->piece % h->trees, in);
+}

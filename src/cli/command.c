@@ -21,6 +21,7 @@ static const struct command commands[] = {
     {"drain", "give nodes no more jobs", drain_main},
     {"help", "explain a command", help_main},
     {"kill", "end jobs, or send them a signal", kill_main},
+    {"model", "how long a launch takes on a network that is not here, by formula", model_main},
     {"nodes", "show nodes", nodes_main},
     {"ps", "show the jobs that wait and run", ps_main},
     {"resume", "let suspended jobs go on", resume_main},

@@ -19,6 +19,7 @@ int down_main(int argc, char **argv);
 int drain_main(int argc, char **argv);
 int help_main(int argc, char **argv);
 int kill_main(int argc, char **argv);
+int model_main(int argc, char **argv);
 int nodes_main(int argc, char **argv);
 int ps_main(int argc, char **argv);
 int resume_main(int argc, char **argv);

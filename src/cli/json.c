@@ -71,6 +71,11 @@ void json_bool(struct json *j, const char *key, bool value) {
     fputs(value ? "true" : "false", j->out);
 }
 
+void json_ms(struct json *j, const char *key, uint64_t ns) {
+    begin(j, key);
+    fprintf(j->out, "%" PRIu64 ".%06" PRIu64, ns / NS_PER_MS, ns % NS_PER_MS);
+}
+
 void json_time(struct json *j, const char *key, uint64_t ns) {
     if (ns == 0) {
         json_null(j, key);

@@ -23,5 +23,8 @@ void json_signed(struct json *j, const char *key, int64_t number);
 void json_null(struct json *j, const char *key);
 void json_bool(struct json *j, const char *key, bool value);
 
+/* A duration in nanoseconds, as milliseconds. */
+void json_ms(struct json *j, const char *key, uint64_t ns);
+
 /* A moment of the calendar in nanoseconds, as seconds; 0 is null. */
 void json_time(struct json *j, const char *key, uint64_t ns);

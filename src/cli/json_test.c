@@ -19,6 +19,7 @@ static void test_document(void) {
     json_bool(&j, "up", true);
     json_time(&j, "start", 1500000000123456789);
     json_time(&j, "stop", 0);
+    json_ms(&j, "took_ms", 1500000042);
     json_open(&j, "jobs", '[');
     json_close(&j, ']');
     json_close(&j, '}');
@@ -27,10 +28,11 @@ static void test_document(void) {
     json_close(&j, '}');
     json_close(&j, ']');
     fclose(j.out);
-    CHECK_STR(text,
-              "[{\"id\":18446744073709551615,\"name\":\"a\\\"b\\\\\\n\\u0001\",\"priority\":-5,"
-              "\"end\":null,\"up\":true,\"start\":1500000000.123456,\"stop\":null,\"jobs\":[]},"
-              "{\"x\":\"y\"}]");
+    CHECK_STR(
+        text,
+        "[{\"id\":18446744073709551615,\"name\":\"a\\\"b\\\\\\n\\u0001\",\"priority\":-5,"
+        "\"end\":null,\"up\":true,\"start\":1500000000.123456,\"stop\":null,\"took_ms\":1500.000042,\"jobs\":[]},"
+        "{\"x\":\"y\"}]");
     free(text);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/log2.h"
 #include "base/units.h"
 
 /* Layout, in pixels. */
@@ -33,26 +34,12 @@ void plot_point(struct plot_series *s, uint64_t x, uint64_t y) {
         s->points[s->count++] = (struct plot_point){.x = x > 0 ? x : 1, .y = y > 0 ? y : 1};
 }
 
-/* Squaring doubles the logarithm: each doubling yields one more bit of it. */
-uint64_t plot_log2(uint64_t value) {
-    ASSERT(value > 0);
-    uint32_t whole = 63 - (uint32_t)__builtin_clzll(value);
-    uint64_t mantissa = whole >= 31 ? value >> (whole - 31) : value << (31 - whole);
-    uint64_t result = whole;
-    for (int bit = 0; bit < 16; bit++) {
-        mantissa = mantissa * mantissa >> 31;
-        result = 2 * result + (mantissa >> 32);
-        mantissa >>= mantissa >> 32;
-    }
-    return result;
-}
-
 /* ---- axes ---- */
 
 static int32_t place(const struct axis *a, uint64_t value) {
-    uint64_t low = a->log ? plot_log2(a->low) : a->low;
-    uint64_t high = a->log ? plot_log2(a->high) : a->high;
-    uint64_t at = a->log ? plot_log2(value) : value;
+    uint64_t low = a->log ? log2_fixed(a->low) : a->low;
+    uint64_t high = a->log ? log2_fixed(a->high) : a->high;
+    uint64_t at = a->log ? log2_fixed(value) : value;
     int64_t span = high > low ? (int64_t)(high - low) : 1;
     return a->from + (int32_t)((int64_t)(at - low) * (a->to - a->from) / span);
 }
@@ -165,7 +152,7 @@ static void draw_head(const struct plot *p, FILE *out) {
 }
 
 static void draw_x(const struct plot *p, const struct axis *x, const struct axis *y, FILE *out) {
-    uint64_t octaves = (plot_log2(x->high) - plot_log2(x->low)) >> 16;
+    uint64_t octaves = (log2_fixed(x->high) - log2_fixed(x->low)) / LOG2_ONE;
     uint64_t step = octaves > 8 ? 4 : 2;
     for (uint64_t at = x->low; at <= x->high; at *= step) {
         char text[24];
@@ -180,7 +167,7 @@ static void draw_x(const struct plot *p, const struct axis *x, const struct axis
 
 /* The tick after a value; 0 is before the first. Powers of ten if the axis spans much. */
 static uint64_t tick_after(const struct axis *y, uint64_t value) {
-    uint64_t octaves = y->log ? (plot_log2(y->high) - plot_log2(y->low)) >> 16 : 0;
+    uint64_t octaves = y->log ? (log2_fixed(y->high) - log2_fixed(y->low)) / LOG2_ONE : 0;
     uint64_t fifth = y->high / 5 > 0 ? y->high / 5 : 1;
     if (!y->log)
         return value + fifth;

@@ -47,6 +47,3 @@ int plot_write(const struct plot *p, FILE *out);
 /* Labels for times in nanoseconds and rates in bytes a second. */
 void plot_label_time(uint64_t ns, char *buf, size_t cap);
 void plot_label_rate(uint64_t bytes_per_s, char *buf, size_t cap);
-
-/* The logarithm to base two, in 1/65536. */
-uint64_t plot_log2(uint64_t value);

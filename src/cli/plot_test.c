@@ -8,16 +8,6 @@
 #include "cli/stats.h"
 #include "tap.h"
 
-static void test_log2(void) {
-    for (uint32_t i = 0; i < 64; i++)
-        CHECK_EQ(plot_log2((uint64_t)1 << i), (uint64_t)i << 16);
-    CHECK_EQ(plot_log2(3), 103872);    /* 1.58496 */
-    CHECK_EQ(plot_log2(10), 217705);   /* 3.32193 */
-    CHECK_EQ(plot_log2(1000), 653117); /* 9.96578 */
-    for (uint64_t v = 1; v < 5000; v++)
-        CHECK(plot_log2(v) <= plot_log2(v + 1));
-}
-
 static void check_label(void (*label)(uint64_t, char *, size_t), uint64_t value, const char *text) {
     char buf[32];
     label(value, buf, sizeof buf);
@@ -122,7 +112,6 @@ static void test_stats(void) {
 }
 
 int main(void) {
-    TEST(test_log2);
     TEST(test_labels);
     TEST(test_plot);
     TEST(test_little);

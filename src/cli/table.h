@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { TABLE_COLUMNS_MAX = 12, TABLE_CELL_MAX = 96 };
+enum { TABLE_COLUMNS_MAX = 16, TABLE_CELL_MAX = 96 };
 
 struct table {
     uint32_t columns;

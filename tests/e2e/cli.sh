@@ -54,7 +54,7 @@ storm help
 check 'help' is_fine 'commands:'
 storm --help
 check '--help' is_fine 'commands:'
-for command in bench campaign demo version; do
+for command in bench campaign demo model version; do
     storm help "$command"
     check "help $command" is_fine "^usage: storm $command"
     storm "$command" --help
@@ -131,6 +131,60 @@ storm bench primitives --sim --nodes 4 --cases compare --latency 1ms --cpu 0us -
 check 'a custom network' is_fine '"network":"custom".*"median_ms":2.000'
 storm bench primitives --sim --nodes 4 --svg "$scratch/no/such/place.svg"
 check 'a plot that cannot be written' test "$status" -eq 1
+
+# ---- model ----
+
+storm model
+check 'model' is_fine '^ *16384  hardware .* 134\.71$'
+storm model --table
+check 'model --table prints table 3' sh -c "test $status -eq 0 && python3 - '$out' <<'END'
+import sys
+rows = [[int(n) for n in line.split()] for line in open(sys.argv[1]) if line.split()[:1] and line.split()[0].isdigit()]
+assert [r[:4] for r in rows] == [[4 ** s, 4 ** (s + 1), s, 2 * s - 1] for s in range(1, 7)], rows
+assert [r[4:] for r in rows] == [
+    [320, 320, 320, 315, 291, 271, 253, 238, 224], [320, 319, 295, 274, 256, 240, 226, 213, 202],
+    [298, 277, 258, 242, 228, 215, 204, 194, 184], [261, 244, 230, 217, 206, 195, 186, 177, 170],
+    [232, 219, 207, 197, 187, 178, 171, 163, 157], [209, 198, 188, 180, 172, 164, 158, 152, 146]], rows
+END"
+storm model --figure --svg "$scratch/figure.svg"
+check 'model --figure' is_fine '18.5 ms: 110 and 135 ms here'
+check 'its plot is XML, and the one in the documentation' sh -c "
+    python3 -c 'import sys, xml.dom.minidom as x; x.parse(sys.argv[1])' '$scratch/figure.svg' &&
+    cmp '$scratch/figure.svg' '$(dirname "$0")/../../docs/figures/launch-model.svg'"
+for view in --table --figure --launcher '--network 10gbe' '--network ib-ndr --arity 1 --nodes 5..9'; do
+    # shellcheck disable=SC2086
+    storm model $view --json
+    check "model $view --json" sh -c "test $status -eq 0 && python3 - '$out' <<'END'
+import json, sys
+d = json.load(open(sys.argv[1]))
+for row in d.get('launches', []):
+    parts = sum(row[p + '_ms'] for p in ('transfer', 'command', 'exec', 'timeslice'))
+    assert abs(parts - row['launch_ms']) < 1e-6, row
+points = {p['nodes']: p for p in d.get('points', [])}
+for p in d.get('paper', []):
+    assert round(points[p['nodes']]['hosts_ms']) == p['launch_ms'], p
+assert d['model'] in ('launch', 'table', 'figure', 'launcher')
+assert any(d.get(k) for k in ('launches', 'rows', 'points'))
+END"
+done
+storm model --network 10gbe --nodes 64 --exec 5ms --timeslice 2ms --host 100MB
+check 'model of other hosts' is_fine '^ *64 .* hosts .* 5.00 *2.00 '
+storm model --launcher --lambda 10ms --arity 2 --nodes 64
+check 'model --launcher' is_fine '^ *64 *120.00 *60.00$'
+storm model --network token-ring
+check 'model of an unknown network' is_mistake '10gbe'
+storm model --arity 2
+check 'QsNet has no tree' is_mistake 'give another --network'
+storm model --table --launcher
+check 'two models at once' is_mistake 'give one'
+storm model --lambda 5ms
+check 'an option for another model' is_mistake 'it is for --launcher'
+storm model --nodes 0
+check 'a launch on no nodes' is_mistake 'give 1 to'
+storm model --image 12XB
+check 'an image of no size' is_mistake 'for example --image 12MB'
+storm model --figure --svg "$scratch/no/such/place.svg"
+check 'a figure that cannot be written' test "$status" -eq 1
 
 # ---- bench on real processes ----
 

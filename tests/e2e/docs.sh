@@ -123,6 +123,7 @@ check 'nodes of --on=' completes 'n1 n12' storm run --on = n1
 check 'nodes of another cluster' completes 'm0' storm run --cluster other -w ''
 check 'clusters' completes 'big local' storm ps --cluster ''
 check 'signals' completes 'KILL' storm kill -s KIL
+check 'networks' completes 'ib-hdr ib-ndr' storm model --network ib
 check 'benches' completes 'launch' storm bench l
 check 'programs' completes 'mkdir' storm run -N 4 mkdi
 check "a program's arguments are its own" completes '' storm run -N 4 prog --de
@@ -131,7 +132,7 @@ check 'no cluster, no jobs' completes '' storm show --cluster none ''
 # The options that are completed are those in the pages: of its own page, or of storm-run(1).
 options() {
     local name
-    for name in up down run submit alloc ps nodes kill drain; do
+    for name in up down run submit alloc ps nodes kill drain model; do
         __storm_options $name | tr ' ' '\n' | sed -e 's/=$//' -e '/^$/d' -e "s/^/$name /"
     done >"$scratch/options"
     python3 - "$top/docs/man" "$scratch/options" <<'END'

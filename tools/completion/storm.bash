@@ -2,8 +2,8 @@
 # Completion of the storm command for bash: commands, options, numbers of jobs, names of nodes.
 # Nothing but bash itself is needed. Jobs and nodes are asked of the cluster; without one there are none.
 
-__storm_commands='alloc attach bench campaign demo doctor down drain help kill nodes ps resume run show
-    submit suspend undrain up version wait why'
+__storm_commands='alloc attach bench campaign demo doctor down drain help kill model nodes ps resume run
+    show submit suspend undrain up version wait why'
 
 # Options of a command; those that take a value end in '='.
 __storm_options() {
@@ -22,6 +22,8 @@ __storm_options() {
     why | wait | attach | suspend | resume | undrain) echo '--cluster=' ;;
     version | doctor) echo '--json' ;;
     bench) echo '--nodes= --runs= --json --launchers= --peers --svg= --jobs= --queued= --sim' ;;
+    model) echo '--network= --nodes= --image= --arity= --host= --exec= --timeslice= --table --figure --svg= --launcher
+        --lambda= --json' ;;
     esac
     echo '--help'
 }
@@ -44,6 +46,7 @@ __storm_value() {
     --export) compgen -W "all none $(compgen -e)" -- "$2" ;;
     --env) compgen -S = -e -- "$2" ;;
     --confine) compgen -W 'auto cgroup namespace none' -- "$2" ;;
+    --network) compgen -W 'qsnet 1gbe 10gbe 100gbe 400gbe ib-hdr ib-ndr' -- "$2" ;;
     --launchers) compgen -W 'node process' -- "$2" ;;
     -s) compgen -W "$(compgen -A signal SIG | sed 's/^SIG//')" -- "$2" ;;
     --cluster) (cd "${STORM_HOME:-$HOME/.storm}" 2>/dev/null && compgen -d -- "$2") ;;

@@ -10,6 +10,10 @@
 #include <openssl/sha.h>
 #include <stdlib.h>
 
+/* XXH3 is one loop of vector instructions: unrolled it is nearly twice as fast (clang does so by itself). */
+#ifndef __clang__
+#pragma GCC optimize("O3", "unroll-loops")
+#endif
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -3,7 +3,11 @@
  *
  * What was found out about a file is kept in a ledger under its device, inode, size and times, so that it is
  * read once as long as nobody changes it. A file that changed while it was read, or so shortly before
- * that the clock could not tell, is not kept. */
+ * that the clock could not tell, is not kept.
+ *
+ * In the manifest folders come first, then links, small files, large files. Small files share pieces; a large
+ * one begins and ends a piece, and so does the manifest. Beside the table (20 or 36 bytes for each
+ * piece) and the manifest, a few megabytes of memory do for files of any size. */
 #pragma once
 
 #include "base/bytes.h"
@@ -21,15 +25,17 @@ struct survey_config {
     enum digest_kind digest;
     uint32_t piece_bytes; /* about; 0: the usual, which grows with the size */
     bool follow;          /* a link that is given itself (not one inside a folder) is followed */
-    /* Called now and then with how many bytes of all were looked at; false: stop. May be NULL. */
+    /* Called now and then with how many bytes of all were looked at, while names are still being
+     * gathered with none; false: stop. May be NULL. */
     bool (*progress)(void *context, uint64_t done, uint64_t all);
     void *context;
 };
 
 struct survey;
 
-/* 0, or -errno, with the reason in `why` (one line, no newline): -ESTALE if a file changed meanwhile,
- * -ECANCELED if it was stopped. */
+/* 0, or -errno, with the reason in `why` (one line that begins with the path): -ESTALE if a file changed
+ * meanwhile, -ECANCELED if it was stopped, -EOPNOTSUPP for sockets, pipes and devices, -EXDEV if a link leads out
+ * of `beneath`, -EEXIST if two items would have one name, -E2BIG or -EFBIG if it is too much. */
 int survey_new(const struct survey_config *c, const struct survey_item *items, uint32_t count,
                struct survey **ret, char why[256]);
 void survey_free(struct survey *s);
@@ -43,6 +49,7 @@ uint32_t survey_entries(const struct survey *s);
 /* The bytes that had to be read; the others were known. */
 uint64_t survey_bytes_read(const struct survey *s);
 
-/* Reads a part of the stream, of one piece. 0, or -errno: -ESTALE if the file is shorter now or was
- * changed; `why` says which. Holes read as zeros. */
+/* Reads a part of the stream. 0, or -errno: -ESTALE if a file is shorter now, another one, or was
+ * changed; `why` says which. Holes read as zeros. Files are opened again by their paths, so these must lead to
+ * them still; the one that was read last stays open. */
 int survey_read(struct survey *s, uint64_t offset, struct room out, char why[256]);

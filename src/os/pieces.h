@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of a stream that is being cut: a row for each piece, in the order in which they come.
+ *
+ * Bytes are put into a room that is given for them, and are cut and digested as soon as enough is there. A
+ * hole, a file that is known already, or an end, ends a piece. */
+#pragma once
+
+#include "base/cut.h"
+#include "wire/bundle.h"
+
+/* Of pieces, about. Larger than the usual only where there would be too many. */
+enum { PIECES_USUAL = 128 << 10, PIECES_USUAL_MIN = 4 << 10, PIECES_USUAL_MAX = 2 << 20 };
+enum { PIECES_MAX = BUNDLE_PAGES_MAX * BUNDLE_PAGE_PIECES_MAX };
+
+/* How long pieces are to be for so many bytes in so many files; `asked`: at least, 0: the usual. */
+uint32_t pieces_usual(uint32_t asked, uint64_t bytes, uint64_t files);
+/* How many go on a page. */
+uint32_t pieces_of_page(uint32_t pieces);
+
+struct pieces {
+    enum digest_kind digest;
+    uint32_t usual;
+    uint32_t max;     /* of pieces */
+    uint32_t count;   /* of rows */
+    uint32_t longest; /* that carries bytes */
+    uint8_t *rows;
+    size_t rows_room;
+    struct cut cut;
+    uint8_t *buffer; /* comes with the first byte; [used, filled) is not cut yet */
+    size_t used, filled;
+};
+
+void pieces_init(struct pieces *p, enum digest_kind digest, uint32_t usual);
+void pieces_fini(struct pieces *p);
+/* Gives the room for bytes back; it comes again if it is needed. Between pieces only. */
+void pieces_trim(struct pieces *p);
+
+/* Where the next bytes go; empty: no memory. Not to be filled to the end: as much as one likes. */
+struct room pieces_room(struct pieces *p);
+/* So many were put there. -ENOMEM, or -E2BIG: more pieces than there may be. The same of those below. */
+int pieces_add(struct pieces *p, size_t len);
+/* What was added ends here, and with it a piece. */
+int pieces_end(struct pieces *p);
+
+/* These come between pieces only. */
+int pieces_add_hole(struct pieces *p, uint64_t bytes);
+/* Room for so many rows that somebody else fills; they count with pieces_take_rows, which says whether they
+ * make sense and are so many bytes. Otherwise nothing has happened. */
+uint8_t *pieces_row_room(struct pieces *p, uint32_t rows);
+bool pieces_take_rows(struct pieces *p, uint32_t rows, uint64_t bytes);
+/* All of another's rows, in front of ours. */
+int pieces_put_before(struct pieces *p, const struct pieces *front);
+
+/* The rows from this one on. */
+struct bytes pieces_rows(const struct pieces *p, uint32_t from);

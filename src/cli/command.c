@@ -15,6 +15,7 @@ static const struct command commands[] = {
     {"attach", "the output of a job that runs", attach_main},
     {"bench", "measure this installation, or simulated clusters", bench_main},
     {"campaign", "search for faults: many simulated clusters under many faults", campaign_main},
+    {"cp", "copy files and folders to nodes", cp_main},
     {"demo", "a cluster of processes on this machine: primitives, failures, healing", demo_main},
     {"doctor", "what this machine lacks, and how to get it", doctor_main},
     {"down", "end a cluster", down_main},

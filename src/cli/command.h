@@ -13,6 +13,7 @@ int alloc_main(int argc, char **argv);
 int attach_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 int campaign_main(int argc, char **argv);
+int cp_main(int argc, char **argv);
 int demo_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
 int down_main(int argc, char **argv);

@@ -35,6 +35,14 @@ static void say_failed(FILE *out, const char *job, const char *node, const struc
     case SPAWN_STDIO:
         say(out, job, "%s: its input and output cannot be set up: %s", node, why);
         return;
+    case SPAWN_IMAGE:
+        say(out, v->program != NULL ? v->program : job, "%s: what was sent there is gone: %s", node,
+            why);
+        return;
+    case SPAWN_COPY:
+        say(out, v->program != NULL ? v->program : job, "%s: it could not be sent there: %s", node,
+            why);
+        return;
     default:
         say(out, job, "%s: no process could be made: %s", node, why);
     }
@@ -58,7 +66,10 @@ void epilogue_write(FILE *out, const struct cluster *c, const struct message_new
         cluster_node_name(c, n->node, node, sizeof node);
     if (n->state == STATE_DONE)
         return;
-    if (n->text.len > 0)
+    if (n->text.len > 0 && n->cause == CAUSE_FAILED && n->node != NO_NODE)
+        say(out, v->program != NULL ? v->program : job, "%s: it could not be sent there: %.*s",
+            node, (int)(n->text.len < 300 ? n->text.len : 300), n->text.at);
+    else if (n->text.len > 0)
         say(out, job, "%.*s", (int)(n->text.len < 300 ? n->text.len : 300), n->text.at);
     else if (n->node != NO_NODE && n->cause == CAUSE_FAILED)
         say_failed(out, job, node, n, v);

@@ -274,6 +274,8 @@ static void settle(struct follow *f) {
         typing_settle(f->typing);
     if (f->output != NULL)
         output_settle(f->output);
+    if (f->giver != NULL)
+        giver_settle(f->giver);
     signals_settle(f);
     if (f->waits_at != 0)
         tell_why(f);

@@ -32,6 +32,7 @@ struct follow {
     const struct wish *wish;
     const struct order *order; /* NULL: the job was there before */
     struct epilogue epilogue;
+    struct giver *giver; /* NULL: it has no files to give */
     struct output *output;
     struct typing *typing;
     struct rawtty tty;

@@ -295,7 +295,7 @@ static int order_encode(struct order *o) {
     s->folder = bytes_from_str(o->folder);
     s->program = bytes_from_str(o->program);
     size_t cap = 256 + s->limits.len + s->folder.len + s->program.len + s->arguments.len +
-                 s->environment.len + s->output.len + s->error.len;
+                 s->environment.len + s->output.len + s->error.len + s->image.len;
     o->encoded = malloc(cap);
     if (o->encoded == NULL)
         return no_memory();
@@ -326,6 +326,8 @@ int order_make(struct order *o, const struct wish *w, enum wish_command command,
         r = order_program(o, command, argv[0]);
     if (r == 0)
         r = order_arguments(o, argv);
+    if (r == 0 && w->copy)
+        r = freight_load(&o->freight, &w->sending, o->program, &o->spec);
     order_kind(o, command);
     order_flags(o, w, argv[0]);
     order_terminal(o, w);
@@ -334,6 +336,7 @@ int order_make(struct order *o, const struct wish *w, enum wish_command command,
 
 void order_fini(struct order *o) {
     surroundings_fini(&o->around);
+    freight_fini(&o->freight);
     free(o->sets);
     free(o->arguments);
     free(o->encoded);

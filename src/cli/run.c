@@ -20,8 +20,10 @@ static int help(const struct option *table) {
     return STATUS_OK;
 }
 
-static int run(struct follow *f, const struct wish *w, struct order *o, char **argv) {
-    int r = w->automatic ? automatic_up(w->cluster) : 0;
+static int run(struct follow *f, struct wish *w, struct order *o, char **argv) {
+    int r = sending_check(&w->sending, "run");
+    if (r == 0 && w->automatic)
+        r = automatic_up(w->cluster);
     if (r == 0)
         r = contact_find(&f->contact.cluster, w->cluster);
     if (r == 0 && !w->dry_run)
@@ -34,6 +36,12 @@ static int run(struct follow *f, const struct wish *w, struct order *o, char **a
         order_print(o, &f->contact.cluster);
         return STATUS_OK;
     }
+    if (w->copy)
+        r = freight_open(&o->freight, &w->sending, &f->contact.loop, &f->contact.cluster,
+                         &o->submit.files);
+    if (r != 0)
+        return r;
+    f->giver = o->freight.giver;
     f->keep = w->detach;
     f->epilogue.program = argv[0];
     f->epilogue.folder = o->folder;

@@ -2,6 +2,7 @@
 /* What somebody wants to be run: the options of run, submit and alloc, and the request made of them. */
 #pragma once
 
+#include "cli/freight.h"
 #include "cli/options.h"
 #include "cli/surroundings.h"
 #include "client/cluster.h"
@@ -25,7 +26,9 @@ struct wish {
     const char *name;
     bool requeue, bad_exit, detach;
     bool dry_run, verbose;
-    bool automatic;    /* bring a cluster up if there is none */
+    bool automatic; /* bring a cluster up if there is none */
+    bool copy;      /* send the program to the nodes first */
+    struct sending sending;
     const char *array; /* submit */
     bool wait;
 };
@@ -52,6 +55,7 @@ struct order {
     void *sets;
     char *arguments;
     uint8_t *encoded;
+    struct freight freight;
 };
 
 /* `argv` is the program and its arguments. 0, or the exit status after a complaint. */

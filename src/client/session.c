@@ -28,6 +28,8 @@ struct request {
     uint64_t since; /* said, or 0 */
     session_answered *answered;
     session_rows *rows;
+    session_copied *copied;
+    bool long_lasting; /* it was heard, and the rest takes its time */
     void *context;
     size_t len;
     uint8_t body[];
@@ -123,7 +125,7 @@ int session_submit(struct session *s, const struct message_submit *asked, sessio
     draw(s, m.submit.request);
     m.submit.on = some_set(s, asked->on);
     m.submit.exclude = some_set(s, asked->exclude);
-    size_t cap = 2 * set_room(s) + asked->name.len + asked->spec.len;
+    size_t cap = 2 * set_room(s) + asked->name.len + asked->files.len + asked->spec.len;
     struct request *r = request_new(s, MESSAGE_SUBMIT, &m, m.submit.request, cap, &error);
     if (r == NULL)
         return error;
@@ -173,6 +175,21 @@ int session_ask(struct session *s, const struct message_ask *asked, session_rows
     if (r == NULL)
         return error;
     r->rows = then;
+    r->context = context;
+    say(s, r);
+    return 0;
+}
+
+int session_copy(struct session *s, const struct message_copy *asked, session_copied *then,
+                 void *context) {
+    union message m = {.copy = *asked};
+    int error;
+    draw(s, m.copy.request);
+    size_t cap = set_room(s) + asked->address.len + asked->descriptor.len;
+    struct request *r = request_new(s, MESSAGE_COPY, &m, m.copy.request, cap, &error);
+    if (r == NULL)
+        return error;
+    r->copied = then;
     r->context = context;
     say(s, r);
     return 0;
@@ -251,10 +268,25 @@ static void on_answer(struct session *s, const struct message_answer *a) {
     if (r == NULL || r->type == MESSAGE_ASK)
         return;
     session_answered *then = r->answered;
+    session_copied *copied = r->copied;
     void *context = r->context;
     forget(r);
     if (then != NULL)
         then(context, a);
+    if (copied != NULL)
+        copied(context, NULL, a);
+}
+
+static void on_copied(struct session *s, const struct message_copied *m) {
+    struct request *r = find(s, m->request);
+    if (r == NULL || r->copied == NULL)
+        return;
+    session_copied *then = r->copied;
+    void *context = r->context;
+    r->long_lasting = true;
+    if (m->over)
+        forget(r);
+    then(context, m, NULL);
 }
 
 static void on_rows(struct session *s, const struct message_rows *m) {
@@ -304,6 +336,7 @@ static void on_down(struct session *s) {
     LIST_EACH (at, &s->requests) {
         struct request *r = CONTAINER_OF(at, struct request, at);
         r->since = 0;
+        r->long_lasting = false;
     }
     if (hopeless(s))
         s->config.patience_ns = 0;
@@ -323,6 +356,8 @@ static void on_message(struct session *s, const struct input_message *in) {
         on_answer(s, &m.answer);
     else if (in->type == MESSAGE_ROWS)
         on_rows(s, &m.rows);
+    else if (in->type == MESSAGE_COPIED)
+        on_copied(s, &m.copied);
     else if (in->type == MESSAGE_NEWS && c->news != NULL)
         c->news(c->context, &m.news);
     else if (in->type == MESSAGE_OUTPUT && c->output != NULL)
@@ -374,10 +409,15 @@ static void watch_connection(struct session *s, uint64_t now) {
 /* The first of them was said first. */
 static void watch_silence(struct session *s, uint64_t now) {
     uint64_t patience = s->config.patience_ns > SILENCE_NS ? s->config.patience_ns : SILENCE_NS;
-    struct list *at = list_first(&s->requests);
-    if (at == NULL)
+    const struct request *first = NULL;
+    LIST_EACH (at, &s->requests) {
+        const struct request *r = CONTAINER_OF(at, struct request, at);
+        if (first == NULL && !r->long_lasting)
+            first = r;
+    }
+    if (first == NULL)
         return;
-    uint64_t end = units_after(CONTAINER_OF(at, struct request, at)->since, patience);
+    uint64_t end = units_after(first->since, patience);
     if (end <= now)
         lose(s, SESSION_SILENT);
     else

@@ -33,6 +33,10 @@ struct session_config {
 
 typedef void session_answered(void *context, const struct message_answer *a);
 
+/* A copy: what the manager says of it, at first and when it is over; or (`m` is NULL) that it refuses. */
+typedef void session_copied(void *context, const struct message_copied *m,
+                            const struct message_answer *refusal);
+
 typedef void session_rows(void *context, const struct message_rows *r);
 
 /* NULL with errno set. Begins to connect. */
@@ -52,6 +56,9 @@ int session_submit(struct session *s, const struct message_submit *m, session_an
 int session_act(struct session *s, const struct message_act *m, session_answered *then,
                 void *context);
 int session_ask(struct session *s, const struct message_ask *m, session_rows *then, void *context);
+
+int session_copy(struct session *s, const struct message_copy *m, session_copied *then,
+                 void *context);
 
 /* The same about one job. */
 int session_do(struct session *s, uint32_t job, enum verb verb, uint32_t value,

@@ -231,7 +231,16 @@ struct input_fetched {
 enum child_event { CHILD_STARTED, CHILD_FAILED, CHILD_EXITED, CHILD_KILLED, CHILD_EVENTS };
 
 /* Where starting a process can fail. */
-enum spawn_step { SPAWN_PROGRAM, SPAWN_FOLDER, SPAWN_LIMITS, SPAWN_STDIO, SPAWN_FORK, SPAWN_STEPS };
+enum spawn_step {
+    SPAWN_PROGRAM,
+    SPAWN_FOLDER,
+    SPAWN_LIMITS,
+    SPAWN_STDIO,
+    SPAWN_FORK,
+    SPAWN_IMAGE, /* the program that was sent to the node is not there, or not as it was */
+    SPAWN_COPY,  /* it could not be sent */
+    SPAWN_STEPS
+};
 
 struct input_child {
     uint32_t group;

@@ -101,6 +101,7 @@ void client_unfollow(struct mm *m, uint32_t link, struct job *j) {
 }
 
 void client_down(struct mm *m, uint32_t link) {
+    files_client_down(m, link);
     for (uint32_t i = 0; i < m->follow_end; i++) {
         struct follow *f = &m->follows[i];
         if (f->link != link)
@@ -122,10 +123,10 @@ void client_answer(struct mm *m, uint32_t link, const uint64_t request[2], enum 
     say_link(m->out, link, MESSAGE_ANSWER, &a, (struct bytes){0});
 }
 
-static const char *words_of(const struct job *j) {
+static struct bytes words_of(const struct mm *m, const struct job *j) {
     if (j->reason == REASON_ORPHAN)
-        return "nobody waits for it any more";
-    return "";
+        return bytes_from_str("nobody waits for it any more");
+    return files_words(m, j->id);
 }
 
 static struct message_news describe(struct mm *m, const struct job *j) {
@@ -147,7 +148,7 @@ static struct message_news describe(struct mm *m, const struct job *j) {
                              .output = over || r == NULL ? j->output : r->output,
                              .since_ns = m->now - j->born,
                              .nodes = &m->empty,
-                             .text = bytes_from_str(words_of(j))};
+                             .text = words_of(m, j)};
     if (r != NULL)
         n.nodes = j->state == STATE_ENDING || over ? (struct nodeset *)&r->waiting
                                                    : (struct nodeset *)&r->set;
@@ -203,4 +204,6 @@ void client_message(struct mm *m, const struct input_message *in) {
         act_heard(m, in->link, &c.act);
     else if (in->type == MESSAGE_ASK)
         ask_heard(m, in->link, &c.ask);
+    else if (in->type == MESSAGE_COPY)
+        files_copy(m, in->link, &c.copy);
 }

@@ -18,6 +18,9 @@
 /* How long output of a batch job that nobody takes is kept. */
 #define KEEP_BATCH_NS (600 * NS_PER_S)
 
+/* A program that vanishes from a node again and again is not sent for ever. */
+enum { IMAGE_ATTEMPTS = 4 };
+
 enum { STATUS_TIME = 124, STATUS_STORM = 125, STATUS_CANNOT = 126, STATUS_NO_PROGRAM = 127 };
 enum { SIGNAL_BASE = 128, SIGNAL_TERM = 15 };
 
@@ -141,6 +144,12 @@ static void over(struct mm *m, struct job *j, struct running *r) {
         first->left--;
 }
 
+/* What was sent to a node once was not there any more: it is sent again. */
+static bool image_lost(const struct job *j, const struct running *r) {
+    return r->worst.cause == CAUSE_FAILED && r->worst.step == SPAWN_IMAGE &&
+           (j->reason == REASON_NONE || j->reason == REASON_BAD) && j->attempt < IMAGE_ATTEMPTS;
+}
+
 void end_check(struct mm *m, struct running *r) {
     struct job *j = job_find(m, r->job);
     bool requeue = j->reason == REASON_LOST && (j->flags & JOB_REQUEUE) != 0;
@@ -156,7 +165,7 @@ void end_check(struct mm *m, struct running *r) {
     }
     if (j->kind == JOB_ALLOC && (j->reason == REASON_NONE || r->steps > 0))
         return;
-    if ((j->again || requeue) && !m->stopped)
+    if ((j->again || requeue || image_lost(j, r)) && !m->stopped)
         queue_again(m, j, r);
     else
         over(m, j, r);
@@ -242,6 +251,10 @@ void end_job(struct mm *m, struct job *j, enum reason reason, uint32_t signal, b
     if (now || r->force == 0)
         r->force = now ? VERB_KILL : VERB_END;
     r->force_at = now ? 0 : m->now + m->config.grace_ns;
+    if (r->phase == PHASE_COPYING) {
+        start_stop_copying(m, j, r);
+        return;
+    }
     if (r->phase == PHASE_GOING)
         r->repeat_at = m->now;
     due_set(m, r);
@@ -347,8 +360,11 @@ void end_heard(struct mm *m, const struct message_ends *e) {
     nodeset_subtract(&r->unsure, e->clean);
     nodeset_subtract(&r->lost, e->clean);
     struct ending one;
-    for (uint32_t i = 0; r->phase != PHASE_OVER && ending_load(&one, e->ends, i); i++)
+    for (uint32_t i = 0; r->phase != PHASE_OVER && ending_load(&one, e->ends, i); i++) {
+        if (one.cause == CAUSE_FAILED && one.step == SPAWN_IMAGE)
+            files_missing(m, one.node);
         ended_on(m, j, r, &one);
+    }
     if (r->phase == PHASE_OVER)
         return;
     judge_unknown(m, j, r);

@@ -10,6 +10,8 @@
 #include "base/text.h"
 #include "mm/chronicle.h"
 #include "mm/mm.h"
+#include "rm/spread.h"
+#include "rm/transfer.h"
 #include "sched/places.h"
 #include "wire/codec.h"
 #include "wire/message.h"
@@ -74,6 +76,7 @@ struct wish {
 enum phase {
     PHASE_LOGGING,   /* the start is not durable yet */
     PHASE_FETCHING,  /* of what is to be run */
+    PHASE_COPYING,   /* its files are on their way to its nodes */
     PHASE_LAUNCHING, /* asked of the primitives */
     PHASE_GOING,     /* it is on all its nodes */
     PHASE_OVER,      /* its end is not durable yet */
@@ -82,6 +85,7 @@ enum phase {
 struct running {
     uint32_t job; /* 0: the place is free */
     uint8_t phase;
+    bool copied;     /* its files are there */
     bool told;       /* followers know that it is over but for nodes that are lost */
     bool suspended;  /* by its user */
     bool held;       /* it has been: what holds is said again and again */
@@ -123,6 +127,52 @@ struct node {
     uint32_t reason_len;
     char reason[REASON_MAX_BYTES];
 };
+
+enum copy_phase { COPY_ORDERING, COPY_MOVING, COPY_JUDGING, COPY_ASKING, COPY_LEAVING };
+
+/* A transfer of files, see files.c. */
+struct copying {
+    uint64_t transfer; /* 0: the place is free */
+    uint8_t phase;
+    bool heard;    /* of a failure, while a compare was under way */
+    uint32_t link; /* the client that wants it, 0: none */
+    uint64_t request[2];
+    uint64_t run; /* or the run */
+    uint64_t offer;
+    uint32_t source;
+    struct spread spread;
+    uint32_t slots;
+    struct nodeset set;     /* where it is to be, or is */
+    struct nodeset without; /* where it will not be */
+    uint32_t node;          /* the first of these, and why */
+    int32_t error;
+    uint32_t text_len;
+    uint8_t text[200];
+    uint32_t address_len, descriptor_len;
+    uint8_t *body; /* both; half of limits.body_bytes */
+    uint64_t key;  /* of a run's files */
+};
+
+/* Which nodes have the files of a descriptor, as far as we know. */
+struct holders {
+    uint64_t key;  /* 0: the place is free */
+    uint64_t used; /* ascends */
+    struct nodeset set;
+};
+
+enum { HOLDERS_MAX = 32 };
+
+/* Why the files of a job could not be sent, in words. */
+struct copy_words {
+    uint32_t job;
+    uint32_t len;
+    char text[160];
+};
+
+enum { COPY_WORDS_MAX = 8 };
+
+/* A completion about files has this in its tag; others have a run. */
+#define FILES_TAG ((uint64_t)1 << 62)
 
 /* A client that wants to hear of a job. */
 struct follow {
@@ -215,11 +265,16 @@ struct mm {
     struct nodeset work;
     struct nodeset empty;
     struct inquiry inquiries[INQUIRIES];
+    struct copying copies[TRANSFER_PLACES];
+    uint32_t copy_count; /* in this life */
+    struct holders holders[HOLDERS_MAX];
+    uint64_t holders_used;
+    struct copy_words copy_words[COPY_WORDS_MAX];
+    uint32_t copy_words_next;
     uint64_t submitted, ended;
 };
 
 enum mm_timer { TIMER_DUE = 1, TIMER_FORGET, TIMER_NODES, TIMER_STALL };
-enum { EVENT_LAUNCH = 0 };
 
 /* jobs.c: the table */
 struct job *job_find(const struct mm *m, uint32_t id);
@@ -263,6 +318,32 @@ void start_completed(struct mm *m, const struct completion *c);
 void start_hold(struct mm *m);
 /* A new life: what was running may still be. */
 void start_resume(struct mm *m);
+
+/* It waits for its files, and is to end. */
+void start_stop_copying(struct mm *m, struct job *j, struct running *r);
+/* The files of a run are on its nodes, or not. */
+void start_copied(struct mm *m, uint64_t run, const struct copying *c);
+
+/* files.c: files to nodes */
+/* A place for it, with everything that it needs but a client or a run; NULL and why. */
+struct copying *files_begin(struct mm *m, const struct message_copy *t, const char **ret_why);
+void files_go(struct mm *m, struct copying *c);
+void files_copy(struct mm *m, uint32_t link, const struct message_copy *t);
+void files_completed(struct mm *m, const struct completion *done);
+/* A node says that it has failed there. */
+void files_arrived(struct mm *m, uint32_t node, const struct message_arrived *a);
+void files_client_down(struct mm *m, uint32_t link);
+/* The run does not wait for its files any more. */
+void files_run_over(struct mm *m, uint64_t run);
+/* Begins to send a run's files to those of its nodes that lack them; false if none does. `why` is set if it cannot
+ * be. */
+bool files_send(struct mm *m, const struct running *r, struct bytes files, const char **why);
+/* What we thought to be there is not, on that node. */
+void files_missing(struct mm *m, uint32_t node);
+/* A node has come anew: who knows what it has. */
+void files_node_down(struct mm *m, const struct nodeset *nodes);
+/* Why a job's files could not be sent; empty if nothing is known. */
+struct bytes files_words(const struct mm *m, uint32_t job);
 
 /* end.c: from the first end to the last word */
 void end_heard(struct mm *m, const struct message_ends *e);

@@ -51,6 +51,10 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     uint32_t *running_free = ARENA_TAKE(a, uint32_t, cap);
     struct heap_item **dues = ARENA_TAKE(a, struct heap_item *, cap);
     uint64_t *sets = ARENA_TAKE(a, uint64_t, (5 + 5 * (size_t)cap) * each);
+    uint64_t *copy_sets =
+        ARENA_TAKE(a, uint64_t, ((size_t)2 * TRANSFER_PLACES + HOLDERS_MAX) * each);
+    uint8_t *copy_bodies =
+        ARENA_TAKE(a, uint8_t, (size_t)TRANSFER_PLACES * (c->limits.body_bytes / 2));
     uint16_t *used = ARENA_TAKE(a, uint16_t, (size_t)cap * c->limits.nodes);
     struct node *nodes = ARENA_TAKE(a, struct node, c->limits.nodes);
     uint32_t follow_cap = c->clients_max * FOLLOWS_EACH;
@@ -79,6 +83,14 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     heap_init(&m->dues, dues, cap);
     places_init(&m->places, &places, a);
     carve_sets(m, sets, each, universe);
+    for (uint32_t i = 0; i < TRANSFER_PLACES; i++) {
+        nodeset_init(&m->copies[i].set, universe, copy_sets + 2 * i * each);
+        nodeset_init(&m->copies[i].without, universe, copy_sets + (2 * i + 1) * each);
+        m->copies[i].body = copy_bodies + (size_t)i * (c->limits.body_bytes / 2);
+    }
+    for (uint32_t i = 0; i < HOLDERS_MAX; i++)
+        nodeset_init(&m->holders[i].set, universe,
+                     copy_sets + ((size_t)2 * TRANSFER_PLACES + i) * each);
     for (uint32_t i = 0; i < cap; i++)
         runnings[i].used = used + (size_t)i * c->limits.nodes;
     memset(nodes, 0, c->limits.nodes * sizeof *nodes);
@@ -135,6 +147,8 @@ static void on_mail(struct mm *m, const struct input_message *in) {
         end_heard(m, &c.ends);
     else if (in->type == MESSAGE_HAVE)
         end_have(m, in->peer, &c.have);
+    else if (in->type == MESSAGE_ARRIVED)
+        files_arrived(m, in->peer, &c.arrived);
 }
 
 static void on_timer(struct mm *m, uint32_t id) {
@@ -169,7 +183,10 @@ static void step(void *self, const struct input *in, struct effects *out) {
             start_fetched(m, &in->fetched);
         break;
     case INPUT_COMPLETION:
-        start_completed(m, &in->completion);
+        if (in->completion.tag & FILES_TAG)
+            files_completed(m, &in->completion);
+        else
+            start_completed(m, &in->completion);
         break;
     case INPUT_MESSAGE:
         if (in->message.link == 0)
@@ -181,6 +198,7 @@ static void step(void *self, const struct input *in, struct effects *out) {
         client_down(m, in->link.link);
         break;
     case INPUT_NODES:
+        files_node_down(m, in->nodes.nodes);
         node_changed(m, &in->nodes);
         break;
     case INPUT_TIMER:

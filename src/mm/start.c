@@ -6,6 +6,7 @@
  *   launching: XFER-AND-SIGNAL to all nodes, or to none
  *   going: it is there */
 #include <errno.h>
+#include <string.h>
 
 #include "base/assert.h"
 #include "base/units.h"
@@ -123,6 +124,13 @@ static void undo(struct mm *m, struct job *j, struct running *r, const struct en
     end_check(m, r);
 }
 
+static void fetch(struct mm *m, const struct job *j, struct running *r) {
+    r->phase = PHASE_FETCHING;
+    struct effect *e = effects_add(m->out, EFFECT_FETCH);
+    e->fetch.ticket = r->run;
+    e->fetch.key = j->key;
+}
+
 void start_durable(struct mm *m, struct job *j) {
     struct running *r = job_running(m, j);
     if (r == NULL || r->phase != PHASE_LOGGING)
@@ -135,10 +143,42 @@ void start_durable(struct mm *m, struct job *j) {
         going(m, j, r);
         return;
     }
-    r->phase = PHASE_FETCHING;
-    struct effect *e = effects_add(m->out, EFFECT_FETCH);
-    e->fetch.ticket = r->run;
-    e->fetch.key = j->key;
+    fetch(m, j, r);
+}
+
+static void keep_words(struct mm *m, uint32_t job, struct bytes text) {
+    struct copy_words *w = &m->copy_words[m->copy_words_next++ % COPY_WORDS_MAX];
+    w->job = job;
+    w->len = (uint32_t)(text.len < sizeof w->text ? text.len : sizeof w->text);
+    if (w->len > 0)
+        memcpy(w->text, text.at, w->len);
+}
+
+void start_stop_copying(struct mm *m, struct job *j, struct running *r) {
+    files_run_over(m, r->run);
+    undo(m, j, r, NULL);
+}
+
+/* What is to be run is fetched once more: nobody keeps it meanwhile. */
+void start_copied(struct mm *m, uint64_t run, const struct copying *c) {
+    struct job *j = job_find(m, run_job(run));
+    struct running *r = j == NULL ? NULL : job_running(m, j);
+    if (r == NULL || r->run != run || r->phase != PHASE_COPYING)
+        return;
+    struct ending why = {.node = c->node,
+                         .cause = CAUSE_FAILED,
+                         .step = SPAWN_COPY,
+                         .value = (uint32_t)-c->error,
+                         .bad = 1};
+    if (c->error == 0) {
+        r->copied = true;
+        fetch(m, j, r);
+    } else if (c->error == -EHOSTDOWN) { /* others may do */
+        undo(m, j, r, NULL);
+    } else {
+        keep_words(m, j->id, bytes_of(c->text, c->text_len));
+        undo(m, j, r, &why);
+    }
 }
 
 void start_fetched(struct mm *m, const struct input_fetched *in) {
@@ -151,6 +191,18 @@ void start_fetched(struct mm *m, const struct input_fetched *in) {
     if (j->reason != REASON_NONE || record_spec(m, in->body, &s) < 0) {
         why.value = ENODATA;
         undo(m, j, r, j->reason != REASON_NONE ? NULL : &why);
+        return;
+    }
+    const char *wrong = NULL;
+    if (s.files.len > 0 && !r->copied && files_send(m, r, s.files, &wrong)) {
+        r->phase = PHASE_COPYING;
+        return;
+    }
+    if (wrong != NULL) {
+        keep_words(m, j->id, bytes_from_str(wrong));
+        why.step = SPAWN_COPY;
+        why.value = EAGAIN;
+        undo(m, j, r, &why);
         return;
     }
     union message launch = {.launch = {.run = r->run,

@@ -45,7 +45,20 @@ struct stow {
     uint8_t *setup;     /* limits.body_bytes */
 };
 
-enum { DROPS_MAX = 16 };
+enum { DROPS_MAX = 16, ORDERS_MAX = 8 /* TRANSFER_PLACES */, ORDER_TEXT = 200 };
+
+/* A transfer that this node has a part in. */
+struct order {
+    uint64_t transfer; /* 0: the place is free */
+    bool told;         /* the mover was */
+    bool over;         /* here */
+    int32_t error;     /* then: why it failed, 0 if it did not */
+    uint64_t over_at;
+    uint32_t len; /* of the order, as the mover gets it */
+    uint8_t *body;
+    uint32_t text_len;
+    uint8_t text[ORDER_TEXT];
+};
 
 struct nm {
     struct nm_config config;
@@ -70,22 +83,25 @@ struct nm {
     uint64_t repeat_at; /* the timer of that name, 0 if it is not set */
     struct run *runs;
     uint32_t run_end; /* all that are in use lie before this */
+    uint32_t mover;   /* link; 0: none */
+    bool mover_opening;
+    uint64_t files_idle_at; /* the mover is let go then, if there is nothing to do */
+    struct order orders[ORDERS_MAX];
 };
 
 #define RUNS_EACH(r, n)                                                \
     for (struct run *r = (n)->runs; r < (n)->runs + (n)->run_end; r++) \
         if (r->run != 0)
 
-enum { COOKIE_LAUNCHER = 1 };
+enum { COOKIE_LAUNCHER = 1, COOKIE_MOVER };
 
 enum nm_timer {
     TIMER_LAUNCHER = 1, /* try to reach it again */
     TIMER_RENEW,
     TIMER_REPEAT, /* say again what was not heard */
     TIMER_LATER,  /* tell the launcher what did not hurry */
+    TIMER_FILES,
 };
-
-enum { EVENT_LAUNCH = 0 };
 
 /* Set up by a former life of ours, in a launch of which we have not heard how it was decided. */
 static inline bool run_adopted(const struct run *r) {
@@ -129,6 +145,15 @@ void ends_repeat(struct nm *n);
 void ends_early(struct nm *n, const struct run *r);
 /* Nothing is known of this run here. */
 void ends_unknown(struct nm *n, uint64_t run);
+
+/* files.c: transfers of files */
+void files_ordered(struct nm *n, const struct input_signal *in);
+void files_up(struct nm *n, const struct input_link *in);
+void files_down(struct nm *n);
+void files_message(struct nm *n, const struct input_message *in);
+void files_enough(struct nm *n, const struct input_message *in, const struct message_enough *e);
+void files_settled(struct nm *n);
+void files_timer(struct nm *n);
 
 /* keeper.c: the launcher's keeper */
 void keeper_boot(struct nm *n);

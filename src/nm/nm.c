@@ -16,12 +16,15 @@ static struct nm *carve(const struct nm_config *c, struct arena *a) {
     uint64_t *sets = ARENA_TAKE(a, uint64_t, (4 + 3 * (size_t)c->runs) * set);
     struct ending *endings = ARENA_TAKE(a, struct ending, (size_t)c->runs * ENDINGS_MAX);
     uint8_t *setups = ARENA_TAKE(a, uint8_t, (1 + (size_t)c->runs) * c->limits.body_bytes);
+    uint8_t *orders = ARENA_TAKE(a, uint8_t, (size_t)ORDERS_MAX * c->limits.body_bytes);
     if (arena_measuring(a))
         return NULL;
     memset(n, 0, sizeof *n);
     n->config = *c;
     n->runs = runs;
     n->stow.setup = setups + (size_t)c->runs * c->limits.body_bytes;
+    for (uint32_t i = 0; i < ORDERS_MAX; i++)
+        n->orders[i].body = orders + (size_t)i * c->limits.body_bytes;
     nodeset_init(&n->below, universe, sets);
     nodeset_init(&n->scratch[0], universe, sets + set);
     nodeset_init(&n->scratch[1], universe, sets + 2 * set);
@@ -64,6 +67,8 @@ static void on_mail(struct nm *n, const struct input_message *in) {
         launch_forget(n, &m.forget);
     else if (in->type == MESSAGE_ENDS)
         ends_heard(n, &m.ends);
+    else if (in->type == MESSAGE_ENOUGH)
+        files_enough(n, in, &m.enough);
 }
 
 static void on_tree(struct nm *n, const struct input_tree *in) {
@@ -76,6 +81,8 @@ static void on_tree(struct nm *n, const struct input_tree *in) {
         return;
     if (n->epoch != 0 && n->epoch != in->epoch)
         launch_settled(n);
+    if (n->epoch != 0 && n->epoch != in->epoch)
+        files_settled(n);
     n->epoch = in->epoch;
     n->announced = false;
     keeper_announce(n);
@@ -92,6 +99,8 @@ static void on_joined(struct nm *n) {
 static void on_timer(struct nm *n, uint32_t id) {
     if (id == TIMER_REPEAT)
         ends_repeat(n);
+    else if (id == TIMER_FILES)
+        files_timer(n);
     else
         keeper_timer(n, id);
 }
@@ -106,14 +115,22 @@ static void step(void *self, const struct input *in, struct effects *out) {
         keeper_boot(n);
         break;
     case INPUT_LINK_UP:
-        keeper_link_up(n, &in->link);
+        if (in->link.role == ROLE_MOVER)
+            files_up(n, &in->link);
+        else
+            keeper_link_up(n, &in->link);
         break;
     case INPUT_LINK_DOWN:
-        keeper_link_down(n, &in->link);
+        if (in->link.role == ROLE_MOVER)
+            files_down(n);
+        else
+            keeper_link_down(n, &in->link);
         break;
     case INPUT_MESSAGE:
         if (in->message.link == 0)
             on_mail(n, &in->message);
+        else if (in->message.link == n->mover)
+            files_message(n, &in->message);
         else
             keeper_message(n, &in->message);
         break;
@@ -123,6 +140,8 @@ static void step(void *self, const struct input *in, struct effects *out) {
     case INPUT_SIGNAL:
         if (in->signal.event == EVENT_LAUNCH)
             launch_decided(n, &in->signal);
+        else if (in->signal.event == EVENT_FILES)
+            files_ordered(n, &in->signal);
         break;
     case INPUT_TREE:
         on_tree(n, &in->tree);
@@ -132,6 +151,7 @@ static void step(void *self, const struct input *in, struct effects *out) {
         break;
     case INPUT_FENCED:
         n->joined = false;
+        files_settled(n);
         break;
     case INPUT_TIMER:
         on_timer(n, in->timer.id);

@@ -13,11 +13,16 @@ void buffers_fini(struct buffers *b) {
     *b = (struct buffers){0};
 }
 
-struct buffer *buffers_find(const struct buffers *b, uint32_t number) {
+static struct buffer *find(const struct buffers *b, uint32_t number) {
     for (uint32_t i = 0; i < b->count; i++)
         if (b->list[i].number == number)
             return &b->list[i];
     return NULL;
+}
+
+struct buffer *buffers_find(const struct buffers *b, uint32_t number) {
+    struct buffer *found = find(b, number);
+    return found == NULL || found->closed ? NULL : found;
 }
 
 struct buffer *buffers_open(struct buffers *b, uint32_t number, uint64_t bytes) {
@@ -37,10 +42,27 @@ struct buffer *buffers_open(struct buffers *b, uint32_t number, uint64_t bytes) 
     return &b->list[b->count++];
 }
 
+static void let_go(struct buffers *b, struct buffer *gone) {
+    if (!gone->closed || gone->lent > 0)
+        return;
+    free(gone->at);
+    *gone = b->list[--b->count];
+}
+
 void buffers_close(struct buffers *b, uint32_t number) {
     struct buffer *gone = buffers_find(b, number);
     if (gone == NULL)
         return;
-    free(gone->at);
-    *gone = b->list[--b->count];
+    gone->closed = true;
+    let_go(b, gone);
+}
+
+void buffers_lend(struct buffers *b, uint32_t number) {
+    buffers_find(b, number)->lent++;
+}
+
+void buffers_unlend(struct buffers *b, uint32_t number) {
+    struct buffer *lent = find(b, number);
+    lent->lent--;
+    let_go(b, lent);
 }

@@ -2,11 +2,14 @@
 /* The buffers of a node, by number: where bulk bytes lie, and which link may put into each. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct buffer {
     uint32_t number;
     uint32_t link; /* that may put into it, 0 if none */
+    uint32_t lent; /* parts of it that are being sent from where they lie */
+    bool closed;   /* it goes when nothing of it is lent any more */
     uint64_t bytes;
     uint8_t *at;
 };
@@ -21,3 +24,6 @@ struct buffer *buffers_find(const struct buffers *b, uint32_t number); /* NULL i
 /* Zeroed. NULL if there is no memory. */
 struct buffer *buffers_open(struct buffers *b, uint32_t number, uint64_t bytes);
 void buffers_close(struct buffers *b, uint32_t number);
+/* A part is lent, and is not any more: until then its bytes stay, even if the buffer is closed. */
+void buffers_lend(struct buffers *b, uint32_t number);
+void buffers_unlend(struct buffers *b, uint32_t number);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -17,6 +18,8 @@
 /* A piece of output with its head fits into one packet; much more would ask the kernel for memory in one
  * piece. */
 enum { SCRATCH_BYTES = 256 * 1024, KEEP_BYTES = 8192 };
+/* Of a connection that carries bulk so much is read before we know where the rest is to go. */
+enum { BULKY_BYTES = 4096 };
 enum { PACKET_BYTES = 80 * 1024, PACKET_BYTES_MIN = 1024 };
 
 /* A peer that does not read is cut off when so much waits for it: the machines bound what they send
@@ -46,7 +49,21 @@ static void conn_free(struct conn *c) {
     list_remove(&c->flush);
     free(c->in);
     free(c->out);
+    free(c->loans);
     free(c);
+}
+
+static void return_loan(struct conn *c) {
+    struct loan loan = c->loans[c->loan_at++];
+    if (--c->loan_count == 0)
+        c->loan_at = 0;
+    if (c->all->returned != NULL)
+        c->all->returned(c, &loan);
+}
+
+static void return_all(struct conn *c) {
+    while (c->loan_count > 0)
+        return_loan(c);
 }
 
 /* Out of the loop and off the network; the memory stays until the turn is over. */
@@ -57,6 +74,7 @@ static void bury(struct conn *c) {
     loop_remove(c->all->loop, &c->source);
     close(c->source.fd);
     c->source.fd = -1;
+    return_all(c);
     list_remove(&c->flush);
     list_remove(&c->at);
     list_push_back(&c->all->dead, &c->at);
@@ -157,15 +175,56 @@ static void complete(struct conn *c, size_t got) {
     forget_kept(c);
 }
 
+/* The beginning of a frame has come that may have a place of its own for the rest. */
+static bool find_place(struct conn *c, const uint8_t *at, size_t len) {
+    size_t head = HEADER_BYTES + CONN_HEAD;
+    if (!c->bulky || !c->judged || c->skipped || len < head || frame_bytes(c) <= len)
+        return false;
+    size_t rest = frame_bytes(c) - head;
+    c->put_at = c->all->place(c, &c->header, at + HEADER_BYTES, rest);
+    if (c->put_at == NULL)
+        return false;
+    memcpy(c->put_head, at + HEADER_BYTES, CONN_HEAD);
+    memcpy(c->put_at, at + head, len - head);
+    c->put_left = rest - (len - head);
+    return true;
+}
+
+static void take_scratch(struct conn *c, size_t got) {
+    size_t used = take_frames(c, c->all->scratch, got);
+    if (c->open && used < got && !find_place(c, c->all->scratch + used, got - used))
+        keep(c, c->all->scratch + used, got - used);
+}
+
 static void take_bytes(struct conn *c, size_t got) {
     c->all->bytes_in += got;
-    if (c->in != NULL) {
+    if (c->in != NULL)
         complete(c, got);
-        return;
+    else
+        take_scratch(c, got);
+}
+
+/* Reads the rest of a frame to its place, and what follows it, in one call. */
+static ssize_t read_to_place(struct conn *c) {
+    size_t rest = frame_bytes(c) - HEADER_BYTES - CONN_HEAD;
+    struct iovec parts[2] = {{c->put_at + (rest - c->put_left), c->put_left},
+                             {c->all->scratch, BULKY_BYTES}};
+    ssize_t got = readv(c->source.fd, parts, 2);
+    if (got <= 0)
+        return got;
+    c->all->bytes_in += (size_t)got;
+    if ((size_t)got < c->put_left) {
+        c->put_left -= (size_t)got;
+        return got;
     }
-    size_t used = take_frames(c, c->all->scratch, got);
-    if (c->open && used < got)
-        keep(c, c->all->scratch + used, got - used);
+    size_t more = (size_t)got - c->put_left;
+    struct header h = c->header;
+    c->put_at = NULL;
+    c->judged = false;
+    c->all->placed(c, &h, c->put_head, rest);
+    if (c->open && more > 0)
+        take_scratch(c, more);
+    return got;
 }
 
 /* A packet is read whole, or its rest is lost; so never straight into a frame that wants less. */
@@ -194,17 +253,20 @@ static void take_packet(struct conn *c, size_t len) {
 }
 
 static void read_some(struct conn *c) {
-    bool direct = c->in != NULL && !c->packets;
+    bool direct = c->in != NULL && !c->packets, placed = c->put_at != NULL;
     uint8_t *at = direct ? c->in + c->in_len : c->all->scratch;
-    size_t room = direct ? c->in_cap - c->in_len : SCRATCH_BYTES;
-    ssize_t got = call_recv(c->source.fd, at, room, c->packets ? MSG_TRUNC : 0);
-    if (got > 0 && c->packets) {
+    size_t room = direct ? c->in_cap - c->in_len : c->bulky ? BULKY_BYTES : SCRATCH_BYTES;
+    ssize_t got =
+        placed ? read_to_place(c) : call_recv(c->source.fd, at, room, c->packets ? MSG_TRUNC : 0);
+    if (got > 0 && placed) {
+        return;
+    } else if (got > 0 && c->packets) {
         take_packet(c, (size_t)got);
     } else if (got > 0) {
         take_bytes(c, (size_t)got);
     } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
         c->broken |= got < 0;
-        end(c, c->in != NULL ? REFUSAL_TRUNCATED : REFUSAL_NONE);
+        end(c, c->in != NULL || placed ? REFUSAL_TRUNCATED : REFUSAL_NONE);
     }
 }
 
@@ -226,19 +288,54 @@ static void drop_out(struct conn *c) {
     }
 }
 
+static bool has_out(const struct conn *c) {
+    return c->out_at < c->out_len || c->loan_count > 0;
+}
+
 /* What cannot go out must not leave a hole: the socket is shut, and reading tells of its end after
  * what the peer has still said. */
 static void give_up_out(struct conn *c) {
     drop_out(c);
+    return_all(c);
     shutdown(c->source.fd, SHUT_RDWR);
 }
 
+/* Sends of what has gathered, as far as it goes before the next loan, and that loan behind it. */
+static ssize_t send_with_loan(struct conn *c) {
+    struct loan *loan = &c->loans[c->loan_at];
+    size_t before = (size_t)(loan->at - c->out_gone);
+    struct iovec parts[2] = {
+        {c->out + c->out_at, before},
+        {(void *)(uintptr_t)(loan->bytes.at + loan->done), loan->bytes.len - loan->done}};
+    struct msghdr m = {.msg_iov = parts + (before == 0), .msg_iovlen = before == 0 ? 1 : 2};
+    ssize_t sent = sendmsg(c->source.fd, &m, MSG_NOSIGNAL);
+    if (sent < 0)
+        return sent;
+    size_t gathered = (size_t)sent < before ? (size_t)sent : before;
+    loan->done += (size_t)sent - gathered;
+    c->out_at += gathered;
+    c->out_gone += gathered;
+    c->all->bytes_out += (size_t)sent - gathered;
+    if (loan->done == loan->bytes.len)
+        return_loan(c);
+    return (ssize_t)gathered;
+}
+
+static ssize_t send_gathered(struct conn *c, size_t len) {
+    ssize_t sent = call_send(c->source.fd, c->out + c->out_at, len, MSG_NOSIGNAL);
+    if (sent > 0) {
+        c->out_at += (size_t)sent;
+        c->out_gone += (uint64_t)sent;
+    }
+    return sent;
+}
+
 static void write_some(struct conn *c) {
-    while (c->out_at < c->out_len) {
+    while (has_out(c)) {
         size_t len = c->out_len - c->out_at;
         if (c->packets && len > c->packet_bytes)
             len = c->packet_bytes;
-        ssize_t sent = call_send(c->source.fd, c->out + c->out_at, len, MSG_NOSIGNAL);
+        ssize_t sent = c->loan_count > 0 ? send_with_loan(c) : send_gathered(c, len);
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0 && errno == EMSGSIZE && c->packets && len > PACKET_BYTES_MIN) {
@@ -253,7 +350,6 @@ static void write_some(struct conn *c) {
             give_up_out(c);
             break;
         }
-        c->out_at += (size_t)sent;
         c->all->bytes_out += (uint64_t)sent;
     }
     drop_out(c);
@@ -288,6 +384,15 @@ static uint8_t *out_room(struct conn *c, size_t len) {
     return room;
 }
 
+static void flush_later(struct conn *c) {
+    if (c->connecting || c->waiting || list_linked(&c->flush))
+        return;
+    if (c->packets) /* a launcher has its part before anybody hears that we are prepared: we may die */
+        list_push_front(&c->all->flush, &c->flush);
+    else
+        list_push_back(&c->all->flush, &c->flush);
+}
+
 void conn_send(struct conn *c, const struct header *h, struct bytes head, struct bytes tail) {
     if (!c->open)
         return;
@@ -302,12 +407,43 @@ void conn_send(struct conn *c, const struct header *h, struct bytes head, struct
         memcpy(at + HEADER_BYTES, head.at, head.len);
     if (tail.len > 0)
         memcpy(at + HEADER_BYTES + head.len, tail.at, tail.len);
-    if (c->connecting || c->waiting || list_linked(&c->flush))
+    flush_later(c);
+}
+
+static bool loan_room(struct conn *c) {
+    if (c->loan_at > 0 && c->loan_at + c->loan_count == c->loan_cap) {
+        memmove(c->loans, c->loans + c->loan_at, c->loan_count * sizeof *c->loans);
+        c->loan_at = 0;
+    }
+    if (c->loan_count < c->loan_cap)
+        return true;
+    uint32_t cap = c->loan_cap ? 2 * c->loan_cap : 8;
+    struct loan *more = realloc(c->loans, cap * sizeof *more);
+    if (more == NULL)
+        return false;
+    c->loans = more;
+    c->loan_cap = cap;
+    return true;
+}
+
+void conn_lend(struct conn *c, const struct header *h, struct bytes head, struct bytes lent,
+               uint64_t tag) {
+    struct loan loan = {.bytes = lent, .tag = tag};
+    uint8_t *at = c->open && loan_room(c) ? out_room(c, HEADER_BYTES + head.len) : NULL;
+    if (at == NULL) {
+        if (c->open) {
+            c->broken = true;
+            give_up_out(c);
+        }
+        if (c->all->returned != NULL)
+            c->all->returned(c, &loan);
         return;
-    if (c->packets) /* a launcher has its part before anybody hears that we are prepared: we may die */
-        list_push_front(&c->all->flush, &c->flush);
-    else
-        list_push_back(&c->all->flush, &c->flush);
+    }
+    header_encode(h, at);
+    memcpy(at + HEADER_BYTES, head.at, head.len);
+    loan.at = c->out_gone + (c->out_len - c->out_at);
+    c->loans[c->loan_at + c->loan_count++] = loan;
+    flush_later(c);
 }
 
 /* ---- beginning and end ---- */
@@ -386,7 +522,7 @@ static void linger_ready(struct source *s, uint32_t events) {
     if (events & EPOLLOUT) {
         write_some(c);
         linger_on(c);
-        if (c->out_at == c->out_len)
+        if (!has_out(c))
             shutdown(c->source.fd, SHUT_WR);
     }
     if (!(events & ~(uint32_t)EPOLLOUT))
@@ -405,7 +541,7 @@ void conn_close(struct conn *c) {
     c->open = false;
     list_remove(&c->flush);
     write_some(c);
-    if (c->out_at == c->out_len)
+    if (!has_out(c))
         shutdown(c->source.fd, SHUT_WR);
     c->source.ready = linger_ready;
     linger_on(c);

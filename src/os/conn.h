@@ -18,6 +18,14 @@
 
 struct conn;
 
+/* Bytes that are sent from where they lie, in between what has gathered. */
+struct loan {
+    struct bytes bytes;
+    uint64_t at; /* so much of what gathers goes before them */
+    size_t done;
+    uint64_t tag; /* the owner's */
+};
+
 /* What all connections of a node share. */
 struct conns {
     struct loop *loop;
@@ -38,7 +46,17 @@ struct conns {
     void (*connected)(struct conn *c);
     /* It has ended, without our doing; `why` if it was refused. The owner closes it. */
     void (*ended)(struct conn *c, enum refusal why);
+    /* For connections that carry bulk, may be NULL. A frame whose body begins with `head` (CONN_HEAD bytes)
+     * comes: where is the rest to go? NULL: it is handed on as any other. If it has a place `placed`
+     * tells when it is there; the place must stay until then, or until the connection is closed. */
+    uint8_t *(*place)(struct conn *c, const struct header *h, const uint8_t *head, size_t len);
+    void (*placed)(struct conn *c, const struct header *h, const uint8_t *head, size_t len);
+    /* Bytes that were lent have left, or never will. */
+    void (*returned)(struct conn *c, const struct loan *loan);
 };
+
+/* How much of a frame's body says where the rest is to go. */
+enum { CONN_HEAD = 20 };
 
 struct conn {
     struct source source;
@@ -58,6 +76,13 @@ struct conn {
     size_t in_len, in_cap;
     uint8_t *out;
     size_t out_at, out_len, out_cap;
+    uint64_t out_gone; /* bytes of what gathered that have left */
+    struct loan *loans;
+    uint32_t loan_at, loan_count, loan_cap;
+    bool bulky;      /* carries bulk: large frames are read to their place */
+    uint8_t *put_at; /* of the frame whose rest comes next, NULL: none */
+    size_t put_left; /* bytes of it that are missing */
+    uint8_t put_head[CONN_HEAD];
     uint64_t backlog_bytes_max;
     uint64_t since; /* lingering, or opened */
     /* For the owner. */
@@ -81,6 +106,10 @@ struct conn *conn_new(struct conns *all, int fd, bool connecting);
 
 /* Appends a frame of these parts to what goes out. */
 void conn_send(struct conn *c, const struct header *h, struct bytes head, struct bytes tail);
+
+/* The same; `lent` follows the head and is not copied: it must stay as it is until it is returned. */
+void conn_lend(struct conn *c, const struct header *h, struct bytes head, struct bytes lent,
+               uint64_t tag);
 
 /* What was sent before still goes out. The connection must not be used any more. */
 void conn_close(struct conn *c);

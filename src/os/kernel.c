@@ -487,6 +487,7 @@ static int begin(struct kernel *k) {
     close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
     int r = spawner_init(&k->spawner);
     k->spawner.inherited.each = k->config.each;
+    k->spawner.inherited.objects = k->config.objects;
     if (r == 0) {
         k->null = open_null();
         r = k->null < 0 ? k->null : 0;

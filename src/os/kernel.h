@@ -26,9 +26,10 @@ struct kernel_config {
     void *context;
     const char *cgroup; /* folder for this node's cgroups; NULL: none */
     enum confine confine;
-    const char *each; /* a program to start each process by; NULL: none */
-    uint32_t home;    /* see home.h; 0: anywhere */
-    uint32_t groups;  /* their numbers are below this */
+    const char *each;    /* a program to start each process by; NULL: none */
+    const char *objects; /* folder of files that were sent to the node, absolute; NULL: none */
+    uint32_t home;       /* see home.h; 0: anywhere */
+    uint32_t groups;     /* their numbers are below this */
 };
 
 struct kernel;

@@ -133,6 +133,8 @@ static void carry_out(struct life *l, const struct effect *e) {
         links_send(l->links, &e->send);
         break;
     case EFFECT_OPEN:
+        if (e->open.purpose == PURPOSE_MOVER && l->config.summon != NULL)
+            l->config.summon(l->config.context, l);
         links_open(l->links, &e->open);
         break;
     case EFFECT_CLOSE:
@@ -347,6 +349,7 @@ static int open_links(struct life *l) {
                                  .book = c->book,
                                  .nodes = limits_universe(&c->prim.limits),
                                  .launcher = c->launcher,
+                                 .mover = c->mover,
                                  .accepts = c->accepts,
                                  .listener = listener,
                                  .frame_bytes_max = FRAME_BYTES_MAX,

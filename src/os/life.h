@@ -49,6 +49,7 @@ struct life_config {
     const struct address *book;     /* where each node listens, all of the universe */
     int listener;                   /* a socket that listens at our address, or -1 to make one */
     const struct address *launcher; /* of this node. NULL: it has none */
+    const struct address *mover;    /* of this node. NULL: it has none */
     uint32_t accepts;               /* purposes, see links.h. 0: what the primitives need */
     const struct life_log *log;     /* NULL: the daemon logs nothing */
     uint64_t key[2];                /* of the cluster */
@@ -59,6 +60,8 @@ struct life_config {
     struct machine (*daemon)(void *context, uint32_t node, struct globals globals);
     /* Called after every turn in which a machine has made a step. May be NULL. */
     void (*observe)(void *context, struct life *l);
+    /* A link to this node's file mover is about to be opened: it must be there. May be NULL. */
+    void (*summon)(void *context, struct life *l);
     /* A note of the machines; it is printed in any case. May be NULL. */
     void (*note)(void *context, struct bytes note);
     void *context;

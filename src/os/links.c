@@ -38,8 +38,9 @@ struct link {
     bool ours;
     bool failed; /* ours: could not be opened */
     enum purpose purpose;
-    uint64_t cookie; /* ours: the machine's */
-    uint64_t token;  /* the opener's name for it */
+    struct address to; /* ours, to a peer that is in no book */
+    uint64_t cookie;   /* ours: the machine's */
+    uint64_t token;    /* the opener's name for it */
     uint64_t since;
     struct gate gate;
     uint32_t sequence[LANES];
@@ -159,20 +160,26 @@ static void link_up(struct links *l, struct link *k) {
 
 /* ---- frames out ---- */
 
+static struct header header_of(struct links *l, struct link *k, uint16_t type, uint32_t epoch,
+                               size_t length) {
+    enum lane lane = (enum lane)message_rule(type)->lane;
+    return (struct header){.magic = HEADER_MAGIC,
+                           .version = HEADER_VERSION,
+                           .lane = (uint8_t)lane,
+                           .type = type,
+                           .length = (uint32_t)length,
+                           .sequence = ++k->sequence[lane],
+                           .epoch = epoch,
+                           .node = l->config.self,
+                           .life = l->config.life};
+}
+
 static void send_frame(struct links *l, struct link *k, uint16_t type, uint32_t epoch,
                        struct bytes head, struct bytes tail) {
     enum lane lane = (enum lane)message_rule(type)->lane;
     if (k->lanes[lane] == NULL)
         return; /* the peer has closed it, the link is about to go down */
-    struct header h = {.magic = HEADER_MAGIC,
-                       .version = HEADER_VERSION,
-                       .lane = (uint8_t)lane,
-                       .type = type,
-                       .length = (uint32_t)(head.len + tail.len),
-                       .sequence = ++k->sequence[lane],
-                       .epoch = epoch,
-                       .node = l->config.self,
-                       .life = l->config.life};
+    struct header h = header_of(l, k, type, epoch, head.len + tail.len);
     conn_send(k->lanes[lane], &h, head, tail);
 }
 
@@ -217,6 +224,22 @@ void links_put(struct links *l, const struct effect_put *p, struct bytes bytes) 
     send_frame(l, k, MESSAGE_PUT, 0, bytes_of(head, (size_t)len), bytes);
 }
 
+void links_lend(struct links *l, const struct effect_put *p, struct bytes bytes, uint64_t tag) {
+    uint8_t head[CONN_HEAD];
+    struct link *k = find(l, p->link);
+    struct conn *c = k == NULL ? NULL : k->lanes[LANE_BULK];
+    if (c == NULL) {
+        l->config.sent(l->config.context, tag);
+        return;
+    }
+    union message m = {
+        .put = {.buffer = p->peer_buffer, .offset = p->peer_offset, .note = p->note}};
+    long len = message_encode(MESSAGE_PUT, &m, room_of(head, sizeof head));
+    ASSERT(len == CONN_HEAD);
+    struct header h = header_of(l, k, MESSAGE_PUT, 0, CONN_HEAD + bytes.len);
+    conn_lend(c, &h, bytes_of(head, sizeof head), bytes, tag);
+}
+
 /* ---- HELLO ---- */
 
 static bool hello_fits(const struct links *l, const struct message_hello *m) {
@@ -257,7 +280,10 @@ static bool hello_welcome(const struct links *l, const struct conn *c,
     case PURPOSE_CLIENT:
         return h->node == NO_NODE && trusted_user(c->source.fd);
     case PURPOSE_MOVER:
+        return h->node == l->config.self;
     case PURPOSE_FILES:
+        return h->node == NO_NODE ? trusted_user(c->source.fd)
+                                  : in_book(l, h->node) && h->node != l->config.self;
     case PURPOSES:
         break;
     }
@@ -324,6 +350,7 @@ static void welcome(struct links *l, struct conn *c, const struct message_hello 
         c->backlog_bytes_max = l->config.client_bytes_max;
     k->lanes[c->lane] = c;
     k->greeted[c->lane] = true;
+    c->bulky = k->purpose == PURPOSE_FILES && l->config.place != NULL;
     if (!all_greeted(k))
         return;
     for (int lane = 0; lane < LANES; lane++)
@@ -403,6 +430,42 @@ static void on_put(struct links *l, struct conn *c, struct link *k, struct bytes
         refuse(l, c, why);
 }
 
+/* The head of a put; its body is not there yet, or lies at `at`. */
+static bool put_head(const uint8_t *head, const uint8_t *at, size_t len, union message *ret) {
+    if (message_decode(MESSAGE_PUT, bytes_of(head, CONN_HEAD), NULL, ret) < 0)
+        return false;
+    ret->put.body = bytes_of(at, len);
+    return true;
+}
+
+static uint8_t *on_place(struct conn *c, const struct header *h, const uint8_t *head, size_t len) {
+    struct links *l = links_of(c);
+    const struct link *k = c->owner;
+    union message m;
+    if (h->type != MESSAGE_PUT || !is_up(k) || !put_head(head, NULL, len, &m))
+        return NULL;
+    return l->config.place(l->config.context, k->number, &m.put);
+}
+
+static void on_placed(struct conn *c, const struct header *h, const uint8_t *head, size_t len) {
+    struct links *l = links_of(c);
+    const struct link *k = c->owner;
+    union message m;
+    (void)h;
+    if (!put_head(head, NULL, len, &m))
+        return;
+    l->config.counts->messages++;
+    const uint8_t *at = l->config.place(l->config.context, k->number, &m.put);
+    m.put.body.at = at;
+    if (at != NULL) /* otherwise it is not wanted any more */
+        l->config.put(l->config.context, k->number, &m.put);
+}
+
+static void on_returned(struct conn *c, const struct loan *loan) {
+    const struct links *l = links_of(c);
+    l->config.sent(l->config.context, loan->tag);
+}
+
 static void on_frame(struct conn *c, const struct header *h, struct bytes body) {
     struct links *l = links_of(c);
     struct link *k = c->owner;
@@ -474,6 +537,10 @@ static const struct address *destination(const struct links *l, const struct lin
     const struct links_config *c = &l->config;
     if (k->purpose == PURPOSE_LAUNCHER)
         return k->peer == c->self ? c->launcher : NULL;
+    if (k->purpose == PURPOSE_MOVER)
+        return k->peer == c->self ? c->mover : NULL;
+    if (k->to.len != 0)
+        return &k->to;
     return in_book(l, k->peer) ? &c->book[k->peer - c->first] : NULL;
 }
 
@@ -494,10 +561,22 @@ static int open_lane(struct links *l, struct link *k, enum lane lane) {
     }
     c->owner = k;
     c->lane = lane;
+    c->bulky = k->purpose == PURPOSE_FILES && l->config.place != NULL;
     k->lanes[lane] = c;
     if (done)
         send_hello(l, k, c);
     return 0;
+}
+
+/* What is no address leads nowhere. */
+static void take_address(struct link *k, struct bytes address) {
+    char text[ADDRESS_TEXT_MAX];
+    if (address.len == 0 || address.len >= sizeof text)
+        return;
+    memcpy(text, address.at, address.len);
+    text[address.len] = '\0';
+    if (address_parse(&k->to, text) < 0)
+        k->to.len = 0;
 }
 
 void links_open(struct links *l, const struct effect_open *open) {
@@ -505,6 +584,7 @@ void links_open(struct links *l, const struct effect_open *open) {
     ASSERT(k != NULL);
     k->cookie = open->cookie;
     k->token = ++l->tokens;
+    take_address(k, open->address);
     l->config.counts->opened++;
     for (int lane = 0; lane < LANES && !k->failed; lane++)
         if (message_lane_used(k->purpose, (enum lane)lane))
@@ -585,6 +665,9 @@ struct links *links_new(const struct links_config *config) {
     l->conns.frame = on_frame;
     l->conns.connected = on_connected;
     l->conns.ended = on_ended;
+    l->conns.place = on_place;
+    l->conns.placed = on_placed;
+    l->conns.returned = on_returned;
     l->listener = (struct source){.fd = config->listener, .ready = accept_some};
     if (l->id_storage == NULL || l->table == NULL || r < 0 ||
         (config->listener >= 0 && loop_add(config->loop, &l->listener, EPOLLIN) < 0)) {

@@ -8,8 +8,9 @@
  * connection may say nothing else, not for long, and not many may be in that state.
  *
  * Who may open a link to whom follows from its purpose: TREE and SLOT links are between nodes of the
- * book, a LAUNCHER link is between two processes of the same node, a CLIENT link comes from a
- * process that is no node and whom the system says to be the cluster's user or root. */
+ * book, LAUNCHER and MOVER links are between two processes of the same node, a CLIENT link comes from a
+ * process that is no node and whom the system says to be the cluster's user or root; a FILES link
+ * is between movers: of nodes, or of such a process. */
 #pragma once
 
 #include "machine/machine.h"
@@ -38,6 +39,7 @@ struct links_config {
     uint32_t first;
     uint32_t nodes;                 /* in the book */
     const struct address *launcher; /* where LAUNCHER links lead to. NULL: nowhere */
+    const struct address *mover;    /* and MOVER links */
     uint32_t accepts;               /* bit mask of purposes that others may open links for */
     int listener;                   /* taken over. -1: nobody comes */
     uint32_t frame_bytes_max;
@@ -49,6 +51,11 @@ struct links_config {
     void (*feed)(void *context, enum purpose purpose, const struct input *in);
     /* A put has come in; judged by whoever keeps the buffers. */
     enum refusal (*put)(void *context, uint32_t link, const struct message_put *put);
+    /* For FILES links; may be NULL. Where the bytes of a put that is on its way are to go (its body has
+     * only its length), NULL: nowhere. When they are there `put` is told, with a body that lies there. */
+    uint8_t *(*place)(void *context, uint32_t link, const struct message_put *put);
+    /* The bytes of a put were sent, or never will be. Called from within other calls: feed nothing. */
+    void (*sent)(void *context, uint64_t tag);
     void *context;
 };
 
@@ -58,6 +65,8 @@ void links_free(struct links *l);
 void links_open(struct links *l, const struct effect_open *open);
 void links_send(struct links *l, const struct effect_send *send);
 void links_put(struct links *l, const struct effect_put *put, struct bytes bytes);
+/* The same from where the bytes lie; `sent` tells with this tag when they are not needed any more. */
+void links_lend(struct links *l, const struct effect_put *put, struct bytes bytes, uint64_t tag);
 void links_close(struct links *l, uint32_t link, enum refusal why);
 
 /* Tells of links that could not be opened, sends what has gathered. At the end of every turn. */

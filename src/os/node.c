@@ -7,14 +7,20 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/units.h"
 #include "nm/nm.h"
 #include "os/life.h"
+#include "os/mover_process.h"
+#include "os/plan.h"
+
+/* What a node's cache of files may take. */
+#define CACHE_BYTES (4 * GIB)
 
 /* Runs on a node at once, those that are over and not forgotten included. */
 enum { RUNS_MAX = 256 };
 
-static struct machine make_daemon(void *context, uint32_t node, struct globals globals) {
-    const struct node_config *c = context;
+static struct machine make_daemon(const struct node_config *c, uint32_t node,
+                                  struct globals globals) {
     struct nm_config config = {
         .limits = c->prim.limits, .self = node, .runs = RUNS_MAX, .lease_ns = c->lease_ns};
     struct arena arena;
@@ -28,19 +34,45 @@ static struct machine make_daemon(void *context, uint32_t node, struct globals g
     return nm_machine(nm_new(&config, &arena));
 }
 
+struct node {
+    struct node_config *config;
+    struct mover_process mover;
+};
+
+static struct machine make(void *context, uint32_t number, struct globals globals) {
+    const struct node *n = context;
+    return make_daemon(n->config, number, globals);
+}
+
+static void summon(void *context, struct life *l) {
+    struct node *n = context;
+    mover_process_start(&n->mover, life_loop(l)); /* if not, nobody answers there */
+}
+
 _Noreturn void node_live(struct node_config *c) {
     char folder[16];
     int error = 0;
+    struct node n = {.config = c};
+    struct mover_process_config mover = {.self = c->self,
+                                         .nodes = c->prim.limits.nodes,
+                                         .links = c->links,
+                                         .host = c->host,
+                                         .key = {c->key[0], c->key[1]},
+                                         .cache_bytes = CACHE_BYTES};
+    struct address files = plan_mover(c->self, c->links, c->host);
+    bool moves = mover_process_init(&n.mover, &mover) == 0;
     snprintf(folder, sizeof folder, "n%" PRIu32, c->self);
     struct life_config config = {.prim = c->prim,
                                  .self = c->self,
                                  .book = c->book,
                                  .listener = c->listener,
                                  .launcher = &c->launcher,
+                                 .mover = moves ? &files : NULL,
+                                 .summon = summon,
                                  .key = {c->key[0], c->key[1]},
                                  .folder = folder,
-                                 .daemon = make_daemon,
-                                 .context = c};
+                                 .daemon = make,
+                                 .context = &n};
     struct life *l = life_new(&config, &error);
     if (l == NULL)
         _exit(1);

@@ -11,6 +11,8 @@ struct node_config {
     const struct address *book; /* of all nodes and the manager */
     struct address launcher;
     int listener;
+    enum transport links;
+    struct in_addr host; /* for TCP */
     uint64_t key[2];
     uint64_t lease_ns;
     const char *prefix; /* of node names */

@@ -99,6 +99,11 @@ struct address plan_address(uint32_t node, enum transport links, struct in_addr 
     return a;
 }
 
+struct address plan_mover(uint32_t node, enum transport links, struct in_addr host) {
+    return links == TRANSPORT_UNIX ? local("unix:f", node)
+                                   : plan_address(PLAN_NODES_MAX + 1 + node, links, host);
+}
+
 struct address plan_launcher(uint32_t node) {
     return local("seqpacket:p", node);
 }

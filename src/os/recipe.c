@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "wire/message.h"
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
@@ -192,6 +193,30 @@ static void find_program(struct recipe *r) {
     }
 }
 
+/* One that was sent to the node. If it is not as it came nobody runs it: it will be sent again. */
+static void choose_image(struct recipe *r, const char *objects) {
+    char path[PATH_MAX];
+    struct stat st;
+    r->step = SPAWN_IMAGE;
+    r->error = -ENOENT;
+    int n = objects == NULL ? PATH_MAX
+                            : snprintf(path, sizeof path, "%s/%.*s", objects,
+                                       (int)r->spec.image.len, (const char *)r->spec.image.at);
+    if (n >= PATH_MAX)
+        return;
+    if (stat(path, &st) < 0) {
+        r->error = -errno;
+        return;
+    }
+    uint64_t mtime_ns = (uint64_t)st.st_mtim.tv_sec * NS_PER_S + (uint64_t)st.st_mtim.tv_nsec;
+    r->error = -ESTALE;
+    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != r->spec.image_bytes ||
+        mtime_ns != r->spec.image_mtime_ns || (st.st_mode & 0222) != 0)
+        return;
+    r->program = strdup(path);
+    r->error = r->program == NULL ? -ENOMEM : 0;
+}
+
 static void choose_program(struct recipe *r) {
     struct bytes p = r->spec.program;
     if (memchr(p.at, '/', p.len) == NULL) {
@@ -225,7 +250,10 @@ static void fill(struct recipe *r, const struct inherited *have, struct heap_cut
     fill_limits(r, have);
     r->umask = r->spec.umask != have->umask;
     r->each = have->each;
-    choose_program(r);
+    if (r->spec.image.len > 0)
+        choose_image(r, have->objects);
+    else
+        choose_program(r);
 }
 
 struct recipe *recipe_new(struct bytes bytes, const struct inherited *have, int *ret_error) {

@@ -15,7 +15,8 @@
 
 /* What a child has without being told. */
 struct inherited {
-    const char *each; /* a launcher for each process; NULL: none */
+    const char *each;    /* a launcher for each process; NULL: none */
+    const char *objects; /* folder of files that were sent to the node, absolute; NULL: none */
     mode_t umask;
     struct rlimit limits[RLIM_NLIMITS];
 };
@@ -28,10 +29,11 @@ struct recipe_limit {
 struct recipe {
     struct setup setup; /* views into a copy of the bytes */
     struct spec spec;
-    char *folder;  /* NULL: stay */
-    char *program; /* NULL: see error */
-    int error;     /* why nothing can be started, -errno */
-    char **vector; /* a place for a shell, then the arguments */
+    char *folder;         /* NULL: stay */
+    char *program;        /* NULL: see error */
+    int error;            /* why nothing can be started, -errno */
+    enum spawn_step step; /* and where it would fail */
+    char **vector;        /* a place for a shell, then the arguments */
     char **environment;
     char *rank, *local; /* the digits in the environment */
     struct recipe_limit *limits;

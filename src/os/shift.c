@@ -3,11 +3,14 @@
 #include "os/shift.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/units.h"
@@ -18,6 +21,7 @@
 #define FRAME_BYTES_MAX (1 * MIB)
 
 struct shift {
+    char *objects; /* where files that were sent to the node are */
     struct shift_config config;
     struct loop loop;
     struct links *links;
@@ -138,7 +142,16 @@ static int open_links(struct shift *s) {
     return s->links == NULL ? complain(c, "links", -ENOMEM) : 0;
 }
 
+/* Processes change their folder before they are executed. */
+static void find_objects(struct shift *s) {
+    char here[PATH_MAX];
+    if (getcwd(here, sizeof here) == NULL ||
+        asprintf(&s->objects, "%s/n%" PRIu32 "/spool/objects", here, s->config.node) < 0)
+        s->objects = NULL;
+}
+
 static int open_kernel(struct shift *s) {
+    find_objects(s);
     struct kernel_config kernel = {.loop = &s->loop,
                                    .feed = on_kernel,
                                    .context = s,
@@ -146,6 +159,7 @@ static int open_kernel(struct shift *s) {
                                    .confine = s->config.confine,
                                    .home = s->config.home,
                                    .each = s->config.each,
+                                   .objects = s->objects,
                                    .groups = s->config.pl.groups};
     int error = 0;
     s->kernel = kernel_new(&kernel, &error);
@@ -198,6 +212,7 @@ void shift_free(struct shift *s) {
     loop_fini(&s->loop);
     if (s->memory != NULL)
         munmap(s->memory, s->memory_bytes);
+    free(s->objects);
     free(s);
 }
 

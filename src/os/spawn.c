@@ -212,7 +212,7 @@ static pid_t attempt(struct spawner *s, struct recipe *r, const struct place *p,
 /* A file that the kernel cannot execute is given to a shell, as execvp does. */
 pid_t spawn(struct spawner *s, struct recipe *r, const struct place *p, uint32_t index,
             enum spawn_step *ret_step) {
-    *ret_step = SPAWN_PROGRAM;
+    *ret_step = r->step;
     if (r->error < 0)
         return r->error;
     recipe_turn(r, index);

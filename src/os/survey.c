@@ -6,6 +6,8 @@
  * it is sent. The manifest has pieces of its own, too, as it is there last. */
 #include "os/survey.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -25,6 +27,8 @@ struct survey {
     uint8_t *manifest;
     uint8_t *pages; /* their digests */
     uint64_t bytes_read;
+    uint32_t piece; /* that was located last, and where it begins */
+    uint64_t piece_offset;
     uint32_t open_number; /* of the file that was read last, and it */
     int open_fd;
 };
@@ -330,6 +334,25 @@ static int read_file(struct survey *s, uint32_t number, uint64_t from, struct ro
         at += (size_t)n;
     }
     return walk_check(&s->walk, f, s->open_fd, why);
+}
+
+static uint32_t piece_len(const struct survey *s, uint32_t number) {
+    struct piece p;
+    bool there = piece_load(&p, (enum digest_kind)s->bundle.digest, survey_table(s), number);
+    ASSERT(there);
+    return p.bytes;
+}
+
+int survey_locate(struct survey *s, uint32_t piece, uint64_t *ret_offset, uint32_t *ret_len) {
+    if (piece >= s->bundle.pieces)
+        return -ERANGE;
+    for (; s->piece < piece; s->piece++)
+        s->piece_offset += piece_len(s, s->piece);
+    for (; s->piece > piece; s->piece--)
+        s->piece_offset -= piece_len(s, s->piece - 1);
+    *ret_offset = s->piece_offset;
+    *ret_len = piece_len(s, piece);
+    return 0;
 }
 
 int survey_read(struct survey *s, uint64_t offset, struct room out, char why[256]) {

@@ -49,6 +49,10 @@ uint32_t survey_entries(const struct survey *s);
 /* The bytes that had to be read; the others were known. */
 uint64_t survey_bytes_read(const struct survey *s);
 
+/* Where a piece lies in the stream; -ERANGE if there is none of that number. Near where it was asked last it is found
+ * at once. */
+int survey_locate(struct survey *s, uint32_t piece, uint64_t *ret_offset, uint32_t *ret_len);
+
 /* Reads a part of the stream. 0, or -errno: -ESTALE if a file is shorter now, another one, or was
  * changed; `why` says which. Holes read as zeros. Files are opened again by their paths, so these must lead to
  * them still; the one that was read last stays open. */

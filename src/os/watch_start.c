@@ -131,6 +131,8 @@ static _Noreturn void become_node(const struct watch *w, uint32_t node, int list
                             .book = w->book,
                             .launcher = plan_launcher(node),
                             .listener = FD_LISTENER,
+                            .links = w->config->links,
+                            .host = w->config->host,
                             .key = {w->config->key[0], w->config->key[1]},
                             .lease_ns = w->config->lease_ns,
                             .prefix = w->config->prefix};

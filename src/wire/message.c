@@ -339,6 +339,7 @@ static void walk_submit(struct codec *c, union message *m) {
     codec_set(c, s->on);
     codec_set(c, s->exclude);
     codec_bytes(c, &s->name, 1);
+    codec_bytes(c, &s->files, 1);
     codec_rest(c, &s->spec);
     if (s->flags >= JOB_FLAGS_END)
         c->failed = true;

@@ -309,6 +309,9 @@ struct message_launch {
     struct bytes spec; /* wire/spec.h */
 };
 
+/* What a transfer by XFER-AND-SIGNAL to nodes is about. */
+enum { EVENT_LAUNCH, EVENT_FILES };
+
 enum verb {
     VERB_START,   /* launcher only: what was set up is to run */
     VERB_SIGNAL,  /* value: the signal */
@@ -471,7 +474,8 @@ struct message_submit {
     struct nodeset *on;      /* only these nodes; empty: any */
     struct nodeset *exclude; /* none of these */
     struct bytes name;
-    struct bytes spec; /* wire/spec.h */
+    struct bytes files; /* that must be on its nodes first: the body of a COPY. Empty: none */
+    struct bytes spec;  /* wire/spec.h */
 };
 
 struct message_act {

@@ -120,6 +120,7 @@ static void fill_job(uint16_t type, union message *m) {
         m->submit.on = &sets[0];
         m->submit.exclude = &sets[1];
         m->submit.name = bytes_of(body, 4);
+        m->submit.files = bytes_of(body, 5);
         m->submit.spec = bytes_of(body, 7);
         break;
     case MESSAGE_ACT:

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* The process of a node's file mover: see mover_process.h. */
+#include "os/mover_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/list.h"
+#include "base/units.h"
+#include "os/child.h"
+#include "os/plan.h"
+#include "os/porter.h"
+
+enum { FD_LISTENER = 3, FD_FIRST_OTHER };
+
+/* A manager that has not come by then never will. */
+#define HOST_NS (10 * NS_PER_S)
+
+int mover_process_init(struct mover_process *p, const struct mover_process_config *c) {
+    struct address here = plan_mover(c->self, c->links, c->host);
+    *p = (struct mover_process){.config = *c, .pidfd = {.fd = -1}};
+    p->listener = address_listen(&here);
+    return p->listener < 0 ? p->listener : 0;
+}
+
+/* ---- in the new process ---- */
+
+struct errands {
+    bool met; /* the manager has been here */
+    bool over;
+};
+
+static void on_host(void *context, bool there) {
+    struct errands *e = context;
+    e->met = e->met || there;
+    e->over = !there;
+}
+
+static const struct address *make_book(const struct mover_process_config *c) {
+    struct address *book = calloc((size_t)c->nodes + 1, sizeof *book);
+    for (uint32_t i = 0; book != NULL && i <= c->nodes; i++)
+        book[i] = plan_mover(i, c->links, c->host);
+    return book;
+}
+
+static _Noreturn void live(const struct mover_process_config *c) {
+    char spool[32], root[32], why[256];
+    int error = 0;
+    struct loop loop;
+    struct errands errands = {0};
+    snprintf(spool, sizeof spool, "n%" PRIu32 "/spool", c->self);
+    snprintf(root, sizeof root, "n%" PRIu32 "/root", c->self);
+    mkdir(root, 0700); /* if that fails the depot says why */
+    struct depot_config depot = {.spool = spool, .root = root, .cache_bytes = c->cache_bytes};
+    if (loop_init(&loop) < 0)
+        _exit(1);
+    struct porter_config config = {.loop = &loop,
+                                   .self = c->self,
+                                   .universe = c->nodes + 1,
+                                   .life = (uint32_t)getpid(),
+                                   .key = {c->key[0], c->key[1]},
+                                   .book = make_book(c),
+                                   .listener = FD_LISTENER,
+                                   .depot = &depot,
+                                   .host = on_host,
+                                   .context = &errands};
+    struct porter *p = porter_new(&config, &error, why);
+    if (p == NULL) {
+        fprintf(stderr, "n%" PRIu32 ": files: %s\n", c->self, why);
+        _exit(1);
+    }
+    uint64_t deadline = clock_ns() + HOST_NS;
+    porter_settle(p);
+    while (!errands.over && (errands.met || loop.now < deadline)) {
+        if (!errands.met)
+            loop_wake_at(&loop, deadline);
+        loop_turn(&loop, -1);
+        porter_settle(p);
+    }
+    porter_free(p);
+    _exit(0);
+}
+
+/* ---- in the manager ---- */
+
+static void on_end(struct source *s, uint32_t events) {
+    struct mover_process *p = CONTAINER_OF(s, struct mover_process, pidfd);
+    (void)events;
+    loop_remove(p->loop, s);
+    close(s->fd);
+    s->fd = -1;
+    waitpid(p->pid, NULL, WNOHANG);
+}
+
+int mover_process_start(struct mover_process *p, struct loop *loop) {
+    pid_t parent = getpid();
+    if (p->pidfd.fd >= 0)
+        return 0;
+    pid_t pid = fork();
+    if (pid < 0)
+        return -errno;
+    if (pid == 0) {
+        char name[16];
+        child_follow(parent);
+        child_forget_signals();
+        child_place(p->listener, FD_LISTENER, O_CLOEXEC);
+        child_close_from(FD_FIRST_OTHER);
+        snprintf(name, sizeof name, "storm-fm n%" PRIu32, p->config.self);
+        prctl(PR_SET_NAME, name);
+        live(&p->config);
+    }
+    p->pid = pid;
+    p->loop = loop;
+    p->pidfd = (struct source){.fd = (int)syscall(SYS_pidfd_open, pid, 0), .ready = on_end};
+    if (p->pidfd.fd < 0 || loop_add(loop, &p->pidfd, EPOLLIN) < 0)
+        return -errno;
+    return 0;
+}

@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: MIT */
+/* The world of a mover: see porter.h.
+ *
+ * What is to be done with files is queued while a machine's effects are carried out, and done one after the
+ * other between its steps: the answer to each is an input of its own. */
+#include "os/porter.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/assert.h"
+#include "base/units.h"
+#include "os/alarms.h"
+#include "os/buffers.h"
+
+enum { EFFECTS_MAX = 16384, OFFERS_MAX = 64 };
+#define EFFECT_BYTES_MAX (16 * MIB)
+#define FRAME_BYTES_MAX  (8 * MIB)
+
+/* Rounds of sending in one turn: what was sent makes room for more. */
+enum { ROUNDS_MAX = 16 };
+
+/* One thing to be done with files. */
+struct deed {
+    enum effect_kind kind;
+    struct effect_bundle bundle;
+    struct effect_page page;
+    struct effect_piece piece;
+    uint8_t *bytes; /* ours: a page, a descriptor */
+};
+
+struct opened {
+    bool open;
+    struct depot_bundle *in;
+    struct survey *out;
+};
+
+struct offer {
+    uint64_t number;
+    struct survey *survey;
+};
+
+struct porter {
+    struct porter_config config;
+    struct links *links;
+    struct link_counts counts;
+    struct alarms alarms;
+    struct buffers buffers;
+    struct depot *depot;
+    struct mover *mover;
+    struct machine machine;
+    struct effects effects;
+    void *arena;
+    size_t arena_bytes;
+    struct mover_config limits;
+    struct opened *bundles;
+    struct offer offers[OFFERS_MAX];
+    uint32_t offer_count;
+    struct deed *deeds; /* ring */
+    uint32_t deed_at, deed_count, deed_cap;
+    struct input_sent *sent; /* to be told */
+    uint32_t sent_count, sent_cap;
+    struct effect_put *lent; /* by tag */
+    uint32_t *lent_free;
+    uint32_t lent_cap, lent_free_count;
+};
+
+static void feed(struct porter *p, struct input *in);
+
+/* ---- puts ---- */
+
+/* A place in the table of what is lent. */
+static int64_t lend_place(struct porter *p) {
+    if (p->lent_free_count == 0) {
+        uint32_t cap = p->lent_cap ? 2 * p->lent_cap : 64;
+        struct effect_put *lent = realloc(p->lent, cap * sizeof *lent);
+        if (lent != NULL)
+            p->lent = lent;
+        uint32_t *free_list = realloc(p->lent_free, cap * sizeof *free_list);
+        if (free_list != NULL)
+            p->lent_free = free_list;
+        if (lent == NULL || free_list == NULL)
+            return -ENOMEM;
+        for (uint32_t i = cap; i > p->lent_cap; i--)
+            p->lent_free[p->lent_free_count++] = i - 1;
+        p->lent_cap = cap;
+    }
+    return p->lent_free[--p->lent_free_count];
+}
+
+static void tell_sent(struct porter *p, const struct effect_put *put) {
+    if (p->sent_count == p->sent_cap) {
+        uint32_t cap = p->sent_cap ? 2 * p->sent_cap : 64;
+        struct input_sent *sent = realloc(p->sent, cap * sizeof *sent);
+        ASSERT(sent != NULL);
+        p->sent = sent;
+        p->sent_cap = cap;
+    }
+    p->sent[p->sent_count++] = (struct input_sent){
+        .link = put->link, .buffer = put->buffer, .offset = put->offset, .note = put->note};
+}
+
+static void on_sent(void *context, uint64_t tag) {
+    struct porter *p = context;
+    struct effect_put put = p->lent[tag];
+    p->lent_free[p->lent_free_count++] = (uint32_t)tag;
+    buffers_unlend(&p->buffers, put.buffer);
+    tell_sent(p, &put);
+}
+
+static void put(struct porter *p, const struct effect_put *put) {
+    const struct buffer *b = buffers_find(&p->buffers, put->buffer);
+    ASSERT(b != NULL && put->offset <= b->bytes && put->len <= b->bytes - put->offset);
+    int64_t tag = lend_place(p);
+    ASSERT(tag >= 0);
+    p->lent[tag] = *put;
+    buffers_lend(&p->buffers, put->buffer);
+    links_lend(p->links, put, bytes_of(b->at + put->offset, put->len), (uint64_t)tag);
+}
+
+static uint8_t *on_place(void *context, uint32_t link, const struct message_put *m) {
+    const struct porter *p = context;
+    const struct buffer *b = buffers_find(&p->buffers, m->buffer);
+    if (b == NULL || b->link != link || m->offset > b->bytes || m->body.len > b->bytes - m->offset)
+        return NULL;
+    return b->at + m->offset;
+}
+
+static enum refusal on_put(void *context, uint32_t link, const struct message_put *m) {
+    struct porter *p = context;
+    const struct buffer *b = buffers_find(&p->buffers, m->buffer);
+    if (b == NULL || b->link != link)
+        return REFUSAL_NONE;
+    uint8_t *at = on_place(context, link, m);
+    if (at == NULL)
+        return REFUSAL_BODY;
+    if (at != m->body.at && m->body.len > 0)
+        memcpy(at, m->body.at, m->body.len);
+    struct input in = {.kind = INPUT_PUT};
+    in.put = (struct input_put){.link = link,
+                                .buffer = m->buffer,
+                                .offset = m->offset,
+                                .len = (uint32_t)m->body.len,
+                                .note = m->note};
+    feed(p, &in);
+    return REFUSAL_NONE;
+}
+
+/* ---- effects ---- */
+
+static struct bytes keep_bytes(struct deed *d, struct bytes bytes) {
+    d->bytes = malloc(bytes.len ? bytes.len : 1);
+    ASSERT(d->bytes != NULL);
+    if (bytes.len > 0)
+        memcpy(d->bytes, bytes.at, bytes.len);
+    return bytes_of(d->bytes, bytes.len);
+}
+
+static void queue_deed(struct porter *p, const struct effect *e) {
+    if (p->deed_count == p->deed_cap) {
+        uint32_t cap = p->deed_cap ? 2 * p->deed_cap : 64;
+        struct deed *deeds = malloc(cap * sizeof *deeds);
+        ASSERT(deeds != NULL);
+        for (uint32_t i = 0; i < p->deed_count; i++)
+            deeds[i] = p->deeds[(p->deed_at + i) % p->deed_cap];
+        free(p->deeds);
+        p->deeds = deeds;
+        p->deed_cap = cap;
+        p->deed_at = 0;
+    }
+    struct deed *d = &p->deeds[(p->deed_at + p->deed_count++) % p->deed_cap];
+    *d = (struct deed){.kind = e->kind};
+    if (e->kind <= EFFECT_BUNDLE_CLOSE) {
+        d->bundle = e->bundle;
+        d->bundle.descriptor = keep_bytes(d, e->bundle.descriptor);
+    } else if (e->kind <= EFFECT_PAGE_FETCH) {
+        d->page = e->page;
+        d->page.table = keep_bytes(d, e->page.table);
+    } else {
+        d->piece = e->piece;
+    }
+}
+
+/* To a link, or (no link) to whoever the mover works for. */
+static void say(struct porter *p, const struct effect_send *s) {
+    union message m;
+    if (s->link_count != 1 || s->links[0] != 0) {
+        links_send(p->links, s);
+        return;
+    }
+    if (p->config.arrived != NULL && s->type == MESSAGE_ARRIVED &&
+        message_decode(s->type, s->head, NULL, &m) == 0)
+        p->config.arrived(p->config.context, &m.arrived);
+}
+
+static void carry_out(struct porter *p, const struct effect *e) {
+    switch (e->kind) {
+    case EFFECT_SEND:
+        say(p, &e->send);
+        break;
+    case EFFECT_OPEN:
+        links_open(p->links, &e->open);
+        break;
+    case EFFECT_CLOSE:
+        links_close(p->links, e->close.link, (enum refusal)e->close.refusal);
+        break;
+    case EFFECT_TIMER:
+        alarms_set(&p->alarms, e->layer, e->timer.id, e->timer.at);
+        break;
+    case EFFECT_BUFFER_OPEN: {
+        struct buffer *b = buffers_open(&p->buffers, e->buffer.buffer, e->buffer.bytes);
+        ASSERT(b != NULL);
+        break;
+    }
+    case EFFECT_BUFFER_GRANT:
+        buffers_find(&p->buffers, e->buffer.buffer)->link = e->buffer.link;
+        break;
+    case EFFECT_BUFFER_CLOSE:
+        buffers_close(&p->buffers, e->buffer.buffer);
+        break;
+    case EFFECT_PUT:
+        put(p, &e->put);
+        break;
+    case EFFECT_BUNDLE_OPEN:
+    case EFFECT_BUNDLE_COMMIT:
+    case EFFECT_BUNDLE_CLOSE:
+    case EFFECT_PAGE_KEEP:
+    case EFFECT_PAGE_FETCH:
+    case EFFECT_PIECE_STORE:
+    case EFFECT_PIECE_LOAD:
+        queue_deed(p, e);
+        break;
+    default:
+        break;
+    }
+}
+
+static void feed(struct porter *p, struct input *in) {
+    in->now = p->config.loop->now;
+    effects_clear(&p->effects);
+    p->machine.step(p->machine.self, in, &p->effects);
+    for (uint32_t i = 0; i < p->effects.count; i++)
+        carry_out(p, &p->effects.list[i]);
+}
+
+static void on_link(void *context, enum purpose purpose, const struct input *in) {
+    struct porter *p = context;
+    struct input copy = *in;
+    feed(p, &copy);
+    if (purpose == PURPOSE_MOVER && p->config.host != NULL)
+        p->config.host(p->config.context, in->kind != INPUT_LINK_DOWN);
+}
+
+/* ---- files ---- */
+
+static struct survey *find_offer(const struct porter *p, uint64_t number) {
+    for (uint32_t i = 0; i < p->offer_count; i++)
+        if (p->offers[i].number == number)
+            return p->offers[i].survey;
+    return NULL;
+}
+
+static int open_bundle(struct porter *p, const struct effect_bundle *e, char why[256]) {
+    struct opened *o = &p->bundles[e->bundle];
+    int r = 0;
+    *o = (struct opened){0};
+    if (e->gives) {
+        o->out = find_offer(p, e->transfer);
+        r = o->out == NULL ? -ENOENT : 0;
+        if (r < 0)
+            snprintf(why, 256, "nothing of that number is on offer");
+    } else if (p->depot == NULL) {
+        snprintf(why, 256, "nothing can be kept here");
+        r = -EROFS;
+    } else {
+        r = depot_open(p->depot, e->descriptor, &o->in, why);
+    }
+    o->open = r == 0;
+    return r;
+}
+
+static void do_bundle(struct porter *p, const struct deed *d) {
+    char why[256] = "";
+    struct opened *o = &p->bundles[d->bundle.bundle];
+    if (d->kind == EFFECT_BUNDLE_CLOSE) {
+        if (o->in != NULL)
+            depot_close(o->in, d->bundle.keep);
+        *o = (struct opened){0};
+        return;
+    }
+    bool opens = d->kind == EFFECT_BUNDLE_OPEN;
+    int r = opens ? open_bundle(p, &d->bundle, why) : depot_commit(o->in, why);
+    struct input in = {.kind = INPUT_BUNDLE};
+    in.bundle = (struct input_bundle){
+        .bundle = d->bundle.bundle, .committed = !opens, .error = r, .text = bytes_from_str(why)};
+    feed(p, &in);
+}
+
+/* The page of a survey's table. */
+static struct bytes table_page(const struct survey *s, uint32_t page) {
+    const struct bundle *b = survey_bundle(s);
+    struct bytes table = survey_table(s);
+    size_t row = bundle_row_bytes((enum digest_kind)b->digest);
+    size_t from = (size_t)page * b->page_pieces * row;
+    return bytes_of(table.at + from, bundle_page_pieces(b, page) * row);
+}
+
+static void do_page(struct porter *p, const struct deed *d) {
+    char why[256] = "";
+    uint8_t have[BUNDLE_PAGE_PIECES_MAX / 8] = {0};
+    const struct opened *o = &p->bundles[d->page.bundle];
+    struct input in = {.kind = INPUT_PAGE};
+    in.page = (struct input_page){
+        .bundle = d->page.bundle, .page = d->page.page, .have = bytes_of(have, sizeof have)};
+    if (!o->open)
+        return;
+    if (d->kind == EFFECT_PAGE_KEEP) {
+        in.page.error = depot_page(o->in, d->page.page, d->page.table, have, why);
+        in.page.table = d->page.table;
+    } else {
+        in.page.table =
+            o->out != NULL ? table_page(o->out, d->page.page) : depot_table(o->in, d->page.page);
+    }
+    in.page.text = bytes_from_str(why);
+    feed(p, &in);
+}
+
+/* A piece's place in a survey's stream: lengths are added up page by page from where we were last. */
+static int load_offered(struct survey *s, uint32_t piece, struct room out, char why[256]) {
+    uint64_t offset;
+    uint32_t len;
+    int r = survey_locate(s, piece, &offset, &len);
+    if (r < 0 || len > out.len) {
+        snprintf(why, 256, "there is no piece %u", piece);
+        return r < 0 ? r : -EMSGSIZE;
+    }
+    r = survey_read(s, offset, room_of(out.at, len), why);
+    return r < 0 ? r : (int)len;
+}
+
+static void do_piece(struct porter *p, const struct deed *d) {
+    char why[256] = "";
+    const struct effect_piece *e = &d->piece;
+    const struct opened *o = &p->bundles[e->bundle];
+    const struct buffer *b = buffers_find(&p->buffers, e->buffer);
+    if (!o->open || b == NULL)
+        return;
+    ASSERT(e->offset <= b->bytes && e->len <= b->bytes - e->offset);
+    bool loads = d->kind == EFFECT_PIECE_LOAD;
+    struct room room = room_of(b->at + e->offset, e->len);
+    long r;
+    if (loads)
+        r = o->out != NULL ? load_offered(o->out, e->piece, room, why)
+                           : depot_load(o->in, e->piece, room, why);
+    else
+        r = depot_store(o->in, e->piece, room_bytes(room), why);
+    struct input in = {.kind = INPUT_PIECE};
+    in.piece = (struct input_piece){.bundle = e->bundle,
+                                    .piece = e->piece,
+                                    .loaded = loads,
+                                    .error = r < 0 ? (int32_t)r : 0,
+                                    .buffer = e->buffer,
+                                    .offset = e->offset,
+                                    .len = r > 0 ? (uint32_t)r : 0,
+                                    .text = bytes_from_str(why)};
+    feed(p, &in);
+}
+
+static void work_off(struct porter *p) {
+    while (p->deed_count > 0) {
+        struct deed d = p->deeds[p->deed_at];
+        p->deed_at = (p->deed_at + 1) % p->deed_cap;
+        p->deed_count--;
+        if (d.kind <= EFFECT_BUNDLE_CLOSE)
+            do_bundle(p, &d);
+        else if (d.kind <= EFFECT_PAGE_FETCH)
+            do_page(p, &d);
+        else
+            do_piece(p, &d);
+        free(d.bytes);
+    }
+}
+
+/* ---- turns ---- */
+
+static void ring_alarms(struct porter *p) {
+    struct alarm due;
+    for (int i = 0; i < ALARMS_MAX && alarms_due(&p->alarms, p->config.loop->now, &due); i++) {
+        struct input in = {.kind = INPUT_TIMER};
+        in.timer.id = due.id;
+        feed(p, &in);
+    }
+    work_off(p);
+}
+
+static void tell_all_sent(struct porter *p) {
+    for (uint32_t i = 0; i < p->sent_count; i++) { /* more may be told meanwhile */
+        struct input in = {.kind = INPUT_SENT, .sent = p->sent[i]};
+        feed(p, &in);
+    }
+    p->sent_count = 0;
+    work_off(p);
+}
+
+void porter_settle(struct porter *p) {
+    work_off(p);
+    ring_alarms(p);
+    for (int i = 0; i < ROUNDS_MAX; i++) {
+        links_settle(p->links);
+        work_off(p);
+        if (p->sent_count == 0)
+            break;
+        tell_all_sent(p);
+    }
+    if (p->sent_count > 0)
+        loop_wake_at(p->config.loop, p->config.loop->now);
+    links_settle(p->links);
+    uint64_t next = alarms_next(&p->alarms);
+    if (next != 0)
+        loop_wake_at(p->config.loop, next);
+}
+
+int porter_offer(struct porter *p, uint64_t offer, struct survey *s) {
+    if (p->offer_count == OFFERS_MAX)
+        return -ENOSPC;
+    p->offers[p->offer_count++] = (struct offer){.number = offer, .survey = s};
+    return 0;
+}
+
+void porter_order(struct porter *p, uint16_t type, const union message *m) {
+    size_t cap = FRAME_BYTES_MAX;
+    uint8_t *body = malloc(cap);
+    ASSERT(body != NULL);
+    long len = message_encode(type, m, room_of(body, cap));
+    ASSERT(len >= 0);
+    struct input in = {.kind = INPUT_MESSAGE};
+    in.message = (struct input_message){.type = type, .body = bytes_of(body, (size_t)len)};
+    feed(p, &in);
+    free(body);
+}
+
+const struct mover *porter_mover(const struct porter *p) {
+    return p->mover;
+}
+
+/* ---- beginning and end ---- */
+
+static int reserve(struct porter *p) {
+    size_t machine = align_up(mover_bytes(&p->limits), 4096);
+    size_t list = EFFECTS_MAX * sizeof(struct effect);
+    p->arena_bytes = machine + list + EFFECT_BYTES_MAX;
+    uint8_t *at = mmap(NULL, p->arena_bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED)
+        return -ENOMEM;
+    p->arena = at;
+    struct arena arena;
+    arena_init(&arena, at, machine);
+    p->mover = mover_new(&p->limits, &arena);
+    p->machine = mover_machine(p->mover);
+    effects_init(&p->effects, (struct effect *)(void *)(at + machine), EFFECTS_MAX,
+                 at + machine + list, EFFECT_BYTES_MAX);
+    p->bundles = calloc(p->limits.hauls, sizeof *p->bundles);
+    return p->bundles == NULL ? -ENOMEM : 0;
+}
+
+static int open_links(struct porter *p) {
+    const struct porter_config *c = &p->config;
+    struct links_config links = {.loop = c->loop,
+                                 .self = c->self,
+                                 .life = c->life,
+                                 .key = {c->key[0], c->key[1]},
+                                 .book = c->book,
+                                 .nodes = c->book == NULL ? 0 : c->universe,
+                                 .accepts = 1U << PURPOSE_FILES | 1U << PURPOSE_MOVER,
+                                 .listener = c->listener,
+                                 .frame_bytes_max = FRAME_BYTES_MAX,
+                                 .counts = &p->counts,
+                                 .feed = on_link,
+                                 .put = on_put,
+                                 .place = on_place,
+                                 .sent = on_sent,
+                                 .context = p};
+    conns_keep_memory();
+    p->links = links_new(&links);
+    return p->links == NULL ? -ENOMEM : 0;
+}
+
+struct porter *porter_new(const struct porter_config *c, int *ret_error, char why[256]) {
+    struct porter *p = calloc(1, sizeof *p);
+    int r = p == NULL ? -ENOMEM : 0;
+    if (r == 0) {
+        p->config = *c;
+        p->limits = mover_usual(c->universe, c->self);
+        r = reserve(p);
+    }
+    if (r == 0)
+        r = open_links(p);
+    snprintf(why, 256, "%s", r < 0 ? strerror(-r) : "");
+    if (r == 0 && c->depot != NULL)
+        r = depot_new(c->depot, &p->depot, why);
+    if (r < 0) {
+        porter_free(p);
+        *ret_error = r;
+        return NULL;
+    }
+    return p;
+}
+
+void porter_free(struct porter *p) {
+    if (p == NULL)
+        return;
+    for (uint32_t i = 0; p->bundles != NULL && i < p->limits.hauls; i++)
+        if (p->bundles[i].in != NULL)
+            depot_close(p->bundles[i].in, true);
+    links_free(p->links);
+    depot_free(p->depot);
+    buffers_fini(&p->buffers);
+    while (p->deed_count > 0) {
+        free(p->deeds[p->deed_at].bytes);
+        p->deed_at = (p->deed_at + 1) % p->deed_cap;
+        p->deed_count--;
+    }
+    free(p->deeds);
+    free(p->sent);
+    free(p->lent);
+    free(p->lent_free);
+    free(p->bundles);
+    if (p->arena != NULL)
+        munmap(p->arena, p->arena_bytes);
+    free(p);
+}

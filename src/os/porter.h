@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* The world of a mover: its links, the buffers that pieces lie in, the files they come from and go to.
+ *
+ * Lives in a process of its own beside a node's manager (os/haulage.c), or inside a command that has files
+ * to give or fetches some. Bytes of a piece are copied out of a socket into a slot, from there into the
+ * file and into the sockets of those who take them: nowhere else. */
+#pragma once
+
+#include "fm/mover.h"
+#include "os/address.h"
+#include "os/depot.h"
+#include "os/links.h"
+#include "os/loop.h"
+#include "os/survey.h"
+#include "wire/message.h"
+
+struct porter;
+
+struct porter_config {
+    struct loop *loop;
+    uint32_t self;     /* NO_NODE: a command's */
+    uint32_t universe; /* numbers of nodes and seats */
+    uint32_t life;
+    uint64_t key[2];
+    const struct address *book;       /* where movers listen, by node */
+    int listener;                     /* taken over; -1: nobody comes */
+    const struct depot_config *depot; /* NULL: nothing is taken in */
+    /* A command's: what became of a transfer that it receives. Called from porter_settle. May be NULL. */
+    void (*arrived)(void *context, const struct message_arrived *a);
+    /* The node's manager has come or gone. May be NULL. */
+    void (*host)(void *context, bool there);
+    void *context;
+};
+
+/* NULL and -errno, with the reason. */
+struct porter *porter_new(const struct porter_config *c, int *ret_error, char why[256]);
+void porter_free(struct porter *p);
+
+/* What was surveyed can be asked for by this number; it must stay until porter_free. */
+int porter_offer(struct porter *p, uint64_t offer, struct survey *s);
+/* As if the node's manager had said it: TRANSFER, ENOUGH. */
+void porter_order(struct porter *p, uint16_t type, const union message *m);
+
+/* At the end of every turn: works off what is to be done with files, sends what has gathered, sees to
+ * timers. */
+void porter_settle(struct porter *p);
+
+const struct mover *porter_mover(const struct porter *p);

@@ -111,32 +111,8 @@ void giver_free(struct giver *g) {
     free(g);
 }
 
-/* The mover is told as a node's manager would tell it; everybody who knows the number may come. */
 uint64_t giver_offer(struct giver *g, struct survey *s) {
-    uint64_t storage = 0, offer = draw();
-    struct nodeset none;
-    if (porter_offer(g->porter, offer, s) < 0)
-        return 0;
-    struct bundle b = *survey_bundle(s);
-    b.goal = GOAL_SPOOL; /* where it goes is the takers' affair */
-    size_t cap = 256 + b.pages.len;
-    uint8_t *descriptor = malloc(cap);
-    ASSERT(descriptor != NULL);
-    long len = bundle_encode(&b, room_of(descriptor, cap));
-    ASSERT(len > 0);
-    nodeset_init(&none, 1, &storage);
-    union message m = {.transfer = {.transfer = offer,
-                                    .offer = offer,
-                                    .source = NO_NODE,
-                                    .shape = SPREAD_FLAT,
-                                    .slots = 2,
-                                    .set = &none,
-                                    .descriptor = bytes_of(descriptor, (size_t)len)}};
-    struct mover_view v;
-    porter_order(g->porter, MESSAGE_TRANSFER, &m);
-    free(descriptor);
-    ASSERT(giver_look(g, offer, &v));
-    return offer;
+    return porter_offer(g->porter, s);
 }
 
 struct bytes giver_address(const struct giver *g) {

@@ -41,11 +41,9 @@ static uint32_t slots_for(const struct mover *m, const struct haul *h, uint32_t 
     return wanted < 2 ? 2 : wanted < most ? wanted : most;
 }
 
-/* Our place among the receivers: the source is none of them. */
+/* Our place among the receivers. A node that has the files may be one of them, for another place. */
 static void take_place(const struct mover *m, struct haul *h, const struct message_transfer *t) {
     nodeset_copy(&h->set, t->set);
-    if (t->source != NO_NODE)
-        nodeset_remove(&h->set, t->source);
     h->spread =
         (struct spread){.shape = t->shape, .arity = t->arity, .receivers = nodeset_count(&h->set)};
     h->position = h->gives ? 0 : 1;
@@ -77,7 +75,7 @@ void haul_begin(struct mover *m, const struct message_transfer *t) {
     struct nodeset set = h->set;
     uint8_t *have = h->have;
     *h = (struct haul){.set = set, .have = have, .source = t->source, .offer = t->offer};
-    h->gives = t->source == m->config.self;
+    h->gives = t->source == m->config.self && t->transfer == t->offer;
     if (bundle_decode(t->descriptor, &b) < 0 || !plausible(m, h, t, &b)) {
         report(m, t->transfer, -EBADMSG, bytes_from_str("an order that makes no sense"));
         return;

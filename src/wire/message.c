@@ -475,9 +475,28 @@ static void walk_beat(struct codec *c, union message *m) {
     (void)m;
 }
 
+static void walk_offer(struct codec *c, union message *m) {
+    walk_request_id(c, m->offer.request);
+    codec_u32(c, &m->offer.piece_bytes);
+    codec_bool(c, &m->offer.pattern);
+    codec_set(c, m->offer.set);
+    codec_bytes(c, &m->offer.path, 1);
+}
+
+static void walk_offered(struct codec *c, union message *m) {
+    struct message_offered *o = &m->offered;
+    walk_request_id(c, o->request);
+    codec_u32(c, &o->node);
+    codec_u64(c, &o->offer);
+    walk_error(c, &o->error);
+    codec_bytes(c, &o->text, 1);
+    codec_rest(c, &o->descriptor);
+}
+
 static void walk_copy(struct codec *c, union message *m) {
     struct message_copy *t = &m->copy;
     walk_request_id(c, t->request);
+    codec_u32(c, &t->source);
     codec_u64(c, &t->offer);
     codec_u8(c, &t->shape);
     codec_u32(c, &t->arity);
@@ -576,6 +595,8 @@ static const struct message_rule rules[MESSAGE_TYPES] = {
     ROW(BEAT, GIVER, BULK, SMALL, walk_beat),
     ROW(COPY, CLIENT, CONTROL, BODY, walk_copy),
     ROW(COPIED, MANAGER, CONTROL, STATE, walk_copied),
+    ROW(OFFER, CLIENT | ROOT | HOST, CONTROL, STATE, walk_offer),
+    ROW(OFFERED, MOVER | NODE | MANAGER, CONTROL, BODY, walk_offered),
 };
 
 const struct message_rule *message_rule(uint16_t type) {
@@ -666,6 +687,9 @@ static void lend_sets(uint16_t type, struct nodeset *sets, union message *m) {
         break;
     case MESSAGE_COPY:
         m->copy.set = &sets[0];
+        break;
+    case MESSAGE_OFFER:
+        m->offer.set = &sets[0];
         break;
     case MESSAGE_COPIED:
         m->copied.set = &sets[0];

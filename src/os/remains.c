@@ -129,3 +129,30 @@ void remains_folder(const char *folder) {
             unlinkat(dirfd(dir), e->d_name, 0);
     closedir(dir);
 }
+
+static void empty(int folder) {
+    DIR *dir = fdopendir(folder);
+    if (dir == NULL) {
+        close(folder);
+        return;
+    }
+    for (struct dirent *e; (e = readdir(dir)) != NULL;) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+            unlinkat(dirfd(dir), e->d_name, 0) == 0)
+            continue;
+        int inner = openat(dirfd(dir), e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        if (inner < 0 && errno == EACCES && fchmodat(dirfd(dir), e->d_name, 0700, 0) == 0)
+            inner = openat(dirfd(dir), e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        if (inner >= 0)
+            empty(inner);
+        unlinkat(dirfd(dir), e->d_name, AT_REMOVEDIR);
+    }
+    closedir(dir);
+}
+
+void remains_tree(const char *path) {
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd >= 0)
+        empty(fd);
+    rmdir(path);
+}

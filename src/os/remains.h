@@ -27,3 +27,6 @@ void remains_forget(const char *folder);
 
 /* Remembers in the folder that there is a group; "" forgets. */
 int remains_note_group(const char *folder, const char *group);
+
+/* Removes a folder and all that is in it, following no link; what cannot be removed stays. */
+void remains_tree(const char *path);

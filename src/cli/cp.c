@@ -42,10 +42,30 @@ struct copy {
 };
 
 /* "n3:/path", "all:/path", "n[0-3]:/path": a name with a colon and no slash before it. */
-static const char *behind_nodes(const char *text) {
-    const char *colon = strchr(text, ':');
+static char *behind_nodes(char *text) {
+    char *colon = strchr(text, ':');
     const char *slash = strchr(text, '/');
     return colon == NULL || colon == text || (slash != NULL && slash < colon) ? NULL : colon + 1;
+}
+
+/* Writes a path on a node in the one way that nodes are told it: "/a//./b/" is "/a/b". */
+static bool straighten(char *path) {
+    char *out = path;
+    for (const char *at = path; *at != '\0';) {
+        size_t len = strcspn(at += strspn(at, "/"), "/");
+        if (len == 2 && strncmp(at, "..", 2) == 0)
+            return false;
+        if (len > 0 && !(len == 1 && *at == '.')) {
+            *out++ = '/';
+            memmove(out, at, len);
+            out += len;
+        }
+        at += len;
+    }
+    if (out == path)
+        *out++ = '/';
+    *out = '\0';
+    return true;
 }
 
 static int take_nodes(struct copy *c, const char *text, const char *path) {
@@ -249,16 +269,14 @@ static int copy(struct copy *c, const char *to, bool replace) {
     return c->status;
 }
 
-static int to_nodes(struct copy *c, char **paths, int count, const char *to) {
-    size_t len = strlen(to);
-    bool folder = count > 1 || (len > 0 && to[len - 1] == '/');
+static int to_nodes(struct copy *c, char **paths, int count, const char *to, bool folder) {
     int r = survey(c, paths, count);
     struct session_config callbacks = {.patience_ns = PATIENCE_WAITING};
     if (r == 0)
         r = contact_begin(&c->contact, &callbacks);
     if (r != 0)
         return r;
-    r = copy(c, to, !folder);
+    r = copy(c, to, !folder && to[1] != '\0');
     giver_free(c->giver);
     c->giver = NULL;
     contact_close(&c->contact);
@@ -293,17 +311,20 @@ int cp_main(int argc, char **argv) {
     int r = sending_check(&q.sending, "cp");
     if (r != 0)
         return r;
-    const char *to = behind_nodes(argv[count]);
+    char *to = behind_nodes(argv[count]);
     if (to == NULL)
         return complain("cp", "%s: begin it with the nodes, for example all:/data/", argv[count]);
     if (to[0] != '/')
         return complain("cp", "%s: a path on a node begins with a slash", argv[count]);
+    bool folder = count > 2 || to[strlen(to) - 1] == '/';
+    if (!straighten(to))
+        return complain("cp", "a path on a node is written without \"..\"");
     struct copy c = {.request = &q, .status = STATUS_OK};
     r = contact_find(&c.contact.cluster, q.cluster);
     if (r == 0)
         r = take_nodes(&c, argv[count], to);
     if (r == 0)
-        r = to_nodes(&c, argv + 1, count - 1, to);
+        r = to_nodes(&c, argv + 1, count - 1, to, folder);
     survey_free(c.survey);
     free(c.storage);
     return r;

@@ -22,10 +22,30 @@
 enum { ITEMS_MAX = NUMBERS_MAX };
 
 /* "n3:/path", "all:/path", "n[0-3]:/path": a name with a colon and no slash before it. */
-static const char *behind_nodes(const char *text) {
-    const char *colon = strchr(text, ':');
+static char *behind_nodes(char *text) {
+    char *colon = strchr(text, ':');
     const char *slash = strchr(text, '/');
     return colon == NULL || colon == text || (slash != NULL && slash < colon) ? NULL : colon + 1;
+}
+
+/* Writes a path on a node in the one way that nodes are told it: "/a//./b/" is "/a/b". */
+static bool straighten(char *path) {
+    char *out = path;
+    for (const char *at = path; *at != '\0';) {
+        size_t len = strcspn(at += strspn(at, "/"), "/");
+        if (len == 2 && strncmp(at, "..", 2) == 0)
+            return false;
+        if (len > 0 && !(len == 1 && *at == '.')) {
+            *out++ = '/';
+            memmove(out, at, len);
+            out += len;
+        }
+        at += len;
+    }
+    if (out == path)
+        *out++ = '/';
+    *out = '\0';
+    return true;
 }
 
 static int take_nodes(const struct cluster *cluster, struct nodeset *set, const char *text,
@@ -199,10 +219,7 @@ void cp_catch_signals(struct cp *c) {
 int cp_send(struct cp *c, uint32_t source, struct bundle *b, const char *to, bool replace) {
     b->goal = GOAL_PATH;
     b->replace = replace;
-    size_t to_len = strlen(to);
-    while (to_len > 1 && to[to_len - 1] == '/')
-        to_len--;
-    b->to = bytes_of(to, to_len);
+    b->to = bytes_from_str(to);
     c->bytes = b->bytes;
     c->pieces = b->pieces;
     size_t cap = 8192 + b->pages.len;
@@ -246,11 +263,6 @@ static int from_here(struct cp *c, const char *to, bool replace) {
     return cp_send(c, NO_NODE, &b, to, replace);
 }
 
-static bool is_folder(const char *to, int sources) {
-    size_t len = strlen(to);
-    return sources > 1 || (len > 0 && to[len - 1] == '/');
-}
-
 /* From where to where is known. */
 static int go(struct cp *c, char **argv, int count) {
     struct session_config callbacks = {.patience_ns = PATIENCE_WAITING};
@@ -262,9 +274,9 @@ static int go(struct cp *c, char **argv, int count) {
         return r;
     cp_catch_signals(c);
     if (path == NULL)
-        r = from_here(c, to, !is_folder(to, count - 1));
+        r = from_here(c, to, !c->into);
     else if (to != NULL)
-        r = cp_between(c, path, to, !is_folder(to, 1));
+        r = cp_between(c, path, to, !c->into);
     else
         r = cp_fetch(c, path, argv[count]);
     giver_free(c->giver);
@@ -272,23 +284,38 @@ static int go(struct cp *c, char **argv, int count) {
     return r;
 }
 
-/* Paths on nodes are absolute; files of nodes come one path at a time, for two would be two answers. */
+/* A path on a node, as nodes are told it. */
+static int check_path(char *text, bool *ret_folder) {
+    char *path = behind_nodes(text);
+    if (path == NULL)
+        return 0;
+    if (path[0] != '/')
+        return complain("cp", "%s: a path on a node begins with a slash", text);
+    *ret_folder = path[strlen(path) - 1] == '/';
+    if (!straighten(path))
+        return complain("cp", "%s: a path on a node is written without \"..\"", text);
+    return 0;
+}
+
+/* Files of nodes come one path at a time, for two would be two answers. */
 static int check_places(struct cp *c, char **argv, int count) {
-    const char *to = behind_nodes(argv[count]);
-    int r = 0;
+    const struct cluster *cluster = &c->contact.cluster;
+    bool any;
+    int r = check_path(argv[count], &c->into);
+    c->into = c->into || count > 2;
     for (int i = 1; i < count && r == 0; i++) {
         const char *path = behind_nodes(argv[i]);
-        if (path != NULL && count > 2)
+        if (path == NULL)
+            continue;
+        if (count > 2)
             return complain("cp", "%s: files of nodes are copied one at a time", argv[i]);
-        if (path != NULL && path[0] != '/')
-            return complain("cp", "%s: a path on a node begins with a slash", argv[i]);
-        if (path != NULL)
-            r = take_nodes(&c->contact.cluster, &c->from, argv[i], path);
+        r = check_path(argv[i], &any);
+        if (r == 0)
+            r = take_nodes(cluster, &c->from, argv[i], path);
     }
-    if (r == 0 && to != NULL && to[0] != '/')
-        return complain("cp", "%s: a path on a node begins with a slash", argv[count]);
+    const char *to = behind_nodes(argv[count]);
     if (r == 0 && to != NULL)
-        r = take_nodes(&c->contact.cluster, &c->set, argv[count], to);
+        r = take_nodes(cluster, &c->set, argv[count], to);
     if (r == 0 && to == NULL && nodeset_empty(&c->from))
         return complain("cp", "%s: begin it with the nodes, for example all:/data/", argv[count]);
     if (r == 0 && to != NULL && nodeset_count(&c->from) > 1)

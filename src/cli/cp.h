@@ -21,6 +21,7 @@ struct cp {
     struct nodeset set;  /* where it goes to */
     struct nodeset from; /* where it comes from */
     void *storage;
+    bool into;      /* the destination is a folder to put things in */
     uint64_t bytes; /* in all, and in how many pieces */
     uint32_t pieces;
     uint64_t began_ns, shown_ns;

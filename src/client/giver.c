@@ -14,7 +14,7 @@
 #include "base/assert.h"
 #include "base/units.h"
 #include "os/plan.h"
-#include "os/remains.h"
+#include "os/files.h"
 #include "rm/spread.h"
 
 struct giver {
@@ -151,7 +151,7 @@ void giver_free(struct giver *g) {
     if (g->path[0] != '\0')
         unlink(g->path);
     if (g->spool[0] != '\0')
-        remains_tree(g->spool);
+        files_remove(AT_FDCWD, g->spool);
     free(g->book);
     if (g->folder >= 0)
         close(g->folder);

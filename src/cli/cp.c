@@ -17,6 +17,7 @@
 #include "cli/contact.h"
 #include "cli/freight.h"
 #include "cli/options.h"
+#include "cli/tally.h"
 #include "cli/terminal.h"
 
 enum { ITEMS_MAX = NUMBERS_MAX };
@@ -24,7 +25,7 @@ enum { ITEMS_MAX = NUMBERS_MAX };
 struct request {
     const char *cluster;
     struct sending sending;
-    bool verbose, quiet;
+    bool verbose, quiet, json;
 };
 
 struct copy {
@@ -36,6 +37,7 @@ struct copy {
     void *storage;
     const struct request *request;
     uint64_t began_ns, shown_ns;
+    struct tally tally;
     struct source signals;
     bool over;
     int status;
@@ -120,14 +122,30 @@ static int survey(struct copy *c, char **paths, int count) {
 
 /* ---- the copy ---- */
 
-static void show_shape(const struct copy *c, const struct message_copied *m) {
-    char shape[32], size[24];
+static void note_shape(struct copy *c, const struct message_copied *m) {
     struct spread s = {.shape = m->shape, .arity = m->arity};
+    spread_format(&s, c->tally.shape, sizeof c->tally.shape);
+    c->tally.at_ns[TALLY_ACCEPTED] = clock_ns();
+}
+
+static void tell(struct copy *c) {
+    struct tally *t = &c->tally;
+    struct mover_view v = {0};
     const struct bundle *b = survey_bundle(c->survey);
-    spread_format(&s, shape, sizeof shape);
-    units_format_size(b->bytes, size, sizeof size);
-    fprintf(stderr, "cp: %s in %" PRIu32 " pieces to %" PRIu32 " nodes, %s\n", size, b->pieces,
-            nodeset_count(&c->set), shape);
+    giver_look(c->giver, c->offer, &v);
+    t->at_ns[TALLY_MET] = v.met_at;
+    t->at_ns[TALLY_FIRST] = v.first_at;
+    t->at_ns[TALLY_LAST] = v.last_at;
+    t->at_ns[TALLY_DONE] = clock_ns();
+    t->nodes = nodeset_count(&c->set);
+    t->pieces = b->pieces;
+    t->bytes = b->bytes;
+    t->read = survey_bytes_read(c->survey);
+    t->given = v.bytes_put;
+    if (c->request->verbose)
+        tally_print(t, stderr);
+    if (c->request->json)
+        tally_json(t, stdout);
 }
 
 static void complain_of(const struct copy *c, const struct message_copied *m) {
@@ -151,8 +169,7 @@ static void on_copied(void *context, const struct message_copied *m,
         c->status = contact_refused("cp", refusal);
         c->over = true;
     } else if (!m->over) {
-        if (c->request->verbose)
-            show_shape(c, m);
+        note_shape(c, m);
     } else {
         c->over = true;
         terminal_progress(NULL);
@@ -253,12 +270,16 @@ static int to_nodes(struct copy *c, char **paths, int count, const char *to) {
     size_t len = strlen(to);
     bool folder = count > 1 || (len > 0 && to[len - 1] == '/');
     int r = survey(c, paths, count);
+    c->tally.at_ns[TALLY_LOOKED] = clock_ns();
     struct session_config callbacks = {.patience_ns = PATIENCE_WAITING};
     if (r == 0)
         r = contact_begin(&c->contact, &callbacks);
     if (r != 0)
         return r;
+    c->tally.at_ns[TALLY_CONNECTED] = clock_ns();
     r = copy(c, to, !folder);
+    if (r == STATUS_OK)
+        tell(c);
     giver_free(c->giver);
     c->giver = NULL;
     contact_close(&c->contact);
@@ -267,14 +288,16 @@ static int to_nodes(struct copy *c, char **paths, int count, const char *to) {
 
 int cp_main(int argc, char **argv) {
     struct request q = {0};
+    struct tally tally = {.began_ns = clock_ns()};
     const struct option table[] = {
         {"tree", OPTION_TEXT, &q.sending.tree, "SHAPE",
          "chain, k-ary:N, binomial, flat, pair; otherwise as is best"},
         {"chunk", OPTION_TEXT, &q.sending.chunk, "SIZE",
          "of a piece, about; otherwise 128KiB or more"},
         {"slots", OPTION_NUMBER, &q.sending.slots, "N", "pieces that a node takes ahead"},
-        {"verbose,v", OPTION_FLAG, &q.verbose, NULL, "say how it is done"},
+        {"verbose,v", OPTION_FLAG, &q.verbose, NULL, "say how it was done"},
         {"quiet,q", OPTION_FLAG, &q.quiet, NULL, "show no progress"},
+        {"json", OPTION_FLAG, &q.json, NULL, "say how it was done, as JSON"},
         {"cluster", OPTION_TEXT, &q.cluster, "NAME", "which; otherwise STORM_CLUSTER"},
         {0}};
     int count = options_parse(table, argc, argv);
@@ -298,7 +321,7 @@ int cp_main(int argc, char **argv) {
         return complain("cp", "%s: begin it with the nodes, for example all:/data/", argv[count]);
     if (to[0] != '/')
         return complain("cp", "%s: a path on a node begins with a slash", argv[count]);
-    struct copy c = {.request = &q, .status = STATUS_OK};
+    struct copy c = {.request = &q, .tally = tally, .status = STATUS_OK};
     r = contact_find(&c.contact.cluster, q.cluster);
     if (r == 0)
         r = take_nodes(&c, argv[count], to);

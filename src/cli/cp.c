@@ -17,6 +17,7 @@
 #include "cli/contact.h"
 #include "cli/cp.h"
 #include "cli/options.h"
+#include "cli/tally.h"
 #include "cli/terminal.h"
 
 enum { ITEMS_MAX = NUMBERS_MAX };
@@ -128,13 +129,30 @@ static int survey(struct cp *c, char **paths, int count) {
 
 /* ---- the copy ---- */
 
-static void show_shape(const struct cp *c, const struct message_copied *m) {
-    char shape[32], size[24];
+static void note_shape(struct cp *c, const struct message_copied *m) {
     struct spread s = {.shape = m->shape, .arity = m->arity};
-    spread_format(&s, shape, sizeof shape);
-    units_format_size(c->bytes, size, sizeof size);
-    fprintf(stderr, "cp: %s in %" PRIu32 " pieces to %" PRIu32 " nodes, %s\n", size, c->pieces,
-            nodeset_count(&c->set), shape);
+    spread_format(&s, c->tally.shape, sizeof c->tally.shape);
+    c->tally.at_ns[TALLY_ACCEPTED] = clock_ns();
+}
+
+static void tell(struct cp *c) {
+    struct tally *t = &c->tally;
+    struct mover_view v = {0};
+    if (c->giver != NULL)
+        giver_look(c->giver, c->offer, &v);
+    t->at_ns[TALLY_MET] = v.met_at;
+    t->at_ns[TALLY_FIRST] = v.first_at;
+    t->at_ns[TALLY_LAST] = v.last_at;
+    t->at_ns[TALLY_DONE] = clock_ns();
+    t->nodes = nodeset_count(&c->set);
+    t->pieces = c->pieces;
+    t->bytes = c->bytes;
+    t->read = c->survey != NULL ? survey_bytes_read(c->survey) : 0;
+    t->given = v.bytes_put;
+    if (c->request->verbose)
+        tally_print(t, stderr);
+    if (c->request->json)
+        tally_json(t, stdout);
 }
 
 static void complain_of(const struct cp *c, const struct message_copied *m) {
@@ -158,8 +176,7 @@ static void on_copied(void *context, const struct message_copied *m,
         c->status = contact_refused("cp", refusal);
         c->over = true;
     } else if (!m->over) {
-        if (c->request->verbose)
-            show_shape(c, m);
+        note_shape(c, m);
     } else {
         c->over = true;
         terminal_progress(NULL);
@@ -268,6 +285,7 @@ static int go(struct cp *c, char **argv, int count) {
     struct session_config callbacks = {.patience_ns = PATIENCE_WAITING};
     const char *path = behind_nodes(argv[1]), *to = behind_nodes(argv[count]);
     int r = path == NULL ? survey(c, argv + 1, count - 1) : 0;
+    c->tally.at_ns[TALLY_LOOKED] = clock_ns();
     if (r == 0)
         r = contact_begin(&c->contact, &callbacks);
     if (r != 0)
@@ -325,14 +343,17 @@ static int check_places(struct cp *c, char **argv, int count) {
 
 int cp_main(int argc, char **argv) {
     struct cp_request q = {0};
+    if (r == STATUS_OK && to != NULL)
+        tell(c);
     const struct option table[] = {
         {"tree", OPTION_TEXT, &q.sending.tree, "SHAPE",
          "chain, k-ary:N, binomial, flat, pair; otherwise as is best"},
         {"chunk", OPTION_TEXT, &q.sending.chunk, "SIZE",
          "of a piece, about; otherwise 128KiB or more"},
         {"slots", OPTION_NUMBER, &q.sending.slots, "N", "pieces that a node takes ahead"},
-        {"verbose,v", OPTION_FLAG, &q.verbose, NULL, "say how it is done"},
+        {"verbose,v", OPTION_FLAG, &q.verbose, NULL, "say how it was done"},
         {"quiet,q", OPTION_FLAG, &q.quiet, NULL, "show no progress"},
+        {"json", OPTION_FLAG, &q.json, NULL, "say how it was done, as JSON"},
         {"cluster", OPTION_TEXT, &q.cluster, "NAME", "which; otherwise STORM_CLUSTER"},
         {0}};
     int count = options_parse(table, argc, argv);
@@ -355,6 +376,7 @@ int cp_main(int argc, char **argv) {
     if (r != 0)
         return r;
     struct cp c = {.request = &q, .status = STATUS_OK};
+    struct tally tally = {.began_ns = clock_ns()};
     r = contact_find(&c.contact.cluster, q.cluster);
     if (r == 0)
         r = make_sets(&c);

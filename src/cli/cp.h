@@ -4,12 +4,13 @@
 
 #include "cli/contact.h"
 #include "cli/freight.h"
+#include "cli/tally.h"
 
 /* Options as they were given. */
 struct cp_request {
     const char *cluster;
     struct sending sending;
-    bool verbose, quiet;
+    bool verbose, quiet, json;
 };
 
 struct cp {
@@ -25,6 +26,7 @@ struct cp {
     uint64_t bytes; /* in all, and in how many pieces */
     uint32_t pieces;
     uint64_t began_ns, shown_ns;
+    struct tally tally;
     struct source signals;
     bool over;
     int status;

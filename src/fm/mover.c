@@ -64,7 +64,10 @@ bool mover_look(const struct mover *m, uint64_t transfer, struct mover_view *ret
     *ret = (struct mover_view){.pieces = h->pieces,
                                .here = h->have_count,
                                .bytes_put = h->bytes_put,
-                               .furthest = h->furthest};
+                               .furthest = h->furthest,
+                               .met_at = h->met_at,
+                               .first_at = h->first_at,
+                               .last_at = h->last_at};
     TAKERS_EACH (t, m)
         ret->takers += t->haul == h;
     return true;

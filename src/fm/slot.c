@@ -96,6 +96,7 @@ void slot_sent(struct mover *m, const struct input_sent *in) {
             continue;
         ASSERT(s->sends > 0);
         s->sends--;
+        h->last_at = m->now;
         for (uint32_t tree = 0; tree < h->trees; tree++)
             way_release(m, h, tree);
         taker_serve(m, h);

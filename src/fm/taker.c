@@ -148,6 +148,8 @@ static void put(struct mover *m, struct taker *t, struct slot *s, uint32_t buffe
     t->said_at = m->now;
     uint32_t i = s->piece % h->page_pieces;
     needs(t, s->piece / h->page_pieces)[i / 8] &= (uint8_t) ~(1U << i % 8);
+    if (h->first_at == 0)
+        h->first_at = m->now;
     h->bytes_put += s->len;
     if (h->furthest < t->cursor)
         h->furthest = t->cursor;
@@ -207,6 +209,8 @@ static void meet(struct mover *m, struct taker *t, struct haul *h) {
         return;
     }
     t->haul = h;
+    if (h->met_at == 0)
+        h->met_at = m->now;
     want_page(m, t);
     serve(m, t);
 }

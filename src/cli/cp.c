@@ -290,6 +290,7 @@ static int go(struct cp *c, char **argv, int count) {
         r = contact_begin(&c->contact, &callbacks);
     if (r != 0)
         return r;
+    c->tally.at_ns[TALLY_CONNECTED] = clock_ns();
     cp_catch_signals(c);
     if (path == NULL)
         r = from_here(c, to, !c->into);
@@ -297,6 +298,8 @@ static int go(struct cp *c, char **argv, int count) {
         r = cp_between(c, path, to, !c->into);
     else
         r = cp_fetch(c, path, argv[count]);
+    if (r == STATUS_OK && to != NULL)
+        tell(c);
     giver_free(c->giver);
     contact_close(&c->contact);
     return r;
@@ -343,8 +346,7 @@ static int check_places(struct cp *c, char **argv, int count) {
 
 int cp_main(int argc, char **argv) {
     struct cp_request q = {0};
-    if (r == STATUS_OK && to != NULL)
-        tell(c);
+    struct tally tally = {.began_ns = clock_ns()};
     const struct option table[] = {
         {"tree", OPTION_TEXT, &q.sending.tree, "SHAPE",
          "chain, k-ary:N, binomial, flat, pair; otherwise as is best"},
@@ -375,8 +377,7 @@ int cp_main(int argc, char **argv) {
     int r = sending_check(&q.sending, "cp");
     if (r != 0)
         return r;
-    struct cp c = {.request = &q, .status = STATUS_OK};
-    struct tally tally = {.began_ns = clock_ns()};
+    struct cp c = {.request = &q, .tally = tally, .status = STATUS_OK};
     r = contact_find(&c.contact.cluster, q.cluster);
     if (r == 0)
         r = make_sets(&c);

@@ -71,6 +71,21 @@ bool manifest_next(const struct manifest *m, struct manifest_cursor *c) {
     return entry_next(all(m), &c->next, &c->e) == 1;
 }
 
+static bool go_to_mark(const struct manifest *m, uint32_t mark, struct manifest_cursor *c) {
+    *c = (struct manifest_cursor){
+        .number = mark * m->stride, .offset = m->marks[mark].offset, .next = m->marks[mark].at};
+    return entry_next(all(m), &c->next, &c->e) == 1;
+}
+
+bool manifest_at(const struct manifest *m, uint32_t number, struct manifest_cursor *c) {
+    if (number >= m->entries)
+        return false;
+    bool more = go_to_mark(m, number / m->stride, c);
+    while (more && c->number < number)
+        more = manifest_next(m, c);
+    return more;
+}
+
 bool manifest_seek(const struct manifest *m, uint64_t offset, struct manifest_cursor *c) {
     uint32_t low = 0, high = m->mark_count; /* the mark is in [low, high) */
     ASSERT(offset >= m->bytes && high > 0);
@@ -81,9 +96,7 @@ bool manifest_seek(const struct manifest *m, uint64_t offset, struct manifest_cu
         else
             high = middle;
     }
-    *c = (struct manifest_cursor){
-        .number = low * m->stride, .offset = m->marks[low].offset, .next = m->marks[low].at};
-    bool more = entry_next(all(m), &c->next, &c->e) == 1;
+    bool more = go_to_mark(m, low, c);
     while (more && offset - c->offset >= c->e.bytes)
         more = manifest_next(m, c);
     return more;

@@ -37,5 +37,7 @@ void manifest_close(struct manifest *m);
 /* The first entry, and the next one; false if there is none. */
 bool manifest_first(const struct manifest *m, struct manifest_cursor *c);
 bool manifest_next(const struct manifest *m, struct manifest_cursor *c);
+/* The entry of this number; false if there is none. */
+bool manifest_at(const struct manifest *m, uint32_t number, struct manifest_cursor *c);
 /* The file that has this byte of the stream, which must be behind the manifest; false if none has. */
 bool manifest_seek(const struct manifest *m, uint64_t offset, struct manifest_cursor *c);

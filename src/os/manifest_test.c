@@ -62,7 +62,10 @@ static void check_all(uint32_t entries) {
         for (uint64_t b = 0; b < bytes_of_entry(i); b++, offset++)
             right =
                 right && manifest_seek(&m, offset, &c) && c.number == i && c.offset == offset - b;
+    for (uint32_t i = 0; i < entries; i++)
+        right = right && manifest_at(&m, i, &c) && c.number == i && c.e.bytes == bytes_of_entry(i);
     CHECK(right);
+    CHECK(!manifest_at(&m, entries, &c));
     CHECK_EQ(offset, made.stream);
     CHECK(!manifest_seek(&m, offset, &c));
     manifest_close(&m);

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* Files as a whole: see files.h. */
+#include "os/files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/units.h"
+
+int files_write(int fd, struct bytes bytes, uint64_t offset) {
+    while (bytes.len > 0) {
+        ssize_t n = pwrite(fd, bytes.at, bytes.len, (off_t)offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO;
+        bytes = bytes_of(bytes.at + n, bytes.len - (size_t)n);
+        offset += (uint64_t)n;
+    }
+    return 0;
+}
+
+long files_read(int fd, struct room room, uint64_t offset) {
+    size_t done = 0;
+    while (done < room.len) {
+        ssize_t n = pread(fd, room.at + done, room.len - done, (off_t)(offset + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            break;
+        done += (size_t)n;
+    }
+    return (long)done;
+}
+
+int files_read_all(int fd, struct room room, uint64_t offset) {
+    long n = files_read(fd, room, offset);
+    return n < 0 ? (int)n : (size_t)n < room.len ? -ENODATA : 0;
+}
+
+int files_folder(int folder, const char *name, unsigned mode) {
+    if (mkdirat(folder, name, mode) < 0 && errno != EEXIST)
+        return -errno;
+    int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+static bool is_dots(const char *name) {
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+void files_remove(int folder, const char *name) {
+    if (unlinkat(folder, name, 0) == 0 || errno == ENOENT)
+        return;
+    int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (dir == NULL && fd >= 0)
+        close(fd);
+    if (dir == NULL)
+        return;
+    for (struct dirent *e; (e = readdir(dir)) != NULL;)
+        if (!is_dots(e->d_name))
+            files_remove(fd, e->d_name);
+    closedir(dir);
+    unlinkat(folder, name, AT_REMOVEDIR);
+}
+
+static uint64_t ns_of(const struct timespec *t) {
+    return (uint64_t)t->tv_sec * NS_PER_S + (uint64_t)t->tv_nsec;
+}
+
+uint64_t files_now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return ns_of(&t);
+}
+
+uint64_t files_mtime_ns(const struct stat *s) {
+    return ns_of(&s->st_mtim);
+}
+
+uint64_t files_ctime_ns(const struct stat *s) {
+    return ns_of(&s->st_ctim);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Files as a whole: what the system's calls do in parts. */
+#pragma once
+
+#include <sys/stat.h>
+
+#include "base/bytes.h"
+
+/* All of the bytes are written; 0 or -errno. */
+int files_write(int fd, struct bytes bytes, uint64_t offset);
+/* As many bytes as there are; that number or -errno. */
+long files_read(int fd, struct room room, uint64_t offset);
+/* Exactly so many: -ENODATA if there are fewer. */
+int files_read_all(int fd, struct room room, uint64_t offset);
+
+/* Opens a folder in another, made if it is not there; links are not followed. */
+int files_folder(int folder, const char *name, unsigned mode);
+/* A file, or a folder with all that is in it, as far as that is possible. */
+void files_remove(int folder, const char *name);
+
+/* The real time; file times are compared with it. */
+uint64_t files_now_ns(void);
+uint64_t files_mtime_ns(const struct stat *s);
+uint64_t files_ctime_ns(const struct stat *s);

@@ -174,6 +174,9 @@ static int put(struct depot_bundle *b, const struct manifest_cursor *c, const ch
     *ret_slot = shelf_find(s, c->e.sha256);
     if (*ret_slot != SHELF_NONE && shelf_check(s, *ret_slot) == 0)
         return 0; /* another bundle was faster */
+    *ret_slot = shelf_find(s, c->e.sha256);
+    if (*ret_slot != SHELF_NONE)
+        shelf_remove(s, *ret_slot); /* a damaged one that somebody still reads */
     place_part_name(c->number, part);
     int r = shelf_put(s, b->dir, part, c->e.sha256, name, &rows.source, ret_slot);
     if (r == 0)

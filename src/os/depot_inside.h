@@ -210,7 +210,9 @@ int find_lent(struct depot_bundle *b, uint32_t piece, struct room room);
 bool find_is_lent(const struct depot_bundle *b, uint32_t piece);
 void find_return(struct depot_bundle *b);
 void find_old_close(struct depot_bundle *b);
+/* Hints of its pieces, if there are any at all. */
 void find_add_object(struct depot *d, uint32_t slot);
+void find_add_kept(struct depot *d, uint32_t index);
 void find_close(struct depot *d); /* what it has open */
 
 /* ---- depot_commit.c ---- */

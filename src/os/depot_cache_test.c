@@ -393,6 +393,33 @@ static void test_resumed_without_manifest(void) {
     yard_fini(&y);
 }
 
+/* The end came while names were given: what has its name already is taken from there. */
+static void test_interrupted_commit(void) {
+    struct yard y;
+    uint8_t *noise = parcel_noise(120000, 38);
+    struct parcel *p = two_files(noise, GOAL_PATH, "/to");
+    uint32_t order[64];
+    char name[512], from[512], to[512];
+    yard_init(&y, MIB);
+    for (uint32_t i = 0; i < p->pieces; i++)
+        order[i] = i;
+    interrupt_send(&y, p, order, p->pieces, true);
+    CHECK_EQ(mkdir(yard_path(&y, "root/to", to), 0755), 0);
+    DIR *dir = opendir(yard_path(&y, "spool/partial", from));
+    for (struct dirent *e; (e = readdir(dir)) != NULL;)
+        if (e->d_name[0] != '.') {
+            snprintf(name, sizeof name, "spool/partial/%s/f0", e->d_name);
+            CHECK_EQ(rename(yard_path(&y, name, from), yard_path(&y, "root/to/one", to)), 0);
+        }
+    closedir(dir);
+    CHECK_EQ(yard_send(&y, p), 1); /* the piece that both files have a part of */
+    CHECK(yard_has(&y, "root/to/one", bytes_of(noise, 50000)));
+    CHECK(yard_has(&y, "root/to/two", bytes_of(noise + 50000, 70000)));
+    parcel_free(p);
+    free(noise);
+    yard_fini(&y);
+}
+
 /* What an interrupted transfer has left serves another one with the same contents. */
 static void test_partial_files_serve_others(void) {
     for (int crash = 0; crash < 2; crash++) {
@@ -814,6 +841,7 @@ int main(void) {
     TEST(test_resumed);
     TEST(test_resumed_with_damage);
     TEST(test_resumed_without_manifest);
+    TEST(test_interrupted_commit);
     TEST(test_partial_files_serve_others);
     TEST(test_partial_files_grow_old);
     TEST(test_not_kept);

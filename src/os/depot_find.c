@@ -196,6 +196,19 @@ static int from_object(struct depot_bundle *b, struct wanted *w, uint32_t slot, 
 
 /* ---- kept bundles ---- */
 
+/* Whether it says so. */
+static bool has_manifest(struct depot_bundle *b) {
+    uint64_t start = 0;
+    for (uint32_t i = 0; i < b->b.pieces && i / b->b.page_pieces < b->pages; i++) {
+        bundle_piece(b, i, &start);
+        if (start >= b->b.manifest_bytes)
+            return true;
+        if (!bits_test(b->claims, i))
+            return false;
+    }
+    return b->pages == bundle_page_count(&b->b);
+}
+
 static struct depot_bundle *donor_open(struct depot *d, uint32_t index) {
     if (d->kept[index].name[0] == '\0')
         return NULL;
@@ -208,13 +221,13 @@ static struct depot_bundle *donor_open(struct depot *d, uint32_t index) {
     if (bundle_raise(d, d->kept[index].name, (struct bytes){0}, &b) < 0)
         return NULL;
     b->adopted = true;
-    /* What it was told to put together, it may have begun to: its files are only read. */
-    if (manifest_open(&b->m, b->head, b->b.manifest_bytes, b->b.bytes) == 0) {
+    d->donor = b;
+    /* Its files are only read. */
+    if (has_manifest(b) && manifest_open(&b->m, b->head, b->b.manifest_bytes, b->b.bytes) == 0) {
         b->begun = calloc(bits_words(b->m.entries), sizeof *b->begun);
         b->whole = calloc(bits_words(b->m.entries), sizeof *b->whole);
         b->known = b->begun != NULL && b->whole != NULL;
     }
-    d->donor = b;
     return b;
 }
 

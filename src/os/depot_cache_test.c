@@ -106,11 +106,15 @@ static void test_same_contents(void) {
     CHECK_EQ(stat(path, &s), 0);
     CHECK_EQ(s.st_mode, S_IFREG | 0400);
     CHECK_EQ(s.st_nlink, 3);
-    CHECK(is_here(&y, bytes_from_str("odd")));
+    CHECK_EQ(yard_object(&y, bytes_from_str("odd"), "odd", path), 0);
     send_and_free(&y, for_cache("prog", text));
     CHECK_EQ(yard_object(&y, text, "prog", path), 0);
     CHECK_EQ(stat(path, &s), 0);
     CHECK_EQ(s.st_mode, S_IFREG | 0555);
+    send_and_free(&y, for_cache("odd", bytes_from_str("odd")));
+    CHECK_EQ(yard_object(&y, bytes_from_str("odd"), "odd", path), 0);
+    CHECK_EQ(stat(path, &s), 0);
+    CHECK_EQ(s.st_mode, S_IFREG | 0555); /* it had that name, but could not be run */
     CHECK_EQ(depot_bytes(y.d), 8 + 3);
     parcel_free(p);
     yard_fini(&y);
@@ -365,6 +369,42 @@ static void test_resumed_with_damage(void) {
     CHECK(yard_has(&y, "root/to/two", bytes_of(noise + 50000, 70000)));
     parcel_free(p);
     free(noise);
+    yard_fini(&y);
+}
+
+/* A file is taken away while it comes: it must not come out with a hole. */
+static void test_partial_file_vanishes(void) {
+    struct yard y;
+    uint8_t *noise = parcel_noise(400000, 39);
+    struct parcel *p = parcel_new(DIGEST_XXH3, 4096);
+    char name[512], path[512];
+    int r = 0;
+    yard_init(&y, MIB);
+    for (uint32_t i = 0; i < 20; i++) {
+        snprintf(name, sizeof name, "f%u", i);
+        parcel_file(p, name, 0600, bytes_of(noise + i * 20000, 20000));
+    }
+    parcel_wrap(p, GOAL_PATH, "/", false);
+    struct depot_bundle *b = yard_open(&y, p);
+    bool *have = yard_bools(p);
+    yard_pages(&y, b, p, have);
+    uint32_t first = yard_manifest_pieces(p);
+    yard_fill(&y, b, p, have, 0, first + 1);
+    DIR *dir = opendir(yard_path(&y, "spool/partial", path));
+    for (struct dirent *e; (e = readdir(dir)) != NULL;) {
+        snprintf(name, sizeof name, "spool/partial/%s/f0", e->d_name);
+        unlink(yard_path(&y, name, path));
+    }
+    closedir(dir);
+    yard_fill(&y, b, p, have, p->pieces - 50, p->pieces); /* others are open now */
+    for (uint32_t i = first + 1; i < p->pieces - 50 && r == 0; i++)
+        r = depot_store(b, i, parcel_piece(p, i), y.why);
+    CHECK_EQ(r, -ENOENT);
+    CHECK(strstr(y.why, "/f0") != NULL);
+    depot_close(b, false);
+    free(have);
+    free(noise);
+    parcel_free(p);
     yard_fini(&y);
 }
 
@@ -722,12 +762,13 @@ static void test_least_recently_used_goes(void) {
 /* What is in use stays, though it is too much. */
 static void test_in_use_stays(void) {
     struct yard y;
-    uint8_t *noise = parcel_noise(100000, 36), sha256[32], other[32];
+    uint8_t *noise = parcel_noise(100000, 36), sha256[32], other[32], third[32];
     char here[16];
     struct parcel *p = for_cache("lump", lump(noise, 2));
     yard_init(&y, 15000);
     digest_of(DIGEST_SHA256, lump(noise, 0), sha256);
     digest_of(DIGEST_SHA256, lump(noise, 1), other);
+    digest_of(DIGEST_SHA256, lump(noise, 2), third);
     put_lump(&y, noise, 0);
     depot_pin(y.d, sha256);
     put_lump(&y, noise, 1);
@@ -740,6 +781,15 @@ static void test_in_use_stays(void) {
     CHECK_STR(here, "012"); /* the bundle is not closed */
     depot_close(b, true);
     CHECK(is_here(&y, lump(noise, 2))); /* nor is there a reason before something is asked for */
+    depot_pin(y.d, third);
+    b = yard_open(&y, p); /* it relies on what is here */
+    CHECK_EQ(yard_take(&y, b, p), 1);
+    depot_unpin(y.d, third);
+    lumps_here(&y, noise, here);
+    CHECK_STR(here, "012");
+    yard_commit(&y, b);
+    depot_close(b, true);
+    CHECK(is_here(&y, lump(noise, 2)));
     depot_unpin(y.d, sha256);
     lumps_here(&y, noise, here);
     CHECK_STR(here, "1");
@@ -840,6 +890,7 @@ int main(void) {
     TEST(test_replaced_file);
     TEST(test_resumed);
     TEST(test_resumed_with_damage);
+    TEST(test_partial_file_vanishes);
     TEST(test_resumed_without_manifest);
     TEST(test_interrupted_commit);
     TEST(test_partial_files_serve_others);

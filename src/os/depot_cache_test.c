@@ -757,17 +757,21 @@ static void test_least_recently_used_goes(void) {
     put_lump(&y, noise, 4);
     lumps_here(&y, noise, here);
     CHECK_STR(here, "234");
-    digest_of(DIGEST_SHA256, lump(noise, 3), sha256);
-    depot_pin(y.d, sha256);
-    for (uint32_t i = 5; i < 8; i++)
-        put_lump(&y, noise, i);
+    put_lump(&y, noise, 5);
     lumps_here(&y, noise, here);
-    CHECK_STR(here, "367");
-    CHECK_EQ(depot_bytes(y.d), 30000);
-    depot_unpin(y.d, sha256);
+    CHECK_STR(here, "245");
+    digest_of(DIGEST_SHA256, lump(noise, 4), sha256);
+    depot_pin(y.d, sha256);
+    put_lump(&y, noise, 6);
+    put_lump(&y, noise, 7);
     put_lump(&y, noise, 0);
     lumps_here(&y, noise, here);
-    CHECK_STR(here, "067");
+    CHECK_STR(here, "047");
+    CHECK_EQ(depot_bytes(y.d), 30000);
+    depot_unpin(y.d, sha256);
+    put_lump(&y, noise, 1);
+    lumps_here(&y, noise, here);
+    CHECK_STR(here, "017");
     free(noise);
     yard_fini(&y);
 }

@@ -462,7 +462,7 @@ static int put(struct fabric *f, const struct fabric_put *what) {
     if (p->puts++ == 0)
         p->moved_at = f->config.loop->now;
     put_waits(u);
-    f->kicked = true;
+    f->kicked = f->kicked || !f->in_round; /* a round posts what waits */
     arm(f);
     return 0;
 }

@@ -414,8 +414,13 @@ static void turn_for(struct end *e, uint64_t ns) {
 
 static void rest(struct end *e, uint64_t looks_max) {
     const struct fabric_counts *counts = calls->counts(e->f);
-    turn_for(e, REST_NS / 3); /* what is still to be tidied up */
-    uint64_t cpu = cpu_ns(), looks = counts->looks;
+    uint64_t cpu, looks, patience = clock_ns() + PATIENCE_NS / 2;
+    do { /* what is still to be tidied up */
+        looks = counts->looks;
+        turn_for(e, REST_NS / 10);
+    } while (counts->looks - looks > looks_max && clock_ns() < patience);
+    cpu = cpu_ns();
+    looks = counts->looks;
     turn_for(e, REST_NS);
     cpu = cpu_ns() - cpu;
     if (!CHECK(counts->looks - looks <= looks_max) || !CHECK(cpu < REST_NS / 4))

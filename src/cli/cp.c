@@ -248,6 +248,7 @@ static int copy(struct copy *c, const char *to, bool replace) {
     long len = descriptor == NULL ? -ENOMEM : bundle_encode(&b, room_of(descriptor, cap));
     struct message_copy m = {
         .offer = c->offer,
+        .source = NO_NODE,
         .shape = c->request->sending.spread.shape,
         .arity = c->request->sending.spread.arity,
         .slots = c->request->sending.slots == 0 ? 1 : (uint32_t)c->request->sending.slots,

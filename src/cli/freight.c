@@ -88,6 +88,7 @@ int freight_open(struct freight *f, const struct sending *s, struct loop *loop,
     ASSERT(len > 0);
     nodeset_init(&none, 1, &storage);
     union message m = {.copy = {.offer = giver_offer(f->giver, f->survey),
+                                .source = NO_NODE,
                                 .shape = s->spread.shape,
                                 .arity = s->spread.arity,
                                 .slots = s->slots == 0 ? 1 : (uint32_t)s->slots,

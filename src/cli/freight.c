@@ -73,7 +73,7 @@ int freight_open(struct freight *f, const struct sending *s, struct loop *loop,
     char why[256];
     uint64_t storage = 0;
     struct nodeset none;
-    int r = giver_new(loop, cluster, &f->giver, why);
+    int r = giver_new(loop, cluster, NULL, &f->giver, why);
     if (r < 0) {
         complain("--copy", "%s", why);
         return STATUS_STORM;

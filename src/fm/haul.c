@@ -11,9 +11,9 @@
 #include "fm/inside.h"
 
 struct haul *haul_find(const struct mover *m, uint64_t transfer, uint64_t offer) {
-    HAULS_EACH(h, m)
-    if (h->transfer == transfer || (h->gives && h->offer == offer))
-        return h;
+    HAULS_EACH (h, m)
+        if (h->transfer == transfer || (h->gives && h->offer == offer))
+            return h;
     return NULL;
 }
 
@@ -140,7 +140,7 @@ void haul_fail(struct mover *m, struct haul *h, int32_t error, struct bytes text
 }
 
 void haul_report(struct mover *m) {
-    HAULS_EACH(h, m) {
+    HAULS_EACH (h, m) {
         if (h->phase == HAUL_HERE)
             report(m, h->transfer, 0, (struct bytes){0});
         else if (h->phase == HAUL_FAILED)

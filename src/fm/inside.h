@@ -68,7 +68,8 @@ struct haul {
     struct slot shelf_slots[SHELF_SLOTS];
     uint64_t bytes_put;
     uint32_t furthest;
-    uint64_t moved_at; /* when something came last */
+    uint64_t moved_at;                  /* when something came last */
+    uint64_t met_at, first_at, last_at; /* as in struct mover_view */
     int32_t error;
     uint32_t text_len;
     uint8_t text[TEXT_BYTES];

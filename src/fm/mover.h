@@ -42,6 +42,9 @@ struct mover_view {
     uint32_t takers;       /* that take from us now */
     uint64_t bytes_put;    /* given to them */
     uint32_t furthest;     /* the piece that the foremost of them has got to */
+    /* When the first of them had come, when it was given its first piece, and when the last so far had left;
+     * 0: not yet. */
+    uint64_t met_at, first_at, last_at;
 };
 
 /* By number or, at its source, by offer. False if there is none. */

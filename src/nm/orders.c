@@ -24,9 +24,9 @@
         if (o->transfer != 0)
 
 static struct order *find(struct nm *n, uint64_t transfer) {
-    ORDERS_EACH(o, n)
-    if (o->transfer == transfer)
-        return o;
+    ORDERS_EACH (o, n)
+        if (o->transfer == transfer)
+            return o;
     return NULL;
 }
 
@@ -99,19 +99,23 @@ void orders_heard(struct nm *n, const struct input_signal *in) {
 void orders_up(struct nm *n, const struct input_link *in) {
     n->mover = in->link;
     n->mover_opening = false;
-    ORDERS_EACH(o, n)
-    if (!o->over)
-        hand(n, o);
+    if (n->wish_len > 0)
+        effects_send(n->out, n->mover, 0, MESSAGE_OFFER,
+                     effects_copy(n->out, bytes_of(n->wish, n->wish_len)), (struct bytes){0});
+    n->wish_len = 0;
+    ORDERS_EACH (o, n)
+        if (!o->over)
+            hand(n, o);
 }
 
 /* It could not be reached, or is gone. */
 void orders_down(struct nm *n) {
     n->mover = 0;
     n->mover_opening = false;
-    ORDERS_EACH(o, n)
-    over(n, o, -EIO,
-         bytes_from_str(o->told ? "the node's file mover has died"
-                                : "the node's file mover cannot be reached"));
+    ORDERS_EACH (o, n)
+        over(n, o, -EIO,
+             bytes_from_str(o->told ? "the node's file mover has died"
+                                    : "the node's file mover cannot be reached"));
 }
 
 /* Files of ours are wanted: the mover looks. If it is not there yet, one such wish is kept. */
@@ -163,7 +167,7 @@ void orders_enough(struct nm *n, const struct input_message *in, const struct me
 void orders_settled(struct nm *n) {
     uint8_t numbers[ORDERS_MAX * 8];
     size_t len = 0;
-    ORDERS_EACH(o, n) {
+    ORDERS_EACH (o, n) {
         store_le64(numbers + len, o->transfer);
         len += 8;
         o->transfer = 0;
@@ -176,7 +180,7 @@ void orders_settled(struct nm *n) {
 
 void orders_timer(struct nm *n) {
     bool any = false;
-    ORDERS_EACH(o, n) {
+    ORDERS_EACH (o, n) {
         any = true;
         if (o->over && o->error != 0)
             tell_root(n, o);

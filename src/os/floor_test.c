@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "tap.h"
 
@@ -55,9 +56,36 @@ static void test_failures(void) {
     CHECK(no_children());
 }
 
+static void test_files(void) {
+    char folder[] = "/tmp/storm-floor.XXXXXX";
+    uint64_t ns = 77;
+    CHECK(mkdtemp(folder) != NULL);
+    struct floor_files c = {
+        .folder = folder, .contents = bytes_from_str("#!/bin/true\n"), .files = 9};
+    for (c.threads = 0; c.threads <= 3; c.threads++)
+        for (int execute = 0; execute <= 1; execute++) {
+            long before = faults();
+            c.execute = execute != 0;
+            CHECK_EQ(floor_write(&c, &ns), 0);
+            CHECK(!execute || faults() - before >= 9);
+        }
+    ns = 77;
+    c.contents = bytes_from_str("#!/bin/false\n");
+    CHECK_EQ(floor_write(&c, &ns), -EPROTO);
+    c.contents = bytes_from_str("#!/no/such/program\n");
+    CHECK_EQ(floor_write(&c, &ns), -ENOENT);
+    struct floor_files many = {.folder = folder, .threads = FLOOR_THREADS_MAX + 1};
+    CHECK_EQ(floor_write(&many, &ns), -EINVAL);
+    CHECK_EQ(ns, 77);
+    CHECK(no_children());
+    CHECK_EQ(rmdir(folder), 0);
+    CHECK_EQ(floor_write(&c, &ns), -ENOENT);
+}
+
 int main(void) {
     TEST(test_all_run);
     TEST(test_edges);
     TEST(test_failures);
+    TEST(test_files);
     return tap_finish();
 }

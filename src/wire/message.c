@@ -619,6 +619,43 @@ long message_encode(uint16_t type, const union message *m, struct room out) {
     return c.failed ? -ENOBUFS : (long)c.at;
 }
 
+/* Of what daemons and clients say, which is not the primitives' own. */
+static void lend_daemon_sets(uint16_t type, struct nodeset *sets, union message *m) {
+    switch (type) {
+    case MESSAGE_LAUNCH:
+        m->launch.set = &sets[0];
+        break;
+    case MESSAGE_ENDS:
+        m->ends.clean = &sets[0];
+        break;
+    case MESSAGE_SUBMIT:
+        m->submit.on = &sets[0];
+        m->submit.exclude = &sets[1];
+        break;
+    case MESSAGE_ACT:
+        m->act.nodes = &sets[0];
+        break;
+    case MESSAGE_NEWS:
+        m->news.nodes = &sets[0];
+        break;
+    case MESSAGE_TRANSFER:
+        m->transfer.set = &sets[0];
+        break;
+    case MESSAGE_COPY:
+        m->copy.set = &sets[0];
+        break;
+    case MESSAGE_OFFER:
+        m->offer.set = &sets[0];
+        break;
+    case MESSAGE_COPIED:
+        m->copied.set = &sets[0];
+        m->copied.without = &sets[1];
+        break;
+    default:
+        break;
+    }
+}
+
 static void lend_sets(uint16_t type, struct nodeset *sets, union message *m) {
     switch (type) {
     case MESSAGE_ATTACHED:
@@ -666,36 +703,8 @@ static void lend_sets(uint16_t type, struct nodeset *sets, union message *m) {
     case MESSAGE_PARCEL:
         m->mail.set = &sets[0];
         break;
-    case MESSAGE_LAUNCH:
-        m->launch.set = &sets[0];
-        break;
-    case MESSAGE_ENDS:
-        m->ends.clean = &sets[0];
-        break;
-    case MESSAGE_SUBMIT:
-        m->submit.on = &sets[0];
-        m->submit.exclude = &sets[1];
-        break;
-    case MESSAGE_ACT:
-        m->act.nodes = &sets[0];
-        break;
-    case MESSAGE_NEWS:
-        m->news.nodes = &sets[0];
-        break;
-    case MESSAGE_TRANSFER:
-        m->transfer.set = &sets[0];
-        break;
-    case MESSAGE_COPY:
-        m->copy.set = &sets[0];
-        break;
-    case MESSAGE_OFFER:
-        m->offer.set = &sets[0];
-        break;
-    case MESSAGE_COPIED:
-        m->copied.set = &sets[0];
-        m->copied.without = &sets[1];
-        break;
     default:
+        lend_daemon_sets(type, sets, m);
         break;
     }
 }

@@ -23,7 +23,7 @@ run: all ## build, bring up 64 virtual nodes, run parallel programs on them, tak
 	tools/showcase
 
 test: ## run the whole suite: gcc, clang, sanitizers, other processors
-	@tools/setup test portable
+	@tools/setup test fabric portable
 	@tools/test
 
 bench: all ## measure launches, throughput and the primitives on this machine

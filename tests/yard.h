@@ -23,7 +23,18 @@ struct yard {
     struct depot_config config;
     struct depot *d;
     char why[256];
+    uint32_t open_files; /* before */
 };
+
+static inline uint32_t yard_open_files(void) {
+    uint32_t count = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    while (dir != NULL && readdir(dir) != NULL)
+        count++;
+    if (dir != NULL)
+        closedir(dir);
+    return count;
+}
 
 static inline void yard_start(struct yard *y) {
     y->config.spool = y->spool;
@@ -35,7 +46,7 @@ static inline void yard_start(struct yard *y) {
 
 /* In a folder of its own beneath `base`. */
 static inline void yard_init_at(struct yard *y, const char *base, uint64_t cache_bytes) {
-    *y = (struct yard){.config.cache_bytes = cache_bytes};
+    *y = (struct yard){.config.cache_bytes = cache_bytes, .open_files = yard_open_files()};
     snprintf(y->folder, sizeof y->folder, "%s/storm-depot-XXXXXX", base);
     CHECK(mkdtemp(y->folder) != NULL);
     snprintf(y->spool, sizeof y->spool, "%s/spool", y->folder);
@@ -55,6 +66,7 @@ static inline void yard_restart(struct yard *y) {
 
 static inline void yard_fini(struct yard *y) {
     depot_free(y->d);
+    CHECK_EQ(yard_open_files(), y->open_files);
     files_remove(AT_FDCWD, y->folder);
 }
 

@@ -15,42 +15,42 @@
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/contact.h"
-#include "cli/freight.h"
+#include "cli/cp.h"
 #include "cli/options.h"
 #include "cli/tally.h"
 #include "cli/terminal.h"
 
 enum { ITEMS_MAX = NUMBERS_MAX };
 
-struct request {
-    const char *cluster;
-    struct sending sending;
-    bool verbose, quiet, json;
-};
-
-struct copy {
-    struct contact contact;
-    struct giver *giver;
-    struct survey *survey;
-    uint64_t offer;
-    struct nodeset set;
-    void *storage;
-    const struct request *request;
-    uint64_t began_ns, shown_ns;
-    struct tally tally;
-    struct source signals;
-    bool over;
-    int status;
-};
-
 /* "n3:/path", "all:/path", "n[0-3]:/path": a name with a colon and no slash before it. */
-static const char *behind_nodes(const char *text) {
-    const char *colon = strchr(text, ':');
+static char *behind_nodes(char *text) {
+    char *colon = strchr(text, ':');
     const char *slash = strchr(text, '/');
     return colon == NULL || colon == text || (slash != NULL && slash < colon) ? NULL : colon + 1;
 }
 
-static int take_nodes(struct copy *c, const char *text, const char *path) {
+/* Writes a path on a node in the one way that nodes are told it: "/a//./b/" is "/a/b". */
+static bool straighten(char *path) {
+    char *out = path;
+    for (const char *at = path; *at != '\0';) {
+        size_t len = strcspn(at += strspn(at, "/"), "/");
+        if (len == 2 && strncmp(at, "..", 2) == 0)
+            return false;
+        if (len > 0 && !(len == 1 && *at == '.')) {
+            *out++ = '/';
+            memmove(out, at, len);
+            out += len;
+        }
+        at += len;
+    }
+    if (out == path)
+        *out++ = '/';
+    *out = '\0';
+    return true;
+}
+
+static int take_nodes(const struct cluster *cluster, struct nodeset *set, const char *text,
+                      const char *path) {
     struct cluster_trouble trouble;
     char list[4096];
     size_t len = (size_t)(path - 1 - text);
@@ -58,15 +58,11 @@ static int take_nodes(struct copy *c, const char *text, const char *path) {
         return complain("cp", "that list of nodes is too long; use a shorter one");
     memcpy(list, text, len);
     list[len] = '\0';
-    c->storage = malloc(nodeset_bytes(c->contact.cluster.nodes));
-    if (c->storage == NULL)
-        return complain("cp", "%s", strerror(ENOMEM));
-    nodeset_init(&c->set, c->contact.cluster.nodes, c->storage);
     if (strcmp(list, "all") == 0) {
-        nodeset_add_range(&c->set, 0, c->contact.cluster.nodes - 1);
+        nodeset_add_range(set, 0, cluster->nodes - 1);
         return 0;
     }
-    int r = cluster_nodes(&c->contact.cluster, list, &c->set, &trouble);
+    int r = cluster_nodes(cluster, list, set, &trouble);
     if (r == -ENOENT)
         return complain("cp", "there is no node %s; see: storm nodes", trouble.words);
     if (r < 0)
@@ -74,10 +70,21 @@ static int take_nodes(struct copy *c, const char *text, const char *path) {
     return 0;
 }
 
+static int make_sets(struct cp *c) {
+    uint32_t nodes = c->contact.cluster.nodes;
+    size_t bytes = nodeset_bytes(nodes);
+    c->storage = malloc(2 * bytes);
+    if (c->storage == NULL)
+        return complain("cp", "%s", strerror(ENOMEM));
+    nodeset_init(&c->set, nodes, c->storage);
+    nodeset_init(&c->from, nodes, (uint8_t *)c->storage + bytes);
+    return 0;
+}
+
 /* ---- looking the files over ---- */
 
 static bool show_survey(void *context, uint64_t done, uint64_t all) {
-    const struct copy *c = context;
+    const struct cp *c = context;
     char line[80], size[24];
     units_format_size(all, size, sizeof size);
     snprintf(line, sizeof line, "looking at %s: %3" PRIu64 " %%", size,
@@ -87,7 +94,7 @@ static bool show_survey(void *context, uint64_t done, uint64_t all) {
     return true;
 }
 
-static int survey(struct copy *c, char **paths, int count) {
+static int survey(struct cp *c, char **paths, int count) {
     struct survey_item items[ITEMS_MAX];
     char ledger[CLUSTER_PATH_MAX + 16], why[256];
     if (count > ITEMS_MAX)
@@ -122,25 +129,25 @@ static int survey(struct copy *c, char **paths, int count) {
 
 /* ---- the copy ---- */
 
-static void note_shape(struct copy *c, const struct message_copied *m) {
+static void note_shape(struct cp *c, const struct message_copied *m) {
     struct spread s = {.shape = m->shape, .arity = m->arity};
     spread_format(&s, c->tally.shape, sizeof c->tally.shape);
     c->tally.at_ns[TALLY_ACCEPTED] = clock_ns();
 }
 
-static void tell(struct copy *c) {
+static void tell(struct cp *c) {
     struct tally *t = &c->tally;
     struct mover_view v = {0};
-    const struct bundle *b = survey_bundle(c->survey);
-    giver_look(c->giver, c->offer, &v);
+    if (c->giver != NULL)
+        giver_look(c->giver, c->offer, &v);
     t->at_ns[TALLY_MET] = v.met_at;
     t->at_ns[TALLY_FIRST] = v.first_at;
     t->at_ns[TALLY_LAST] = v.last_at;
     t->at_ns[TALLY_DONE] = clock_ns();
     t->nodes = nodeset_count(&c->set);
-    t->pieces = b->pieces;
-    t->bytes = b->bytes;
-    t->read = survey_bytes_read(c->survey);
+    t->pieces = c->pieces;
+    t->bytes = c->bytes;
+    t->read = c->survey != NULL ? survey_bytes_read(c->survey) : 0;
     t->given = v.bytes_put;
     if (c->request->verbose)
         tally_print(t, stderr);
@@ -148,7 +155,7 @@ static void tell(struct copy *c) {
         tally_json(t, stdout);
 }
 
-static void complain_of(const struct copy *c, const struct message_copied *m) {
+static void complain_of(const struct cp *c, const struct message_copied *m) {
     char nodes[256], name[CLUSTER_NODE_NAME_MAX];
     uint32_t count = nodeset_count(m->without);
     nodeset_format(m->without, c->contact.cluster.prefix, nodes, sizeof nodes);
@@ -164,7 +171,7 @@ static void complain_of(const struct copy *c, const struct message_copied *m) {
 
 static void on_copied(void *context, const struct message_copied *m,
                       const struct message_answer *refusal) {
-    struct copy *c = context;
+    struct cp *c = context;
     if (m == NULL) {
         c->status = contact_refused("cp", refusal);
         c->over = true;
@@ -180,17 +187,16 @@ static void on_copied(void *context, const struct message_copied *m,
     }
 }
 
-static void show_progress(struct copy *c) {
+static void show_progress(struct cp *c) {
     struct mover_view v;
     char line[120], rate[24];
     uint64_t now = clock_ns();
-    if (c->request->quiet || now - c->shown_ns < 100 * NS_PER_MS ||
+    if (c->request->quiet || c->survey == NULL || now - c->shown_ns < 100 * NS_PER_MS ||
         !giver_look(c->giver, c->offer, &v) || v.pieces == 0)
         return;
     c->shown_ns = now;
-    const struct bundle *b = survey_bundle(c->survey);
     uint64_t ms = (now - c->began_ns) / NS_PER_MS;
-    uint64_t done = b->bytes / v.pieces * v.furthest;
+    uint64_t done = c->bytes / v.pieces * v.furthest;
     units_format_size(ms == 0 ? 0 : done / ms * 1000, rate, sizeof rate);
     uint32_t percent = (uint32_t)((uint64_t)v.furthest * 100 / v.pieces);
     char bar[21];
@@ -202,7 +208,7 @@ static void show_progress(struct copy *c) {
 }
 
 static void on_signal(struct source *s, uint32_t events) {
-    struct copy *c = CONTAINER_OF(s, struct copy, signals);
+    struct cp *c = CONTAINER_OF(s, struct cp, signals);
     struct signalfd_siginfo info;
     (void)events;
     if (read(s->fd, &info, sizeof info) != (ssize_t)sizeof info)
@@ -214,7 +220,7 @@ static void on_signal(struct source *s, uint32_t events) {
 }
 
 /* What we leave in the cluster's folder must be taken away. */
-static void catch_signals(struct copy *c) {
+void cp_catch_signals(struct cp *c) {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
@@ -227,36 +233,32 @@ static void catch_signals(struct copy *c) {
         loop_add(&c->contact.loop, &c->signals, EPOLLIN);
 }
 
-static int copy(struct copy *c, const char *to, bool replace) {
-    char why[256];
-    int r = giver_new(&c->contact.loop, &c->contact.cluster, &c->giver, why);
-    if (r < 0) {
-        complain("cp", "%s", why);
-        return STATUS_STORM;
-    }
-    catch_signals(c);
-    c->offer = giver_offer(c->giver, c->survey);
-    struct bundle b = *survey_bundle(c->survey);
-    b.goal = GOAL_PATH;
-    b.replace = replace;
-    b.to = bytes_from_str(to);
-    size_t cap = 8192 + b.pages.len;
+int cp_send(struct cp *c, uint32_t source, struct bundle *b, const char *to, bool replace) {
+    b->goal = GOAL_PATH;
+    b->replace = replace;
+    b->to = bytes_from_str(to);
+    c->bytes = b->bytes;
+    c->pieces = b->pieces;
+    size_t cap = 8192 + b->pages.len;
     uint8_t *descriptor = malloc(cap);
-    long len = descriptor == NULL ? -ENOMEM : bundle_encode(&b, room_of(descriptor, cap));
-    struct message_copy m = {
-        .offer = c->offer,
-        .shape = c->request->sending.spread.shape,
-        .arity = c->request->sending.spread.arity,
-        .slots = c->request->sending.slots == 0 ? 1 : (uint32_t)c->request->sending.slots,
-        .set = &c->set,
-        .address = giver_address(c->giver),
-        .descriptor = bytes_of(descriptor, len < 0 ? 0 : (size_t)len)};
+    long len = descriptor == NULL ? -ENOMEM : bundle_encode(b, room_of(descriptor, cap));
+    const struct sending *s = &c->request->sending;
+    struct message_copy m = {.source = source,
+                             .offer = c->offer,
+                             .shape = s->spread.shape,
+                             .arity = s->spread.arity,
+                             .slots = s->slots == 0 ? 1 : (uint32_t)s->slots,
+                             .set = &c->set,
+                             .descriptor = bytes_of(descriptor, len < 0 ? 0 : (size_t)len)};
+    if (source == NO_NODE)
+        m.address = giver_address(c->giver);
     c->began_ns = clock_ns();
-    r = len < 0 ? (int)len : session_copy(c->contact.session, &m, on_copied, c);
+    int r = len < 0 ? (int)len : session_copy(c->contact.session, &m, on_copied, c);
     if (r < 0)
         c->status = complain("cp", "%s; copy less at a time", strerror(-r));
     while (r == 0 && !c->over && !c->contact.lost) {
-        giver_settle(c->giver);
+        if (c->giver != NULL)
+            giver_settle(c->giver);
         show_progress(c);
         session_turn(c->contact.session);
     }
@@ -266,28 +268,84 @@ static int copy(struct copy *c, const char *to, bool replace) {
     return c->status;
 }
 
-static int to_nodes(struct copy *c, char **paths, int count, const char *to) {
-    size_t len = strlen(to);
-    bool folder = count > 1 || (len > 0 && to[len - 1] == '/');
-    int r = survey(c, paths, count);
-    c->tally.at_ns[TALLY_LOOKED] = clock_ns();
+static int from_here(struct cp *c, const char *to, bool replace) {
+    char why[256];
+    int r = giver_new(&c->contact.loop, &c->contact.cluster, NULL, &c->giver, why);
+    if (r < 0) {
+        complain("cp", "%s", why);
+        return STATUS_STORM;
+    }
+    c->offer = giver_offer(c->giver, c->survey);
+    struct bundle b = *survey_bundle(c->survey);
+    return cp_send(c, NO_NODE, &b, to, replace);
+}
+
+/* From where to where is known. */
+static int go(struct cp *c, char **argv, int count) {
     struct session_config callbacks = {.patience_ns = PATIENCE_WAITING};
+    const char *path = behind_nodes(argv[1]), *to = behind_nodes(argv[count]);
+    int r = path == NULL ? survey(c, argv + 1, count - 1) : 0;
+    c->tally.at_ns[TALLY_LOOKED] = clock_ns();
     if (r == 0)
         r = contact_begin(&c->contact, &callbacks);
     if (r != 0)
         return r;
     c->tally.at_ns[TALLY_CONNECTED] = clock_ns();
-    r = copy(c, to, !folder);
-    if (r == STATUS_OK)
+    cp_catch_signals(c);
+    if (path == NULL)
+        r = from_here(c, to, !c->into);
+    else if (to != NULL)
+        r = cp_between(c, path, to, !c->into);
+    else
+        r = cp_fetch(c, path, argv[count]);
+    if (r == STATUS_OK && to != NULL)
         tell(c);
     giver_free(c->giver);
-    c->giver = NULL;
     contact_close(&c->contact);
     return r;
 }
 
+/* A path on a node, as nodes are told it. */
+static int check_path(char *text, bool *ret_folder) {
+    char *path = behind_nodes(text);
+    if (path == NULL)
+        return 0;
+    if (path[0] != '/')
+        return complain("cp", "%s: a path on a node begins with a slash", text);
+    *ret_folder = path[strlen(path) - 1] == '/';
+    if (!straighten(path))
+        return complain("cp", "%s: a path on a node is written without \"..\"", text);
+    return 0;
+}
+
+/* Files of nodes come one path at a time, for two would be two answers. */
+static int check_places(struct cp *c, char **argv, int count) {
+    const struct cluster *cluster = &c->contact.cluster;
+    bool any;
+    int r = check_path(argv[count], &c->into);
+    c->into = c->into || count > 2;
+    for (int i = 1; i < count && r == 0; i++) {
+        const char *path = behind_nodes(argv[i]);
+        if (path == NULL)
+            continue;
+        if (count > 2)
+            return complain("cp", "%s: files of nodes are copied one at a time", argv[i]);
+        r = check_path(argv[i], &any);
+        if (r == 0)
+            r = take_nodes(cluster, &c->from, argv[i], path);
+    }
+    const char *to = behind_nodes(argv[count]);
+    if (r == 0 && to != NULL)
+        r = take_nodes(cluster, &c->set, argv[count], to);
+    if (r == 0 && to == NULL && nodeset_empty(&c->from))
+        return complain("cp", "%s: begin it with the nodes, for example all:/data/", argv[count]);
+    if (r == 0 && to != NULL && nodeset_count(&c->from) > 1)
+        return complain("cp", "%s: name one node to copy from", argv[1]);
+    return r;
+}
+
 int cp_main(int argc, char **argv) {
-    struct request q = {0};
+    struct cp_request q = {0};
     struct tally tally = {.began_ns = clock_ns()};
     const struct option table[] = {
         {"tree", OPTION_TEXT, &q.sending.tree, "SHAPE",
@@ -303,9 +361,12 @@ int cp_main(int argc, char **argv) {
     int count = options_parse(table, argc, argv);
     if (count == OPTIONS_HELP) {
         puts(
-            "usage: storm cp [OPTIONS] FILE... NODES:PATH\n\n"
-            "Copies files and folders to nodes: n3:/data, n[0-7]:/data, all:/data. A PATH that ends in a\n"
-            "slash is a folder to put them in. A copy that was interrupted goes on where it was.");
+            "usage: storm cp [OPTIONS] FILE... NODES:PATH\n"
+            "       storm cp [OPTIONS] NODE:PATH NODES:PATH\n"
+            "       storm cp [OPTIONS] NODES:PATH FOLDER\n\n"
+            "Copies files and folders to nodes (n3:/data, n[0-7]:/data, all:/data), from one node to others,\n"
+            "or from nodes to here, each into FOLDER/NODE. A PATH that ends in a slash is a folder to put\n"
+            "them in. A copy that was interrupted goes on where it was.");
         options_print(table, stdout);
         return STATUS_OK;
     }
@@ -316,17 +377,14 @@ int cp_main(int argc, char **argv) {
     int r = sending_check(&q.sending, "cp");
     if (r != 0)
         return r;
-    const char *to = behind_nodes(argv[count]);
-    if (to == NULL)
-        return complain("cp", "%s: begin it with the nodes, for example all:/data/", argv[count]);
-    if (to[0] != '/')
-        return complain("cp", "%s: a path on a node begins with a slash", argv[count]);
-    struct copy c = {.request = &q, .tally = tally, .status = STATUS_OK};
+    struct cp c = {.request = &q, .tally = tally, .status = STATUS_OK};
     r = contact_find(&c.contact.cluster, q.cluster);
     if (r == 0)
-        r = take_nodes(&c, argv[count], to);
+        r = make_sets(&c);
     if (r == 0)
-        r = to_nodes(&c, argv + 1, count - 1, to);
+        r = check_places(&c, argv, count);
+    if (r == 0)
+        r = go(&c, argv, count);
     survey_free(c.survey);
     free(c.storage);
     return r;

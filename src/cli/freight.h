@@ -24,11 +24,15 @@ struct freight {
     struct giver *giver;
     uint8_t *files; /* of the SUBMIT */
     char image[400];
+    struct closure *closure; /* NULL: it brings no libraries */
+    char *outfit;            /* of the spec */
+    uint8_t stubborn[4096];
 };
 
-/* Looks the program over and says in the spec where it will be. 0, or the exit status. */
-int freight_load(struct freight *f, const struct sending *s, const char *program,
-                 struct spec *spec);
+/* Looks the program over and says in the spec where it will be. With its libraries: as they are found with this
+ * LD_LIBRARY_PATH (NULL: none). 0, or the exit status. */
+int freight_load(struct freight *f, const struct sending *s, const char *program, bool libraries,
+                 const char *library_path, struct spec *spec);
 /* Gives it out from now on; `ret` gets what the request says of it. 0, or the exit status. */
 int freight_open(struct freight *f, const struct sending *s, struct loop *loop,
                  const struct cluster *cluster, struct bytes *ret);

@@ -295,7 +295,8 @@ static int order_encode(struct order *o) {
     s->folder = bytes_from_str(o->folder);
     s->program = bytes_from_str(o->program);
     size_t cap = 256 + s->limits.len + s->folder.len + s->program.len + s->arguments.len +
-                 s->environment.len + s->output.len + s->error.len + s->image.len;
+                 s->environment.len + s->output.len + s->error.len + s->image.len + s->outfit.len +
+                 s->stubborn.len;
     o->encoded = malloc(cap);
     if (o->encoded == NULL)
         return no_memory();
@@ -326,8 +327,9 @@ int order_make(struct order *o, const struct wish *w, enum wish_command command,
         r = order_program(o, command, argv[0]);
     if (r == 0)
         r = order_arguments(o, argv);
-    if (r == 0 && w->copy)
-        r = freight_load(&o->freight, &w->sending, o->program, &o->spec);
+    if (r == 0 && (w->copy || w->libraries))
+        r = freight_load(&o->freight, &w->sending, o->program, w->libraries,
+                         surroundings_get(&o->around, "LD_LIBRARY_PATH"), &o->spec);
     order_kind(o, command);
     order_flags(o, w, argv[0]);
     order_terminal(o, w);

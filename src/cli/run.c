@@ -36,7 +36,7 @@ static int run(struct follow *f, struct wish *w, struct order *o, char **argv) {
         order_print(o, &f->contact.cluster);
         return STATUS_OK;
     }
-    if (w->copy)
+    if (w->copy || w->libraries)
         r = freight_open(&o->freight, &w->sending, &f->contact.loop, &f->contact.cluster,
                          &o->submit.files);
     if (r != 0)

@@ -28,6 +28,7 @@ struct wish {
     bool dry_run, verbose;
     bool automatic; /* bring a cluster up if there is none */
     bool copy;      /* send the program to the nodes first */
+    bool libraries; /* and its shared libraries */
     struct sending sending;
     const char *array; /* submit */
     bool wait;

@@ -3,6 +3,7 @@
 #include "client/giver.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,14 +12,18 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/units.h"
 #include "os/plan.h"
+#include "os/files.h"
 #include "rm/spread.h"
 
 struct giver {
     struct porter *porter;
     struct address *book;
+    int folder;                                     /* the cluster's */
     char path[CLUSTER_PATH_MAX + ADDRESS_TEXT_MAX]; /* of the socket; "": none */
     char address[ADDRESS_TEXT_MAX];
+    char spool[CLUSTER_PATH_MAX + 48]; /* of what is fetched; "": none */
 };
 
 static uint64_t draw(void) {
@@ -63,24 +68,55 @@ static int listen_tcp(struct giver *g, const struct cluster *c) {
     return fd;
 }
 
-static struct address *make_book(const struct cluster *c) {
-    struct address *book = calloc((size_t)c->nodes + 1, sizeof *book);
-    struct in_addr host = {0};
-    if (c->links == TRANSPORT_TCP)
-        host = c->manager.in.sin_addr;
-    for (uint32_t i = 0; book != NULL && i <= c->nodes; i++)
-        book[i] = plan_mover(i, c->links, host);
-    return book;
+/* Daemons name their sockets from inside the cluster's folder; we do so through a descriptor of it, which fits into an
+ * address however deep the folder is. */
+static void from_outside(struct address *a, int folder) {
+    char text[ADDRESS_TEXT_MAX];
+    snprintf(text, sizeof text, "unix:/proc/self/fd/%d/%.40s", folder, a->local.sun_path);
+    int r = address_parse(a, text);
+    ASSERT(r == 0);
 }
 
-int giver_new(struct loop *loop, const struct cluster *cluster, struct giver **ret, char why[256]) {
+static int make_book(struct giver *g, const struct cluster *c) {
+    char path[CLUSTER_PATH_MAX];
+    struct in_addr host = {0};
+    g->book = calloc((size_t)c->nodes + 1, sizeof *g->book);
+    int r = g->book == NULL ? -ENOMEM : cluster_folder(c->name, path, sizeof path);
+    if (r < 0)
+        return r;
+    g->folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (g->folder < 0)
+        return -errno;
+    if (c->links == TRANSPORT_TCP)
+        host = c->manager.in.sin_addr;
+    for (uint32_t i = 0; i <= c->nodes; i++) {
+        g->book[i] = plan_mover(i, c->links, host);
+        if (c->links == TRANSPORT_UNIX)
+            from_outside(&g->book[i], g->folder);
+    }
+    return 0;
+}
+
+/* What comes is written beside where it goes; of the spool little is used, and nothing is left. */
+static void make_spool(struct giver *g) {
+    char home[CLUSTER_PATH_MAX];
+    if (cluster_home(home, sizeof home) == 0)
+        snprintf(g->spool, sizeof g->spool, "%s/fetch-%d-%08" PRIx32, home, (int)getpid(),
+                 (uint32_t)draw());
+}
+
+int giver_new(struct loop *loop, const struct cluster *cluster, const struct giver_fetches *fetches,
+              struct giver **ret, char why[256]) {
     struct giver *g = calloc(1, sizeof *g);
     int r = -ENOMEM, fd = -1;
     snprintf(why, 256, "%s", strerror(ENOMEM));
     if (g == NULL)
         return r;
-    g->book = make_book(cluster);
-    fd = cluster->links == TRANSPORT_UNIX ? listen_local(g, cluster) : listen_tcp(g, cluster);
+    g->folder = -1;
+    r = make_book(g, cluster);
+    fd = r < 0                              ? r
+         : cluster->links == TRANSPORT_UNIX ? listen_local(g, cluster)
+                                            : listen_tcp(g, cluster);
     if (fd < 0)
         snprintf(why, 256, "%s: %s", g->address, strerror(-fd));
     struct porter_config config = {.loop = loop,
@@ -90,6 +126,13 @@ int giver_new(struct loop *loop, const struct cluster *cluster, struct giver **r
                                    .key = {cluster->key[0], cluster->key[1]},
                                    .book = g->book,
                                    .listener = fd};
+    struct depot_config depot = {.spool = g->spool, .root = "/", .cache_bytes = MIB};
+    if (fetches != NULL) {
+        make_spool(g);
+        config.depot = &depot;
+        config.arrived = fetches->arrived;
+        config.context = fetches->context;
+    }
     r = fd;
     if (fd >= 0)
         g->porter = porter_new(&config, &r, why);
@@ -107,36 +150,51 @@ void giver_free(struct giver *g) {
     porter_free(g->porter);
     if (g->path[0] != '\0')
         unlink(g->path);
+    if (g->spool[0] != '\0')
+        files_remove(AT_FDCWD, g->spool);
     free(g->book);
+    if (g->folder >= 0)
+        close(g->folder);
     free(g);
 }
 
-/* The mover is told as a node's manager would tell it; everybody who knows the number may come. */
 uint64_t giver_offer(struct giver *g, struct survey *s) {
-    uint64_t storage = 0, offer = draw();
+    return porter_offer(g->porter, s);
+}
+
+uint64_t giver_fetch(struct giver *g, const struct message_offered *o, const char *to,
+                     bool replace) {
+    uint64_t storage = 0, number = draw();
     struct nodeset none;
-    if (porter_offer(g->porter, offer, s) < 0)
+    struct bundle b;
+    if (bundle_decode(o->descriptor, &b) < 0)
         return 0;
-    struct bundle b = *survey_bundle(s);
-    b.goal = GOAL_SPOOL; /* where it goes is the takers' affair */
-    size_t cap = 256 + b.pages.len;
+    b.goal = GOAL_PATH;
+    b.replace = replace;
+    b.to = bytes_from_str(to);
+    size_t cap = 8192 + b.pages.len;
     uint8_t *descriptor = malloc(cap);
     ASSERT(descriptor != NULL);
     long len = bundle_encode(&b, room_of(descriptor, cap));
-    ASSERT(len > 0);
     nodeset_init(&none, 1, &storage);
-    union message m = {.transfer = {.transfer = offer,
-                                    .offer = offer,
-                                    .source = NO_NODE,
+    union message m = {.transfer = {.transfer = number,
+                                    .offer = o->offer,
+                                    .source = o->node,
                                     .shape = SPREAD_FLAT,
-                                    .slots = 2,
+                                    .slots = 8,
                                     .set = &none,
-                                    .descriptor = bytes_of(descriptor, (size_t)len)}};
-    struct mover_view v;
-    porter_order(g->porter, MESSAGE_TRANSFER, &m);
+                                    .descriptor = bytes_of(descriptor, len < 0 ? 0 : (size_t)len)}};
+    if (len > 0)
+        porter_order(g->porter, MESSAGE_TRANSFER, &m);
     free(descriptor);
-    ASSERT(giver_look(g, offer, &v));
-    return offer;
+    return len > 0 ? number : 0;
+}
+
+void giver_fetched(struct giver *g, uint64_t number) {
+    uint8_t bytes[8];
+    store_le64(bytes, number);
+    union message m = {.enough = {.transfers = bytes_of(bytes, sizeof bytes)}};
+    porter_order(g->porter, MESSAGE_ENOUGH, &m);
 }
 
 struct bytes giver_address(const struct giver *g) {

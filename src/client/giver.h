@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A command that gives files: a mover of its own that nodes come to for what was surveyed.
+/* A command that gives files, or fetches some: a mover of its own that nodes come to for what was surveyed, and that
+ * takes in what nodes have offered.
  *
  * It listens in the cluster's folder, or on TCP where the cluster's links are, for as long as the command runs. */
 #pragma once
@@ -10,13 +11,29 @@
 
 struct giver;
 
-/* 0, or -errno with the reason. */
-int giver_new(struct loop *loop, const struct cluster *cluster, struct giver **ret, char why[256]);
+/* For a command that fetches. */
+struct giver_fetches {
+    /* What became of one that was fetched: 0, or -errno. Called from giver_settle. */
+    void (*arrived)(void *context, const struct message_arrived *a);
+    void *context;
+};
+
+/* 0, or -errno with the reason. `fetches` may be NULL. */
+int giver_new(struct loop *loop, const struct cluster *cluster, const struct giver_fetches *fetches,
+              struct giver **ret, char why[256]);
 void giver_free(struct giver *g);
 
 /* What was surveyed can be had; returns the number by which it is asked for, 0 if there is no room. The survey must
  * stay until giver_free. */
 uint64_t giver_offer(struct giver *g, struct survey *s);
+
+/* Fetches what a node has offered to this path of ours, absolute: under that name, or into that folder. Returns the number
+ * that `arrived` tells. */
+uint64_t giver_fetch(struct giver *g, const struct message_offered *o, const char *to,
+                     bool replace);
+
+/* It was told, and is not needed any more. Not from within `arrived`. */
+void giver_fetched(struct giver *g, uint64_t number);
 
 /* Where nodes find it: for COPY and SUBMIT. */
 struct bytes giver_address(const struct giver *g);

@@ -29,6 +29,7 @@ struct request {
     session_answered *answered;
     session_rows *rows;
     session_copied *copied;
+    session_offered *offered;
     bool long_lasting; /* it was heard, and the rest takes its time */
     void *context;
     size_t len;
@@ -195,6 +196,22 @@ int session_copy(struct session *s, const struct message_copy *asked, session_co
     return 0;
 }
 
+int session_offer(struct session *s, const struct message_offer *asked, session_offered *then,
+                  void *context) {
+    union message m = {.offer = *asked};
+    int error;
+    draw(s, m.offer.request);
+    size_t cap = set_room(s) + asked->path.len;
+    struct request *r = request_new(s, MESSAGE_OFFER, &m, m.offer.request, cap, &error);
+    if (r == NULL)
+        return error;
+    r->offered = then;
+    r->long_lasting = true;
+    r->context = context;
+    say(s, r);
+    return 0;
+}
+
 /* ---- followed jobs ---- */
 
 static int follow_now(struct session *s, const struct followed *f) {
@@ -289,6 +306,12 @@ static void on_copied(struct session *s, const struct message_copied *m) {
     then(context, m, NULL);
 }
 
+static void on_offered(struct session *s, const struct message_offered *m) {
+    const struct request *r = find(s, m->request);
+    if (r != NULL && r->offered != NULL)
+        r->offered(r->context, m);
+}
+
 static void on_rows(struct session *s, const struct message_rows *m) {
     struct request *r = find(s, m->request);
     if (r == NULL || r->type != MESSAGE_ASK)
@@ -336,7 +359,7 @@ static void on_down(struct session *s) {
     LIST_EACH (at, &s->requests) {
         struct request *r = CONTAINER_OF(at, struct request, at);
         r->since = 0;
-        r->long_lasting = false;
+        r->long_lasting = r->offered != NULL;
     }
     if (hopeless(s))
         s->config.patience_ns = 0;
@@ -358,6 +381,8 @@ static void on_message(struct session *s, const struct input_message *in) {
         on_rows(s, &m.rows);
     else if (in->type == MESSAGE_COPIED)
         on_copied(s, &m.copied);
+    else if (in->type == MESSAGE_OFFERED)
+        on_offered(s, &m.offered);
     else if (in->type == MESSAGE_NEWS && c->news != NULL)
         c->news(c->context, &m.news);
     else if (in->type == MESSAGE_OUTPUT && c->output != NULL)

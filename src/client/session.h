@@ -37,6 +37,9 @@ typedef void session_answered(void *context, const struct message_answer *a);
 typedef void session_copied(void *context, const struct message_copied *m,
                             const struct message_answer *refusal);
 
+/* What a node says to an offer that it was asked for. */
+typedef void session_offered(void *context, const struct message_offered *m);
+
 typedef void session_rows(void *context, const struct message_rows *r);
 
 /* NULL with errno set. Begins to connect. */
@@ -59,6 +62,10 @@ int session_ask(struct session *s, const struct message_ask *m, session_rows *th
 
 int session_copy(struct session *s, const struct message_copy *m, session_copied *then,
                  void *context);
+
+/* Every node of the set says something, if it can; who does not is not waited for here. */
+int session_offer(struct session *s, const struct message_offer *m, session_offered *then,
+                  void *context);
 
 /* The same about one job. */
 int session_do(struct session *s, uint32_t job, enum verb verb, uint32_t value,

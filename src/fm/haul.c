@@ -11,9 +11,9 @@
 #include "fm/inside.h"
 
 struct haul *haul_find(const struct mover *m, uint64_t transfer, uint64_t offer) {
-    HAULS_EACH(h, m)
-    if (h->transfer == transfer || (h->gives && h->offer == offer))
-        return h;
+    HAULS_EACH (h, m)
+        if (h->transfer == transfer || (h->gives && h->offer == offer))
+            return h;
     return NULL;
 }
 
@@ -41,11 +41,9 @@ static uint32_t slots_for(const struct mover *m, const struct haul *h, uint32_t 
     return wanted < 2 ? 2 : wanted < most ? wanted : most;
 }
 
-/* Our place among the receivers: the source is none of them. */
+/* Our place among the receivers. A node that has the files may be one of them, for another place. */
 static void take_place(const struct mover *m, struct haul *h, const struct message_transfer *t) {
     nodeset_copy(&h->set, t->set);
-    if (t->source != NO_NODE)
-        nodeset_remove(&h->set, t->source);
     h->spread =
         (struct spread){.shape = t->shape, .arity = t->arity, .receivers = nodeset_count(&h->set)};
     h->position = h->gives ? 0 : 1;
@@ -77,7 +75,7 @@ void haul_begin(struct mover *m, const struct message_transfer *t) {
     struct nodeset set = h->set;
     uint8_t *have = h->have;
     *h = (struct haul){.set = set, .have = have, .source = t->source, .offer = t->offer};
-    h->gives = t->source == m->config.self;
+    h->gives = t->source == m->config.self && t->transfer == t->offer;
     if (bundle_decode(t->descriptor, &b) < 0 || !plausible(m, h, t, &b)) {
         report(m, t->transfer, -EBADMSG, bytes_from_str("an order that makes no sense"));
         return;
@@ -142,7 +140,7 @@ void haul_fail(struct mover *m, struct haul *h, int32_t error, struct bytes text
 }
 
 void haul_report(struct mover *m) {
-    HAULS_EACH(h, m) {
+    HAULS_EACH (h, m) {
         if (h->phase == HAUL_HERE)
             report(m, h->transfer, 0, (struct bytes){0});
         else if (h->phase == HAUL_FAILED)

@@ -68,16 +68,16 @@ bool mover_look(const struct mover *m, uint64_t transfer, struct mover_view *ret
                                .met_at = h->met_at,
                                .first_at = h->first_at,
                                .last_at = h->last_at};
-    TAKERS_EACH(t, m)
-    ret->takers += t->haul == h;
+    TAKERS_EACH (t, m)
+        ret->takers += t->haul == h;
     return true;
 }
 
 bool mover_idle(const struct mover *m) {
-    HAULS_EACH(h, m)
-    return false;
-    TAKERS_EACH(t, m)
-    return false;
+    HAULS_EACH (h, m)
+        return false;
+    TAKERS_EACH (t, m)
+        return false;
     return true;
 }
 
@@ -91,14 +91,14 @@ static void set_timer(struct mover *m) {
 
 static void on_timer(struct mover *m) {
     m->timer_at = 0;
-    HAULS_EACH(h, m) {
+    HAULS_EACH (h, m) {
         for (uint32_t tree = 0; h->phase == HAUL_MOVING && tree < h->trees; tree++)
             way_tick(m, h, tree);
         if (h->phase == HAUL_MOVING && !h->gives && m->now - h->moved_at > m->config.patience_ns)
             haul_fail(m, h, -ETIMEDOUT, bytes_from_str("nobody gives it"));
     }
-    TAKERS_EACH(t, m)
-    taker_tick(m, t);
+    TAKERS_EACH (t, m)
+        taker_tick(m, t);
 }
 
 static void on_link_up(struct mover *m, const struct input_link *in) {

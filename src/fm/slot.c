@@ -92,7 +92,7 @@ static struct slot *of_buffer(struct haul *h, uint32_t buffer, uint64_t offset) 
 }
 
 void slot_sent(struct mover *m, const struct input_sent *in) {
-    HAULS_EACH(h, m) {
+    HAULS_EACH (h, m) {
         struct slot *s = h->piece_bytes == 0 ? NULL : of_buffer(h, in->buffer, in->offset);
         if (s == NULL)
             continue;

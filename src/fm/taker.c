@@ -18,9 +18,9 @@
 enum { SHELVED_AHEAD = 2 };
 
 struct taker *taker_find(const struct mover *m, uint32_t link) {
-    TAKERS_EACH(t, m)
-    if (t->link == link)
-        return t;
+    TAKERS_EACH (t, m)
+        if (t->link == link)
+            return t;
     return NULL;
 }
 
@@ -83,7 +83,7 @@ static void want_page(struct mover *m, struct taker *t) {
 
 void taker_page(struct mover *m, struct haul *h, uint32_t page, struct bytes table) {
     union message p = {.page = {.page = page, .table = table}};
-    TAKERS_EACH(t, m) {
+    TAKERS_EACH (t, m) {
         if (t->haul != h || t->page != page)
             continue;
         t->fetching = false;
@@ -123,10 +123,10 @@ static bool next_need(const struct haul *h, const struct taker *t, uint32_t from
 
 bool taker_wants(const struct mover *m, const struct haul *h, uint32_t piece) {
     uint32_t next;
-    TAKERS_EACH(t, m)
-    if (t->haul == h && t->tree == piece % h->trees && t->cursor <= piece &&
-        next_need(h, t, piece, &next) && next == piece)
-        return true;
+    TAKERS_EACH (t, m)
+        if (t->haul == h && t->tree == piece % h->trees && t->cursor <= piece &&
+            next_need(h, t, piece, &next) && next == piece)
+            return true;
     return false;
 }
 
@@ -190,9 +190,9 @@ static void serve(struct mover *m, struct taker *t) {
 }
 
 void taker_serve(struct mover *m, struct haul *h) {
-    TAKERS_EACH(t, m)
-    if (t->haul == h)
-        serve(m, t);
+    TAKERS_EACH (t, m)
+        if (t->haul == h)
+            serve(m, t);
 }
 
 /* ---- what they say ---- */
@@ -216,10 +216,10 @@ static void meet(struct mover *m, struct taker *t, struct haul *h) {
 }
 
 void taker_adopt(struct mover *m, struct haul *h) {
-    TAKERS_EACH(t, m)
-    if (t->haul == NULL && t->transfer != 0 &&
-        (t->transfer == h->transfer || (h->gives && t->offer == h->offer)))
-        meet(m, t, h);
+    TAKERS_EACH (t, m)
+        if (t->haul == NULL && t->transfer != 0 &&
+            (t->transfer == h->transfer || (h->gives && t->offer == h->offer)))
+            meet(m, t, h);
 }
 
 static void on_join(struct mover *m, struct taker *t, const struct message_join *j) {
@@ -280,9 +280,9 @@ void taker_message(struct mover *m, struct taker *t, const struct input_message 
 }
 
 void taker_dismiss(struct mover *m, struct haul *h, int32_t error, struct bytes text) {
-    TAKERS_EACH(t, m)
-    if (t->haul == h)
-        part(m, t, error, text);
+    TAKERS_EACH (t, m)
+        if (t->haul == h)
+            part(m, t, error, text);
 }
 
 void taker_tick(struct mover *m, struct taker *t) {

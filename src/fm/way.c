@@ -82,12 +82,12 @@ void way_end(struct mover *m, struct haul *h, uint32_t tree) {
 }
 
 struct haul *way_of_link(const struct mover *m, uint32_t link, uint32_t *ret_tree) {
-    HAULS_EACH(h, m)
-    for (uint32_t tree = 0; tree < h->trees; tree++)
-        if (h->ways[tree].link == link) {
-            *ret_tree = tree;
-            return h;
-        }
+    HAULS_EACH (h, m)
+        for (uint32_t tree = 0; tree < h->trees; tree++)
+            if (h->ways[tree].link == link) {
+                *ret_tree = tree;
+                return h;
+            }
     return NULL;
 }
 

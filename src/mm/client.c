@@ -206,4 +206,6 @@ void client_message(struct mm *m, const struct input_message *in) {
         ask_heard(m, in->link, &c.ask);
     else if (in->type == MESSAGE_COPY)
         files_copy(m, in->link, &c.copy);
+    else if (in->type == MESSAGE_OFFER)
+        files_offer(m, in->link, &c.offer);
 }

@@ -101,8 +101,6 @@ static void dismiss(struct mm *m, const struct copying *c, bool keep) {
     store_le64(number, c->transfer);
     nodeset_copy(&m->work, &c->set);
     nodeset_unite(&m->work, &c->without);
-    if (c->source < m->config.limits.nodes)
-        nodeset_add(&m->work, c->source);
     union message e = {.enough = {.keep = keep, .transfers = bytes_of(number, sizeof number)}};
     say_down(m->out, &m->work, MESSAGE_ENOUGH, &e, (struct bytes){0});
 }
@@ -291,13 +289,14 @@ struct copying *files_begin(struct mm *m, const struct message_copy *t, const ch
     *ret_why = "the request makes no sense";
     if (bundle_decode(t->descriptor, &b) < 0 || t->shape >= SPREAD_SHAPES ||
         t->address.len + t->descriptor.len > room || nodeset_empty(t->set) ||
+        (t->source != NO_NODE && t->source >= m->config.limits.nodes) ||
         (t->shape == SPREAD_KARY && t->arity == 0))
         return NULL;
     struct copying fresh = {.set = c->set, .without = c->without, .body = c->body};
     *c = fresh;
     nodeset_clear(&c->without);
     c->node = NO_NODE;
-    c->source = NO_NODE;
+    c->source = t->source;
     c->offer = t->offer;
     memcpy(c->request, t->request, sizeof c->request);
     c->address_len = (uint32_t)t->address.len;
@@ -335,6 +334,9 @@ void files_client_down(struct mm *m, uint32_t link) {
             c->link = 0;
             abandon(m, c);
         }
+    for (struct asker *a = m->askers; a < m->askers + ASKERS_MAX; a++)
+        if (a->link == link)
+            a->link = 0;
 }
 
 void files_run_over(struct mm *m, uint64_t run) {
@@ -394,4 +396,35 @@ struct bytes files_words(const struct mm *m, uint32_t job) {
         if (w->job == job && job != 0)
             return bytes_of(w->text, w->len);
     return (struct bytes){0};
+}
+
+/* ---- files of nodes ---- */
+
+static void answer_offer(struct mm *m, uint32_t link, const uint64_t request[2], uint32_t node,
+                         int32_t error, const char *text) {
+    union message o = {.offered = {.request = {request[0], request[1]},
+                                   .node = node,
+                                   .error = error,
+                                   .text = bytes_from_str(text)}};
+    say_link(m->out, link, MESSAGE_OFFERED, &o, (struct bytes){0});
+}
+
+void files_offer(struct mm *m, uint32_t link, const struct message_offer *o) {
+    struct asker *a = &m->askers[m->asker_next++ % ASKERS_MAX]; /* the oldest has had its answers */
+    *a = (struct asker){.link = link, .request = {o->request[0], o->request[1]}};
+    NODESET_EACH (n, o->set)
+        if (n >= m->config.limits.nodes || !m->nodes[n].member)
+            answer_offer(m, link, o->request, n, -EHOSTDOWN, "the node is down");
+    say_down(m->out, o->set, MESSAGE_OFFER, &(union message){.offer = *o}, (struct bytes){0});
+}
+
+void files_offered(struct mm *m, uint32_t node, const struct message_offered *o) {
+    for (const struct asker *a = m->askers; a < m->askers + ASKERS_MAX; a++) {
+        if (a->link == 0 || a->request[0] != o->request[0] || a->request[1] != o->request[1])
+            continue;
+        union message told = {.offered = *o};
+        told.offered.node = node;
+        say_link(m->out, a->link, MESSAGE_OFFERED, &told, (struct bytes){0});
+        return;
+    }
 }

@@ -171,6 +171,14 @@ struct copy_words {
 
 enum { COPY_WORDS_MAX = 8 };
 
+/* A client that has asked nodes for their files. */
+struct asker {
+    uint32_t link;
+    uint64_t request[2];
+};
+
+enum { ASKERS_MAX = 64 };
+
 /* A completion about files has this in its tag; others have a run. */
 #define FILES_TAG ((uint64_t)1 << 62)
 
@@ -267,6 +275,8 @@ struct mm {
     struct inquiry inquiries[INQUIRIES];
     struct copying copies[TRANSFER_PLACES];
     uint32_t copy_count; /* in this life */
+    struct asker askers[ASKERS_MAX];
+    uint32_t asker_next;
     struct holders holders[HOLDERS_MAX];
     uint64_t holders_used;
     struct copy_words copy_words[COPY_WORDS_MAX];
@@ -333,6 +343,8 @@ void files_completed(struct mm *m, const struct completion *done);
 /* A node says that it has failed there. */
 void files_arrived(struct mm *m, uint32_t node, const struct message_arrived *a);
 void files_client_down(struct mm *m, uint32_t link);
+void files_offer(struct mm *m, uint32_t link, const struct message_offer *o);
+void files_offered(struct mm *m, uint32_t node, const struct message_offered *o);
 /* The run does not wait for its files any more. */
 void files_run_over(struct mm *m, uint64_t run);
 /* Begins to send a run's files to those of its nodes that lack them; false if none does. `why` is set if it cannot

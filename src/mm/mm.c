@@ -149,6 +149,8 @@ static void on_mail(struct mm *m, const struct input_message *in) {
         end_have(m, in->peer, &c.have);
     else if (in->type == MESSAGE_ARRIVED)
         files_arrived(m, in->peer, &c.arrived);
+    else if (in->type == MESSAGE_OFFERED)
+        files_offered(m, in->peer, &c.offered);
 }
 
 static void on_timer(struct mm *m, uint32_t id) {

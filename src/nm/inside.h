@@ -85,6 +85,8 @@ struct nm {
     uint32_t run_end; /* all that are in use lie before this */
     uint32_t mover;   /* link; 0: none */
     bool mover_opening;
+    uint8_t wish[1024]; /* an OFFER for a mover that is not there yet */
+    uint32_t wish_len;
     uint64_t files_idle_at; /* the mover is let go then, if there is nothing to do */
     struct order orders[ORDERS_MAX];
 };
@@ -146,14 +148,15 @@ void ends_early(struct nm *n, const struct run *r);
 /* Nothing is known of this run here. */
 void ends_unknown(struct nm *n, uint64_t run);
 
-/* files.c: transfers of files */
-void files_ordered(struct nm *n, const struct input_signal *in);
-void files_up(struct nm *n, const struct input_link *in);
-void files_down(struct nm *n);
-void files_message(struct nm *n, const struct input_message *in);
-void files_enough(struct nm *n, const struct input_message *in, const struct message_enough *e);
-void files_settled(struct nm *n);
-void files_timer(struct nm *n);
+/* orders.c: transfers of files */
+void orders_heard(struct nm *n, const struct input_signal *in);
+void orders_up(struct nm *n, const struct input_link *in);
+void orders_down(struct nm *n);
+void orders_message(struct nm *n, const struct input_message *in);
+void orders_enough(struct nm *n, const struct input_message *in, const struct message_enough *e);
+void orders_offer(struct nm *n, const struct input_message *in);
+void orders_settled(struct nm *n);
+void orders_timer(struct nm *n);
 
 /* keeper.c: the launcher's keeper */
 void keeper_boot(struct nm *n);

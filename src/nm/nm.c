@@ -68,7 +68,9 @@ static void on_mail(struct nm *n, const struct input_message *in) {
     else if (in->type == MESSAGE_ENDS)
         ends_heard(n, &m.ends);
     else if (in->type == MESSAGE_ENOUGH)
-        files_enough(n, in, &m.enough);
+        orders_enough(n, in, &m.enough);
+    else if (in->type == MESSAGE_OFFER)
+        orders_offer(n, in);
 }
 
 static void on_tree(struct nm *n, const struct input_tree *in) {
@@ -82,7 +84,7 @@ static void on_tree(struct nm *n, const struct input_tree *in) {
     if (n->epoch != 0 && n->epoch != in->epoch)
         launch_settled(n);
     if (n->epoch != 0 && n->epoch != in->epoch)
-        files_settled(n);
+        orders_settled(n);
     n->epoch = in->epoch;
     n->announced = false;
     keeper_announce(n);
@@ -100,7 +102,7 @@ static void on_timer(struct nm *n, uint32_t id) {
     if (id == TIMER_REPEAT)
         ends_repeat(n);
     else if (id == TIMER_FILES)
-        files_timer(n);
+        orders_timer(n);
     else
         keeper_timer(n, id);
 }
@@ -116,13 +118,13 @@ static void step(void *self, const struct input *in, struct effects *out) {
         break;
     case INPUT_LINK_UP:
         if (in->link.role == ROLE_MOVER)
-            files_up(n, &in->link);
+            orders_up(n, &in->link);
         else
             keeper_link_up(n, &in->link);
         break;
     case INPUT_LINK_DOWN:
         if (in->link.role == ROLE_MOVER)
-            files_down(n);
+            orders_down(n);
         else
             keeper_link_down(n, &in->link);
         break;
@@ -130,7 +132,7 @@ static void step(void *self, const struct input *in, struct effects *out) {
         if (in->message.link == 0)
             on_mail(n, &in->message);
         else if (in->message.link == n->mover)
-            files_message(n, &in->message);
+            orders_message(n, &in->message);
         else
             keeper_message(n, &in->message);
         break;
@@ -141,7 +143,7 @@ static void step(void *self, const struct input *in, struct effects *out) {
         if (in->signal.event == EVENT_LAUNCH)
             launch_decided(n, &in->signal);
         else if (in->signal.event == EVENT_FILES)
-            files_ordered(n, &in->signal);
+            orders_heard(n, &in->signal);
         break;
     case INPUT_TREE:
         on_tree(n, &in->tree);
@@ -151,7 +153,7 @@ static void step(void *self, const struct input *in, struct effects *out) {
         break;
     case INPUT_FENCED:
         n->joined = false;
-        files_settled(n);
+        orders_settled(n);
         break;
     case INPUT_TIMER:
         on_timer(n, in->timer.id);

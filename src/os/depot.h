@@ -25,27 +25,35 @@ struct depot_config {
     uint64_t partial_ns;  /* how long a partial file is kept; 0: the usual, an hour */
 };
 
+/* -EBUSY: another uses this spool. */
 int depot_new(const struct depot_config *c, struct depot **ret, char why[256]);
 void depot_free(struct depot *d);
 
 /* A bundle begins to come. `descriptor` is copied. -errno with the reason. */
 int depot_open(struct depot *d, struct bytes descriptor, struct depot_bundle **ret, char why[256]);
 
-/* A page of its table, which comes before its pieces. `have` gets a bit for each piece of the page that is
- * here already: found in the cache, checked, and put in its place; holes are always here. -EBADMSG: it does
- * not fit the descriptor. */
+/* A page of its table, which comes before its pieces, and after the pages before it (-EAGAIN): lengths add up
+ * to where a piece is. `have` gets a bit for each piece of the page that is here already, found and checked; holes
+ * are always here. -EBADMSG: it does not fit the descriptor. A page that came may be handed over again, `table` is not
+ * looked at then: when all pieces of the manifest are here, so that it is known which files these are, more may be
+ * found: of files that are here as a whole, and in those that are to be replaced. */
 int depot_page(struct depot_bundle *b, uint32_t page, struct bytes table, uint8_t *have,
                char why[256]);
 /* The page again, as it came; it is the depot's. Empty if it has not come. */
 struct bytes depot_table(const struct depot_bundle *b, uint32_t page);
 
-/* A piece has come. -EBADMSG: it does not fit its digest (nothing is kept of it); -ENOSPC, ... */
+/* A piece has come; in any order. -EBADMSG: it does not fit its digest (nothing is kept of it); -ENOSPC, ... With the
+ * last piece of the manifest it may turn out that the bundle cannot go where it shall: -EISDIR, -ENOTDIR, -ELOOP, ...;
+ * then all that follows says the same. */
 int depot_store(struct depot_bundle *b, uint32_t piece, struct bytes bytes, char why[256]);
-/* Reads a piece that is here; returns its length or -errno. */
+/* Reads a piece that is here, also after the commit; returns its length, 0 of a hole, or -errno: -ESTALE if somebody
+ * has changed it on the disk. */
 long depot_load(struct depot_bundle *b, uint32_t piece, struct room out, char why[256]);
 
 /* All pieces are here: checks that, gives files their modes and times, then their names. What was there is
- * replaced, file by file; a folder is merged into one that is there. */
+ * replaced, file by file; a folder is merged into one that is there, which keeps its mode. If it fails, the reason says
+ * where; what was not given its name is not lost, if it is kept. What goes to the cache is pinned until the
+ * bundle is closed; the digests of whole files are believed if pieces have XXH3, else found out. */
 int depot_commit(struct depot_bundle *b, char why[256]);
 /* Forgets it; if it was not committed its partial files stay for another try if `keep`, else they go. */
 void depot_close(struct depot_bundle *b, bool keep);
@@ -55,8 +63,9 @@ void depot_close(struct depot_bundle *b, bool keep);
  * its digest is wrong, removed: -ENOENT. `pinned` ones are not evicted until depot_unpin. */
 int depot_object(struct depot *d, const uint8_t sha256[32], const char *name, char *path,
                  size_t path_bytes);
+/* One that is not here cannot be pinned. */
 void depot_pin(struct depot *d, const uint8_t sha256[32]);
 void depot_unpin(struct depot *d, const uint8_t sha256[32]);
 
-/* Bytes in the cache. */
+/* Bytes in the cache: of objects and of partial files that are kept. */
 uint64_t depot_bytes(const struct depot *d);

@@ -108,16 +108,18 @@ static int open_files(struct depot_bundle *b) {
 
 static bool take_page(struct depot_bundle *b, uint32_t page, struct bytes table);
 
-/* What an earlier life has left: pages that fit, and bytes that were written. */
+/* What an earlier life has left: pages that fit, and bytes that were written. Read rather than looked at: a page of a
+ * mapped file that was never written needs room on some file systems, and there may be none. */
 static void look_back(struct depot_bundle *b) {
+    uint8_t rows[BUNDLE_PAGE_PIECES_MAX * (4 + DIGEST_BYTES_MAX)];
+    uint32_t row = bundle_row_bytes(b->b.digest);
     while (b->pages < bundle_page_count(&b->b)) {
         uint32_t first = b->pages * b->b.page_pieces;
-        struct bytes table =
-            bytes_of(b->table_map + (size_t)first * bundle_row_bytes(b->b.digest),
-                     (size_t)bundle_page_pieces(&b->b, b->pages) * bundle_row_bytes(b->b.digest));
-        if (!take_page(b, b->pages, table))
+        struct room page = room_of(rows, (size_t)bundle_page_pieces(&b->b, b->pages) * row);
+        if (files_read_all(b->table, page, (uint64_t)first * row) < 0 ||
+            !take_page(b, b->pages, room_bytes(page)))
             break;
-        for (uint32_t i = first; i < first + bundle_page_pieces(&b->b, b->pages - 1); i++) {
+        for (uint32_t i = first; i < first + page.len / row; i++) {
             uint64_t start;
             if (bits_test(b->claims, i))
                 b->claimed_bytes += bundle_piece(b, i, &start).bytes;
@@ -258,6 +260,17 @@ void depot_close(struct depot_bundle *b, bool keep) {
         kept_remove(d, name);
 }
 
+int bundle_error(const struct depot_bundle *b, char why[256]) {
+    return b->error == 0 ? 0 : depot_fail(why, b->error, "%s", b->why);
+}
+
+int bundle_break(struct depot_bundle *b, int error, const char *why) {
+    b->error = error;
+    if (error < 0)
+        snprintf(b->why, sizeof b->why, "%s", why);
+    return error;
+}
+
 /* ---- pages ---- */
 
 struct bytes depot_table(const struct depot_bundle *b, uint32_t page) {
@@ -316,11 +329,12 @@ static int keep_page(struct depot_bundle *b, uint32_t page, struct bytes table, 
 
 int depot_page(struct depot_bundle *b, uint32_t page, struct bytes table, uint8_t *have,
                char why[256]) {
-    if (b->error < 0)
-        return depot_fail(why, b->error, "the bundle has failed before");
+    int r = bundle_error(b, why);
+    if (r < 0)
+        return r;
     if (page >= bundle_page_count(&b->b))
         return depot_fail(why, -EBADMSG, "the table has no page %u", page);
-    int r = keep_page(b, page, table, why);
+    r = keep_page(b, page, table, why);
     if (r < 0)
         return r;
     uint32_t first = page * b->b.page_pieces, count = bundle_page_pieces(&b->b, page);
@@ -461,8 +475,7 @@ int bundle_mark(struct depot_bundle *b, uint32_t piece, const struct piece *p, u
     b->manifest_here += left < p->bytes ? left : p->bytes;
     if (b->manifest_here < b->b.manifest_bytes)
         return 0;
-    b->error = learn(b, why);
-    return b->error;
+    return bundle_break(b, learn(b, why), why);
 }
 
 int bundle_bring(struct depot_bundle *b, uint32_t piece, const struct piece *p, uint64_t start,
@@ -473,8 +486,9 @@ int bundle_bring(struct depot_bundle *b, uint32_t piece, const struct piece *p, 
 
 int depot_store(struct depot_bundle *b, uint32_t piece, struct bytes bytes, char why[256]) {
     uint64_t start;
-    if (b->error < 0)
-        return depot_fail(why, b->error, "the bundle has failed before");
+    int r = bundle_error(b, why);
+    if (r < 0)
+        return r;
     if (piece >= b->b.pieces || piece / b->b.page_pieces >= b->pages)
         return depot_fail(why, -EBADMSG, "piece %u is in no page that has come", piece);
     if (bits_test(b->have, piece))

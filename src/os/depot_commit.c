@@ -174,6 +174,9 @@ static int put(struct depot_bundle *b, const struct manifest_cursor *c, const ch
     *ret_slot = shelf_find(s, c->e.sha256);
     if (*ret_slot != SHELF_NONE && shelf_check(s, *ret_slot) == 0)
         return 0; /* another bundle was faster */
+    *ret_slot = shelf_find(s, c->e.sha256);
+    if (*ret_slot != SHELF_NONE)
+        shelf_remove(s, *ret_slot); /* a damaged one that somebody still reads */
     place_part_name(c->number, part);
     int r = shelf_put(s, b->dir, part, c->e.sha256, name, &rows.source, ret_slot);
     if (r == 0)
@@ -357,20 +360,21 @@ static int reveal_all(struct depot_bundle *b, char why[256]) {
 int depot_commit(struct depot_bundle *b, char why[256]) {
     if (b->committed)
         return 0;
-    if (b->error < 0)
-        return depot_fail(why, b->error, "the bundle has failed before");
+    int r = bundle_error(b, why);
+    if (r < 0)
+        return r;
     if (b->have_count < b->b.pieces)
         return depot_fail(why, -ENODATA, "%u of %u pieces are missing", b->b.pieces - b->have_count,
                           b->b.pieces);
     ASSERT(b->known);
     find_old_close(b);
-    int r = commit_check(b, why);
+    r = commit_check(b, why);
     if (r == 0 && b->b.goal == GOAL_SPOOL)
         r = stow_all(b, why);
     if (r == 0 && b->b.goal == GOAL_PATH) {
         r = finish_all(b, why);
         if (r == 0)
-            b->error = r = reveal_all(b, why); /* files that were moved cannot be moved again */
+            r = bundle_break(b, reveal_all(b, why), why); /* what was moved cannot be again */
     }
     place_spot_close(b);
     b->committed = r == 0;

@@ -53,9 +53,9 @@ void find_add_object(struct depot *d, uint32_t slot) {
     close(t.fd);
 }
 
-static void add_kept(struct depot *d, uint32_t index) {
+void find_add_kept(struct depot *d, uint32_t index) {
     struct depot_bundle *b;
-    if (bundle_raise(d, d->kept[index].name, (struct bytes){0}, &b) < 0)
+    if (d->hints.at == NULL || bundle_raise(d, d->kept[index].name, (struct bytes){0}, &b) < 0)
         return;
     for (uint32_t i = 0; i < b->b.pieces && i / b->b.page_pieces < b->pages; i++) {
         uint64_t start;
@@ -79,7 +79,7 @@ static bool make_hints(struct depot *d) {
             find_add_object(d, i);
     for (uint32_t i = 0; i < DEPOT_KEPT_MAX; i++)
         if (d->kept[i].name[0] != '\0')
-            add_kept(d, i);
+            find_add_kept(d, i);
     return true;
 }
 
@@ -100,7 +100,7 @@ void find_close(struct depot *d) {
 
 /* ---- objects ---- */
 
-static int lender_open(struct depot *d, uint32_t slot, const uint8_t sha256[32]) {
+static int lender_open(struct depot *d, uint32_t slot, const uint8_t sha256[32], bool check) {
     struct lender *l = &d->lender;
     if (l->slot == slot && memcmp(l->sha256, sha256, 32) == 0)
         return 0;
@@ -108,7 +108,7 @@ static int lender_open(struct depot *d, uint32_t slot, const uint8_t sha256[32])
     int r = shelf_table_open(&d->shelf, slot, &l->table);
     if (r < 0)
         return r;
-    l->data = shelf_open(&d->shelf, slot);
+    l->data = check ? shelf_open(&d->shelf, slot) : shelf_open_unchecked(&d->shelf, slot);
     if (l->data < 0) {
         close(l->table.fd);
         return l->data;
@@ -142,7 +142,7 @@ int find_lent(struct depot_bundle *b, uint32_t piece, struct room room) {
     ASSERT(l != NULL);
     if (shelf_find(&b->d->shelf, l->sha256) != l->slot)
         return -ENOENT;
-    int r = lender_open(b->d, l->slot, l->sha256);
+    int r = lender_open(b->d, l->slot, l->sha256, false); /* whoever gets the piece will check it */
     if (r < 0)
         return r;
     return read_row(&b->d->lender, l->row + (piece - l->piece), room) ? 0 : -EIO;
@@ -178,13 +178,14 @@ static int from_object(struct depot_bundle *b, struct wanted *w, uint32_t slot, 
     struct piece p;
     uint64_t offset;
     if (slot >= d->shelf.objects_end || !d->shelf.objects[slot].here ||
-        lender_open(d, slot, d->shelf.objects[slot].sha256) < 0 ||
+        d->shelf.objects[slot].damaged ||
+        lender_open(d, slot, d->shelf.objects[slot].sha256, true) < 0 ||
         d->lender.table.digest != b->b.digest ||
         !shelf_table_row(&d->lender.table, row, &offset, &p) || !same_piece(b, &p, &w->p))
         return 0;
     if (!read_row(&d->lender, row, w->room) || !fits(b, w)) {
         lender_close(d);
-        shelf_remove(&d->shelf, slot);
+        shelf_damaged(&d->shelf, slot);
         return 0;
     }
     if (b->known || w->start < b->b.manifest_bytes || !borrow(b, w->number, slot, row))
@@ -194,6 +195,19 @@ static int from_object(struct depot_bundle *b, struct wanted *w, uint32_t slot, 
 }
 
 /* ---- kept bundles ---- */
+
+/* Whether it says so. */
+static bool has_manifest(struct depot_bundle *b) {
+    uint64_t start = 0;
+    for (uint32_t i = 0; i < b->b.pieces && i / b->b.page_pieces < b->pages; i++) {
+        bundle_piece(b, i, &start);
+        if (start >= b->b.manifest_bytes)
+            return true;
+        if (!bits_test(b->claims, i))
+            return false;
+    }
+    return b->pages == bundle_page_count(&b->b);
+}
 
 static struct depot_bundle *donor_open(struct depot *d, uint32_t index) {
     if (d->kept[index].name[0] == '\0')
@@ -207,13 +221,13 @@ static struct depot_bundle *donor_open(struct depot *d, uint32_t index) {
     if (bundle_raise(d, d->kept[index].name, (struct bytes){0}, &b) < 0)
         return NULL;
     b->adopted = true;
-    /* What it was told to put together, it may have begun to: its files are only read. */
-    if (manifest_open(&b->m, b->head, b->b.manifest_bytes, b->b.bytes) == 0) {
+    d->donor = b;
+    /* Its files are only read. */
+    if (has_manifest(b) && manifest_open(&b->m, b->head, b->b.manifest_bytes, b->b.bytes) == 0) {
         b->begun = calloc(bits_words(b->m.entries), sizeof *b->begun);
         b->whole = calloc(bits_words(b->m.entries), sizeof *b->whole);
         b->known = b->begun != NULL && b->whole != NULL;
     }
-    d->donor = b;
     return b;
 }
 

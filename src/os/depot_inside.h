@@ -110,7 +110,8 @@ struct depot_bundle {
     char name[DEPOT_NAME_MAX];
     bool adopted; /* there may be files that we did not make */
     bool committed;
-    int error; /* it can only be closed */
+    int error; /* it can only be closed, because: */
+    char why[256];
     int dir, table, head;
     uint8_t *table_map;
     size_t table_bytes;
@@ -163,6 +164,10 @@ void kept_trim(struct depot *d);
 int bundle_raise(struct depot *d, const char *name, struct bytes descriptor,
                  struct depot_bundle **ret);
 void bundle_lower(struct depot_bundle *b);
+/* What has gone wrong before, if anything. */
+int bundle_error(const struct depot_bundle *b, char why[256]);
+/* From now on nothing can be done with it any more if `error` is not 0; returns it. */
+int bundle_break(struct depot_bundle *b, int error, const char *why);
 /* A piece whose page is here, and where it starts in the stream. */
 struct piece bundle_piece(struct depot_bundle *b, uint32_t piece, uint64_t *ret_start);
 /* The first piece that starts there or later; that of the end if there is none. */
@@ -210,7 +215,9 @@ int find_lent(struct depot_bundle *b, uint32_t piece, struct room room);
 bool find_is_lent(const struct depot_bundle *b, uint32_t piece);
 void find_return(struct depot_bundle *b);
 void find_old_close(struct depot_bundle *b);
+/* Hints of its pieces, if there are any at all. */
 void find_add_object(struct depot *d, uint32_t slot);
+void find_add_kept(struct depot *d, uint32_t index);
 void find_close(struct depot *d); /* what it has open */
 
 /* ---- depot_commit.c ---- */

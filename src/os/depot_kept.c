@@ -115,6 +115,7 @@ static void add(struct depot *d, const char *name, uint64_t bytes, uint64_t used
     *k = (struct kept){.bytes = bytes, .used_ns = used_ns};
     snprintf(k->name, sizeof k->name, "%s", name);
     d->kept_bytes += bytes;
+    find_add_kept(d, (uint32_t)(k - d->kept));
 }
 
 void kept_add(struct depot *d, const char *name, uint64_t bytes) {

@@ -117,8 +117,8 @@ int place_hidden(const struct depot *d, int dir, const char *part, char path[PAT
     return beneath_open(d->root, folder);
 }
 
-/* Others may write in that folder: it must still be the file that we made. */
-static int open_hidden(const struct depot_bundle *b, const char *part) {
+/* Others may write in that folder: it must still be the file that we made, perhaps for its owner already. */
+static int open_hidden(const struct depot_bundle *b, const struct entry *e, const char *part) {
     char path[PATH_MAX];
     const char *name;
     struct stat s;
@@ -128,7 +128,8 @@ static int open_hidden(const struct depot_bundle *b, const char *part) {
     int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     int r = fd < 0 ? -errno : fstat(fd, &s) < 0 ? -errno : 0;
     close(folder);
-    if (r == 0 && (!S_ISREG(s.st_mode) || s.st_nlink != 1 || s.st_uid != geteuid()))
+    if (r == 0 &&
+        (!S_ISREG(s.st_mode) || s.st_nlink != 1 || (s.st_uid != geteuid() && s.st_uid != e->uid)))
         r = -ESTALE;
     if (r == 0)
         return fd;
@@ -179,7 +180,7 @@ static int open_part(struct depot_bundle *b, const struct manifest_cursor *c, bo
         place_part_name(c->number, part);
         fd = openat(b->dir, part, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)
-            fd = errno == ELOOP ? open_hidden(b, part) : -errno;
+            fd = errno == ELOOP ? open_hidden(b, &c->e, part) : -errno;
     }
     if (fd == -ENOENT && make && !begun)
         fd = make_part(b, c);

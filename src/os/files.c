@@ -55,10 +55,23 @@ static bool is_dots(const char *name) {
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
+/* A folder whose owner may not read it, or take anything out of it, is made to let him. */
+static int open_to_empty(int folder, const char *name) {
+    const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    struct stat s;
+    int fd = openat(folder, name, how);
+    if (fd < 0 && errno == EACCES && fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISDIR(s.st_mode) && fchmodat(folder, name, 0700, 0) == 0)
+        fd = openat(folder, name, how);
+    if (fd >= 0 && fstat(fd, &s) == 0 && (s.st_mode & 0300) != 0300)
+        fchmod(fd, 0700); /* if that fails, so does what comes next */
+    return fd;
+}
+
 void files_remove(int folder, const char *name) {
     if (unlinkat(folder, name, 0) == 0 || errno == ENOENT)
         return;
-    int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = open_to_empty(folder, name);
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     if (dir == NULL && fd >= 0)
         close(fd);

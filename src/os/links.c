@@ -282,8 +282,7 @@ static bool hello_welcome(const struct links *l, const struct conn *c,
     case PURPOSE_MOVER:
         return h->node == l->config.self;
     case PURPOSE_FILES:
-        return h->node == NO_NODE ? trusted_user(c->source.fd)
-                                  : in_book(l, h->node) && h->node != l->config.self;
+        return h->node == NO_NODE ? trusted_user(c->source.fd) : in_book(l, h->node);
     case PURPOSES:
         break;
     }

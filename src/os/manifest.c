@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 enum { MARKS_MAX = 8192 };
 
@@ -37,7 +38,12 @@ static int set_marks(struct manifest *m) {
 }
 
 int manifest_open(struct manifest *m, int fd, uint32_t bytes, uint64_t stream_bytes) {
+    struct stat s;
     *m = (struct manifest){.bytes = bytes};
+    if (fstat(fd, &s) < 0)
+        return -errno;
+    if ((uint64_t)s.st_size < bytes)
+        return -EBADMSG; /* what is behind the end of a file must not be looked at */
     void *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED)
         return -errno;

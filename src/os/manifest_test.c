@@ -88,6 +88,7 @@ static void test_nonsense(void) {
     struct manifest m;
     CHECK_EQ(manifest_open(&m, made.fd, made.bytes, made.stream - 1), -EBADMSG);
     CHECK_EQ(manifest_open(&m, made.fd, made.bytes - 1, made.stream), -EBADMSG);
+    CHECK_EQ(manifest_open(&m, made.fd, made.bytes + 100000, made.stream + 100000), -EBADMSG);
     CHECK_EQ(pwrite(made.fd, "\xff", 1, 0), 1);
     CHECK_EQ(manifest_open(&m, made.fd, made.bytes, made.stream), -EBADMSG);
     manifest_close(&m);

@@ -80,7 +80,7 @@ static _Noreturn void live(const struct mover_process_config *c) {
     }
     uint64_t deadline = clock_ns() + HOST_NS;
     porter_settle(p);
-    while (!errands.over && (errands.met || loop.now < deadline)) {
+    while ((!errands.over || porter_giving(p)) && (errands.met || loop.now < deadline)) {
         if (!errands.met)
             loop_wake_at(&loop, deadline);
         loop_turn(&loop, -1);

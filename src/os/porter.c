@@ -10,15 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 
 #include "base/assert.h"
 #include "base/units.h"
 #include "os/alarms.h"
 #include "os/buffers.h"
+#include "os/gather.h"
+#include "rm/spread.h"
 
 enum { EFFECTS_MAX = 16384, OFFERS_MAX = 64 };
 #define EFFECT_BYTES_MAX (16 * MIB)
 #define FRAME_BYTES_MAX  (8 * MIB)
+
+/* What a node offers is kept for so long without a taker. */
+#define OFFER_NS (60 * NS_PER_S)
 
 /* Rounds of sending in one turn: what was sent makes room for more. */
 enum { ROUNDS_MAX = 16 };
@@ -41,6 +47,8 @@ struct opened {
 struct offer {
     uint64_t number;
     struct survey *survey;
+    uint64_t
+        until; /* ours, when nobody has taken any of it for a while; 0: whoever made it keeps it */
 };
 
 struct porter {
@@ -56,6 +64,8 @@ struct porter {
     void *arena;
     size_t arena_bytes;
     struct mover_config limits;
+    struct nodeset scratch[2];
+    void *scratch_storage;
     struct opened *bundles;
     struct offer offers[OFFERS_MAX];
     uint32_t offer_count;
@@ -69,6 +79,7 @@ struct porter {
 };
 
 static void feed(struct porter *p, struct input *in);
+static void work_off(struct porter *p);
 
 /* ---- puts ---- */
 
@@ -246,9 +257,134 @@ static void feed(struct porter *p, struct input *in) {
         carry_out(p, &p->effects.list[i]);
 }
 
+/* ---- offers ---- */
+
+static uint64_t draw(void) {
+    uint64_t number = 0;
+    while (number == 0)
+        if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+            number = 0;
+    return number;
+}
+
+static struct bytes describe(const struct survey *s, uint8_t **ret_memory) {
+    struct bundle b = *survey_bundle(s);
+    b.goal = GOAL_SPOOL; /* where it goes is the takers' affair */
+    size_t cap = 256 + b.pages.len;
+    *ret_memory = malloc(cap);
+    ASSERT(*ret_memory != NULL);
+    long len = bundle_encode(&b, room_of(*ret_memory, cap));
+    ASSERT(len > 0);
+    return bytes_of(*ret_memory, (size_t)len);
+}
+
+/* The mover is told as the node's manager would tell it; everybody who knows the number may come. */
+uint64_t porter_offer(struct porter *p, struct survey *s) {
+    uint64_t storage = 0, number = draw();
+    uint8_t *memory;
+    struct nodeset none;
+    struct mover_view v;
+    if (p->offer_count == OFFERS_MAX)
+        return 0;
+    p->offers[p->offer_count++] = (struct offer){.number = number, .survey = s};
+    nodeset_init(&none, 1, &storage);
+    union message m = {.transfer = {.transfer = number,
+                                    .offer = number,
+                                    .source = p->config.self,
+                                    .shape = SPREAD_FLAT,
+                                    .slots = 2,
+                                    .set = &none,
+                                    .descriptor = describe(s, &memory)}};
+    porter_order(p, MESSAGE_TRANSFER, &m);
+    free(memory);
+    if (mover_look(p->mover, number, &v))
+        return number;
+    p->offer_count--;
+    return 0;
+}
+
+static void withdraw(struct porter *p, uint32_t place) {
+    uint8_t number[8];
+    struct survey *s = p->offers[place].survey;
+    store_le64(number, p->offers[place].number);
+    union message m = {.enough = {.transfers = bytes_of(number, sizeof number)}};
+    porter_order(p, MESSAGE_ENOUGH, &m);
+    work_off(p);
+    survey_free(s);
+    p->offers[place] = p->offers[--p->offer_count];
+}
+
+static void expire_offers(struct porter *p) {
+    uint64_t now = p->config.loop->now;
+    for (uint32_t i = 0; i < p->offer_count;) {
+        struct offer *o = &p->offers[i];
+        struct mover_view v;
+        if (o->until != 0 && mover_look(p->mover, o->number, &v) && v.takers > 0)
+            o->until = now + OFFER_NS;
+        if (o->until != 0 && o->until <= now) {
+            withdraw(p, i);
+            continue;
+        }
+        if (o->until != 0)
+            loop_wake_at(p->config.loop, o->until);
+        i++;
+    }
+}
+
+bool porter_giving(const struct porter *p) {
+    struct mover_view v;
+    for (uint32_t i = 0; i < p->offer_count; i++)
+        if (mover_look(p->mover, p->offers[i].number, &v) && v.takers > 0)
+            return true;
+    return false;
+}
+
+static void answer(struct porter *p, uint32_t link, struct message_offered *o) {
+    size_t cap = 1024 + o->descriptor.len;
+    uint8_t *body = malloc(cap);
+    ASSERT(body != NULL);
+    long len = message_encode(MESSAGE_OFFERED, &(union message){.offered = *o}, room_of(body, cap));
+    ASSERT(len > 0);
+    struct effect_send send = {.links = &link,
+                               .link_count = 1,
+                               .type = MESSAGE_OFFERED,
+                               .head = bytes_of(body, (size_t)len)};
+    links_send(p->links, &send);
+    free(body);
+}
+
+/* Files of this node are wanted: looked over now, and on offer for a while. */
+static void present(struct porter *p, const struct input_message *in) {
+    union message m;
+    char why[256] = "";
+    struct survey *s = NULL;
+    uint8_t *memory = NULL;
+    if (message_decode(MESSAGE_OFFER, in->body, p->scratch, &m) < 0)
+        return;
+    struct message_offered o = {.request = {m.offer.request[0], m.offer.request[1]},
+                                .node = p->config.self};
+    o.error = gather_survey(&m.offer, p->config.depot->root, &s, why);
+    if (o.error == 0 && (o.offer = porter_offer(p, s)) == 0) {
+        snprintf(why, sizeof why, "too many copies are under way there");
+        o.error = -EBUSY;
+        survey_free(s);
+    }
+    if (o.error == 0) {
+        p->offers[p->offer_count - 1].until = p->config.loop->now + OFFER_NS;
+        o.descriptor = describe(s, &memory);
+    }
+    o.text = bytes_from_str(why);
+    answer(p, in->link, &o);
+    free(memory);
+}
+
 static void on_link(void *context, enum purpose purpose, const struct input *in) {
     struct porter *p = context;
     struct input copy = *in;
+    if (in->kind == INPUT_MESSAGE && in->message.type == MESSAGE_OFFER) {
+        present(p, &in->message);
+        return;
+    }
     feed(p, &copy);
     if (purpose == PURPOSE_MOVER && p->config.host != NULL)
         p->config.host(p->config.context, in->kind != INPUT_LINK_DOWN);
@@ -408,6 +544,7 @@ static void tell_all_sent(struct porter *p) {
 void porter_settle(struct porter *p) {
     work_off(p);
     ring_alarms(p);
+    expire_offers(p);
     for (int i = 0; i < ROUNDS_MAX; i++) {
         links_settle(p->links);
         work_off(p);
@@ -421,13 +558,6 @@ void porter_settle(struct porter *p) {
     uint64_t next = alarms_next(&p->alarms);
     if (next != 0)
         loop_wake_at(p->config.loop, next);
-}
-
-int porter_offer(struct porter *p, uint64_t offer, struct survey *s) {
-    if (p->offer_count == OFFERS_MAX)
-        return -ENOSPC;
-    p->offers[p->offer_count++] = (struct offer){.number = offer, .survey = s};
-    return 0;
 }
 
 void porter_order(struct porter *p, uint16_t type, const union message *m) {
@@ -464,7 +594,13 @@ static int reserve(struct porter *p) {
     effects_init(&p->effects, (struct effect *)(void *)(at + machine), EFFECTS_MAX,
                  at + machine + list, EFFECT_BYTES_MAX);
     p->bundles = calloc(p->limits.hauls, sizeof *p->bundles);
-    return p->bundles == NULL ? -ENOMEM : 0;
+    size_t set = nodeset_bytes(p->config.universe);
+    p->scratch_storage = malloc(2 * set);
+    if (p->bundles == NULL || p->scratch_storage == NULL)
+        return -ENOMEM;
+    nodeset_init(&p->scratch[0], p->config.universe, p->scratch_storage);
+    nodeset_init(&p->scratch[1], p->config.universe, (uint8_t *)p->scratch_storage + set);
+    return 0;
 }
 
 static int open_links(struct porter *p) {
@@ -529,6 +665,10 @@ void porter_free(struct porter *p) {
     free(p->lent);
     free(p->lent_free);
     free(p->bundles);
+    free(p->scratch_storage);
+    for (uint32_t i = 0; i < p->offer_count; i++)
+        if (p->offers[i].until != 0)
+            survey_free(p->offers[i].survey);
     if (p->arena != NULL)
         munmap(p->arena, p->arena_bytes);
     free(p);

@@ -36,13 +36,17 @@ struct porter_config {
 struct porter *porter_new(const struct porter_config *c, int *ret_error, char why[256]);
 void porter_free(struct porter *p);
 
-/* What was surveyed can be asked for by this number; it must stay until porter_free. */
-int porter_offer(struct porter *p, uint64_t offer, struct survey *s);
+/* What was surveyed can be had, under the number that is returned; 0 if there is no room. The survey must stay until
+ * porter_free. */
+uint64_t porter_offer(struct porter *p, struct survey *s);
 /* As if the node's manager had said it: TRANSFER, ENOUGH. */
 void porter_order(struct porter *p, uint16_t type, const union message *m);
 
 /* At the end of every turn: works off what is to be done with files, sends what has gathered, sees to
  * timers. */
 void porter_settle(struct porter *p);
+
+/* Does anybody take something from here? */
+bool porter_giving(const struct porter *p);
 
 const struct mover *porter_mover(const struct porter *p);

@@ -12,7 +12,9 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "os/outfits.h"
 #include "wire/message.h"
+#include "wire/outfit.h"
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
@@ -148,12 +150,17 @@ static void fill_limits(struct recipe *r, const struct inherited *have) {
 
 /* ---- the path ---- */
 
-static const char *path_of(const struct recipe *r) {
-    size_t at = 0;
+static const char *variable_of(const struct recipe *r, const char *name) {
+    size_t at = 0, len = strlen(name);
     for (const char *s; (s = strings_next(r->spec.environment, &at)) != NULL;)
-        if (strncmp(s, "PATH=", 5) == 0)
-            return s + 5;
-    return DEFAULT_PATH;
+        if (strncmp(s, name, len) == 0 && s[len] == '=')
+            return s + len + 1;
+    return NULL;
+}
+
+static const char *path_of(const struct recipe *r) {
+    const char *path = variable_of(r, "PATH");
+    return path != NULL ? path : DEFAULT_PATH;
 }
 
 /* 0 if there is something here that can be executed. */
@@ -193,6 +200,51 @@ static void find_program(struct recipe *r) {
     }
 }
 
+/* The arguments of the loader, in place of the program's own: a vector, and behind it what it points to. */
+static int dress_arguments(struct recipe *r, const struct outfit *o) {
+    const char *path = variable_of(r, "LD_LIBRARY_PATH");
+    struct bytes own = r->spec.arguments;
+    size_t bytes = own.len + o->stubborn.len * 2 + 8 * PATH_MAX +
+                   (path != NULL ? strlen(path) : 0) + strings_count(o->stubborn) * PATH_MAX;
+    size_t pointers = (strings_count(own) + 16) * sizeof(char *);
+    char *memory = malloc(pointers + bytes);
+    if (memory == NULL)
+        return -ENOMEM;
+    r->dressed = memory;
+    long len = outfit_arguments(o, own, path != NULL ? path : "",
+                                room_of((uint8_t *)memory + pointers, bytes));
+    if (len < 0)
+        return (int)len;
+    size_t at = 0;
+    char **next = r->vector = (char **)(void *)memory;
+    next++;
+    for (const char *s; (s = strings_next(bytes_of(memory + pointers, (size_t)len), &at)) != NULL;)
+        *next++ = (char *)s;
+    *next = NULL;
+    return 0;
+}
+
+/* One that brings its libraries is started by its own loader. */
+static int dress(struct recipe *r, const char *objects) {
+    char folder[PATH_MAX], file[PATH_MAX];
+    int e = outfits_make(objects, r->spec.outfit, folder, sizeof folder);
+    if (e < 0)
+        return e;
+    const char *name = strrchr(r->program, '/') + 1;
+    struct outfit o = {.folder = bytes_from_str(folder),
+                       .program = bytes_from_str(name),
+                       .stubborn = r->spec.stubborn,
+                       .argv0 = r->spec.argv0};
+    e = outfit_file(&o, file, sizeof file);
+    if (e == 0)
+        e = dress_arguments(r, &o);
+    if (e < 0)
+        return e;
+    free(r->program);
+    r->program = strdup(file);
+    return r->program == NULL ? -ENOMEM : 0;
+}
+
 /* One that was sent to the node. If it is not as it came nobody runs it: it will be sent again. */
 static void choose_image(struct recipe *r, const char *objects) {
     char path[PATH_MAX];
@@ -215,6 +267,8 @@ static void choose_image(struct recipe *r, const char *objects) {
         return;
     r->program = strdup(path);
     r->error = r->program == NULL ? -ENOMEM : 0;
+    if (r->error == 0 && r->spec.outfit.len > 0)
+        r->error = dress(r, objects);
 }
 
 static void choose_program(struct recipe *r) {
@@ -280,8 +334,10 @@ struct recipe *recipe_new(struct bytes bytes, const struct inherited *have, int 
 }
 
 void recipe_free(struct recipe *r) {
-    if (r != NULL)
+    if (r != NULL) {
         free(r->program);
+        free(r->dressed);
+    }
     free(r);
 }
 

@@ -39,6 +39,7 @@ struct recipe {
     struct recipe_limit *limits;
     uint32_t limit_count;
     const char *each;
+    void *dressed; /* arguments of one that brings its libraries; NULL: it does not */
     bool umask;
     bool shell; /* the program is a script that says not for whom */
     char bytes[];

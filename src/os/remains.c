@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/files.h"
 #include "os/grounds.h"
 
 static const char group_file[] = "cgroup";
@@ -109,13 +110,27 @@ void remains_forget(const char *folder) {
     closedir(dir);
 }
 
-/* Of a node's daemon or launcher: n12.sock, p12.sock. */
+/* Of a node's daemon, launcher or mover: n12.sock, p12.sock, f12.sock; of a command that gave files:
+ * c345-0123abcd.sock. */
 static bool is_socket(int folder, const char *name) {
     struct stat at;
-    size_t digits = strspn(name + 1, "0123456789");
-    return (*name == 'n' || *name == 'p') && digits > 0 &&
-           strcmp(name + 1 + digits, ".sock") == 0 &&
-           fstatat(folder, name, &at, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(at.st_mode);
+    const char *end = name + 1 + strspn(name + 1, "0123456789");
+    if (strchr("npfc", *name) == NULL || end == name + 1)
+        return false;
+    if (*name == 'c' && *end == '-')
+        end += 1 + strspn(end + 1, "0123456789abcdef");
+    return strcmp(end, ".sock") == 0 && fstatat(folder, name, &at, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISSOCK(at.st_mode);
+}
+
+/* Files that were sent to a virtual node: its cache, and what it takes for its file system. */
+static void remove_files(int folder, const char *node) {
+    int fd = openat(folder, node, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    files_remove(fd, "spool");
+    files_remove(fd, "root");
+    close(fd);
 }
 
 void remains_folder(const char *folder) {
@@ -123,9 +138,12 @@ void remains_folder(const char *folder) {
     DIR *dir = opendir(folder);
     if (dir == NULL)
         return;
-    for (struct dirent *e; (e = readdir(dir)) != NULL;)
+    for (struct dirent *e; (e = readdir(dir)) != NULL;) {
         if (is_socket(dirfd(dir), e->d_name) || strcmp(e->d_name, "cluster") == 0 ||
             strcmp(e->d_name, "cluster.new") == 0)
             unlinkat(dirfd(dir), e->d_name, 0);
+        else if (is_daemon(e->d_name))
+            remove_files(dirfd(dir), e->d_name);
+    }
     closedir(dir);
 }

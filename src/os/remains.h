@@ -17,8 +17,8 @@ void remains_children(void);
 /* Ends those children that nobody knows: what a dead launcher has left. */
 void remains_strangers(bool (*known)(void *context, pid_t pid), void *context);
 
-/* Removes the group that the folder tells of, sockets, and the cluster's file: a cluster that is not
- * there. What it must remember and its log stay. */
+/* Removes the group that the folder tells of, sockets, files that were sent to its nodes, and the cluster's
+ * file: a cluster that is not there. What it must remember and its log stay. */
 void remains_folder(const char *folder);
 
 /* Forgets who was a member of the cluster, in which epoch. Whoever starts all daemons anew, with a new

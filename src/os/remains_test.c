@@ -73,17 +73,48 @@ static void test_folder(void) {
     make_socket(&s, "p17.sock");
     make_socket(&s, "n1.socket"); /* none of ours */
     make(&s, "n2.sock");          /* no socket */
+    make_socket(&s, "f3.sock");
+    make_socket(&s, "c17-00c0ffee.sock"); /* of a command that was killed */
     make(&s, "cluster");
     make(&s, "log");
     make(&s, "state.db");
     remains_folder(s.folder);
     CHECK(!is_there(&s, "n0.sock"));
     CHECK(!is_there(&s, "p17.sock"));
+    CHECK(!is_there(&s, "f3.sock"));
+    CHECK(!is_there(&s, "c17-00c0ffee.sock"));
     CHECK(!is_there(&s, "cluster"));
     CHECK(is_there(&s, "n1.socket"));
     CHECK(is_there(&s, "n2.sock"));
     CHECK(is_there(&s, "log"));
     CHECK(is_there(&s, "state.db"));
+    scratch_free(&s);
+}
+
+/* What was sent to nodes goes, however it is protected; nothing else of theirs does. */
+static void test_files(void) {
+    struct scratch s = scratch_new();
+    char path[64];
+    make_folder(&s, "n3");
+    make_folder(&s, "n3/spool");
+    make_folder(&s, "n3/spool/a");
+    make(&s, "n3/spool/a/b");
+    make_folder(&s, "n3/root");
+    make(&s, "n3/root/b");
+    make(&s, "n3/jobs");
+    make_folder(&s, "nodes");
+    make_folder(&s, "nodes/spool");
+    make(&s, "log");
+    CHECK_EQ(symlink("../log", in(&s, "n3/spool/log", path)), 0);
+    CHECK_EQ(chmod(in(&s, "n3/spool/a", path), 0500), 0);
+    CHECK_EQ(chmod(in(&s, "n3/root", path), 0), 0);
+    remains_folder(s.folder);
+    CHECK(!is_there(&s, "n3/spool"));
+    CHECK(!is_there(&s, "n3/root"));
+    CHECK(is_there(&s, "n3/jobs"));
+    CHECK(is_there(&s, "nodes/spool"));
+    CHECK(is_there(&s, "log"));
+    CHECK_EQ(rmdir(in(&s, "nodes/spool", path)), 0);
     scratch_free(&s);
 }
 
@@ -163,6 +194,7 @@ static void test_strangers(void) {
 int main(void) {
     remains_adopt();
     TEST(test_folder);
+    TEST(test_files);
     TEST(test_forget);
     TEST(test_group);
     TEST(test_strangers);

@@ -154,8 +154,17 @@ void shelf_pin(struct shelf *s, const uint8_t sha256[32]) {
 /* Pins go with a damaged object, and it may have come again since. */
 void shelf_unpin(struct shelf *s, const uint8_t sha256[32]) {
     uint32_t slot = shelf_find(s, sha256);
-    if (slot != SHELF_NONE && s->objects[slot].pins > 0)
-        s->objects[slot].pins--;
+    if (slot == SHELF_NONE || s->objects[slot].pins == 0)
+        return;
+    s->objects[slot].pins--;
+    if (s->objects[slot].damaged)
+        shelf_damaged(s, slot);
+}
+
+void shelf_damaged(struct shelf *s, uint32_t slot) {
+    s->objects[slot].damaged = true;
+    if (s->objects[slot].pins == 0)
+        shelf_remove(s, slot);
 }
 
 /* ---- marks ---- */
@@ -274,6 +283,8 @@ static struct mark mark_now(const struct shelf *s, uint32_t slot) {
 
 int shelf_check(struct shelf *s, uint32_t slot) {
     struct mark now = mark_now(s, slot);
+    if (s->objects[slot].damaged)
+        return -ENOENT;
     if (same_mark(&now, &s->objects[slot].mark))
         return 0;
     /* It gets a new mark only if it did not change while it was read. */
@@ -284,10 +295,12 @@ int shelf_check(struct shelf *s, uint32_t slot) {
 }
 
 int shelf_open(struct shelf *s, uint32_t slot) {
-    char path[SHELF_PATH_MAX];
     int r = shelf_check(s, slot);
-    if (r < 0)
-        return r;
+    return r < 0 ? r : shelf_open_unchecked(s, slot);
+}
+
+int shelf_open_unchecked(const struct shelf *s, uint32_t slot) {
+    char path[SHELF_PATH_MAX];
     shelf_path(s->objects[slot].sha256, data_name, path);
     int fd = openat(s->folder, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     return fd < 0 ? -errno : fd;

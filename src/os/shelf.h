@@ -30,6 +30,7 @@ struct object {
     uint32_t pins;
     uint32_t next; /* of its bucket, or of the free ones */
     bool here;
+    bool damaged; /* it goes as soon as it is not pinned */
 };
 
 struct shelf {
@@ -51,8 +52,11 @@ void shelf_fini(struct shelf *s);
 uint32_t shelf_find(const struct shelf *s, const uint8_t sha256[32]);
 /* Is it as it came? -ENOENT: it was not, and is no more. */
 int shelf_check(struct shelf *s, uint32_t slot);
-/* The contents for reading, checked. */
+/* The contents for reading, checked or not. */
 int shelf_open(struct shelf *s, uint32_t slot);
+int shelf_open_unchecked(const struct shelf *s, uint32_t slot);
+/* It is not what it seems to be: nobody gets it any more, but who has it pinned may read it. */
+void shelf_damaged(struct shelf *s, uint32_t slot);
 /* One that is pinned is not the oldest. If it is not here, nothing happens. */
 void shelf_pin(struct shelf *s, const uint8_t sha256[32]);
 void shelf_unpin(struct shelf *s, const uint8_t sha256[32]);

@@ -308,17 +308,16 @@ static uint32_t file_at(const struct walk *w, uint64_t offset) {
 }
 
 static int open_file(struct survey *s, uint32_t number, char why[256]) {
-    const struct found *f = &s->walk.found[number];
     if (s->open_fd >= 0 && s->open_number == number)
-        return walk_check(&s->walk, f, s->open_fd, why);
+        return 0;
     if (s->open_fd >= 0)
         close(s->open_fd);
     s->open_number = number;
-    s->open_fd = walk_open(&s->walk, f, why);
+    s->open_fd = walk_open(&s->walk, &s->walk.found[number], why);
     return s->open_fd < 0 ? s->open_fd : 0;
 }
 
-/* Exactly these bytes of a file, which was the same before and is afterwards. */
+/* Exactly these bytes of a file. If afterwards it is as it was found, it was so while they were read. */
 static int read_file(struct survey *s, uint32_t number, uint64_t from, struct room out,
                      char why[256]) {
     const struct found *f = &s->walk.found[number];

@@ -9,6 +9,35 @@ static void add_bytes(struct hash *h, struct bytes b) {
     hash_bytes(h, b.at, b.len);
 }
 
+/* What only movers hear. */
+static void trace_mover_input(struct hash *h, const struct input *in) {
+    switch (in->kind) {
+    case INPUT_SENT:
+        hash_u64(h, (uint64_t)in->sent.link << 32 | in->sent.buffer);
+        hash_u64(h, in->sent.offset);
+        hash_u64(h, in->sent.note);
+        break;
+    case INPUT_BUNDLE:
+        hash_u64(h, (uint64_t)in->bundle.bundle << 32 | (uint32_t)in->bundle.error);
+        hash_u64(h, in->bundle.committed);
+        break;
+    case INPUT_PAGE:
+        hash_u64(h, (uint64_t)in->page.bundle << 32 | in->page.page);
+        hash_u64(h, (uint32_t)in->page.error);
+        add_bytes(h, in->page.table);
+        add_bytes(h, in->page.have);
+        break;
+    case INPUT_PIECE:
+        hash_u64(h, (uint64_t)in->piece.bundle << 32 | in->piece.piece);
+        hash_u64(h, (uint64_t)in->piece.loaded << 32 | (uint32_t)in->piece.error);
+        hash_u64(h, (uint64_t)in->piece.buffer << 32 | in->piece.len);
+        hash_u64(h, in->piece.offset);
+        break;
+    default:
+        break;
+    }
+}
+
 void trace_input(struct hash *h, uint32_t node, enum layer layer, const struct input *in) {
     hash_u64(h, in->now);
     hash_u64(h, (uint64_t)node << 32 | (uint64_t)layer << 16 | (uint64_t)in->kind);
@@ -74,28 +103,8 @@ void trace_input(struct hash *h, uint32_t node, enum layer layer, const struct i
         hash_u64(h, (uint64_t)in->drained.group << 32 | in->drained.index);
         hash_u64(h, in->drained.offset);
         break;
-    case INPUT_SENT:
-        hash_u64(h, (uint64_t)in->sent.link << 32 | in->sent.buffer);
-        hash_u64(h, in->sent.offset);
-        hash_u64(h, in->sent.note);
-        break;
-    case INPUT_BUNDLE:
-        hash_u64(h, (uint64_t)in->bundle.bundle << 32 | (uint32_t)in->bundle.error);
-        hash_u64(h, in->bundle.committed);
-        break;
-    case INPUT_PAGE:
-        hash_u64(h, (uint64_t)in->page.bundle << 32 | in->page.page);
-        hash_u64(h, (uint32_t)in->page.error);
-        add_bytes(h, in->page.table);
-        add_bytes(h, in->page.have);
-        break;
-    case INPUT_PIECE:
-        hash_u64(h, (uint64_t)in->piece.bundle << 32 | in->piece.piece);
-        hash_u64(h, (uint64_t)in->piece.loaded << 32 | (uint32_t)in->piece.error);
-        hash_u64(h, (uint64_t)in->piece.buffer << 32 | in->piece.len);
-        hash_u64(h, in->piece.offset);
-        break;
     default:
+        trace_mover_input(h, in);
         break;
     }
 }
@@ -146,6 +155,27 @@ static void trace_piece(struct hash *h, const struct effect_piece *p) {
     hash_u64(h, (uint64_t)p->bundle << 32 | p->piece);
     hash_u64(h, (uint64_t)p->buffer << 32 | p->len);
     hash_u64(h, p->offset);
+}
+
+static void trace_mover_effect(struct hash *h, const struct effect *e) {
+    switch (e->kind) {
+    case EFFECT_BUNDLE_OPEN:
+    case EFFECT_BUNDLE_COMMIT:
+    case EFFECT_BUNDLE_CLOSE:
+        trace_bundle(h, &e->bundle);
+        break;
+    case EFFECT_PAGE_KEEP:
+    case EFFECT_PAGE_FETCH:
+        hash_u64(h, (uint64_t)e->page.bundle << 32 | e->page.page);
+        add_bytes(h, e->page.table);
+        break;
+    case EFFECT_PIECE_STORE:
+    case EFFECT_PIECE_LOAD:
+        trace_piece(h, &e->piece);
+        break;
+    default:
+        break;
+    }
 }
 
 static void trace_effect(struct hash *h, const struct effect *e) {
@@ -211,21 +241,8 @@ static void trace_effect(struct hash *h, const struct effect *e) {
     case EFFECT_STREAM_FEED:
         trace_stream(h, &e->stream);
         break;
-    case EFFECT_BUNDLE_OPEN:
-    case EFFECT_BUNDLE_COMMIT:
-    case EFFECT_BUNDLE_CLOSE:
-        trace_bundle(h, &e->bundle);
-        break;
-    case EFFECT_PAGE_KEEP:
-    case EFFECT_PAGE_FETCH:
-        hash_u64(h, (uint64_t)e->page.bundle << 32 | e->page.page);
-        add_bytes(h, e->page.table);
-        break;
-    case EFFECT_PIECE_STORE:
-    case EFFECT_PIECE_LOAD:
-        trace_piece(h, &e->piece);
-        break;
     default:
+        trace_mover_effect(h, e);
         break;
     }
 }

@@ -475,9 +475,28 @@ static void walk_beat(struct codec *c, union message *m) {
     (void)m;
 }
 
+static void walk_offer(struct codec *c, union message *m) {
+    walk_request_id(c, m->offer.request);
+    codec_u32(c, &m->offer.piece_bytes);
+    codec_bool(c, &m->offer.pattern);
+    codec_set(c, m->offer.set);
+    codec_bytes(c, &m->offer.path, 1);
+}
+
+static void walk_offered(struct codec *c, union message *m) {
+    struct message_offered *o = &m->offered;
+    walk_request_id(c, o->request);
+    codec_u32(c, &o->node);
+    codec_u64(c, &o->offer);
+    walk_error(c, &o->error);
+    codec_bytes(c, &o->text, 1);
+    codec_rest(c, &o->descriptor);
+}
+
 static void walk_copy(struct codec *c, union message *m) {
     struct message_copy *t = &m->copy;
     walk_request_id(c, t->request);
+    codec_u32(c, &t->source);
     codec_u64(c, &t->offer);
     codec_u8(c, &t->shape);
     codec_u32(c, &t->arity);
@@ -576,6 +595,8 @@ static const struct message_rule rules[MESSAGE_TYPES] = {
     ROW(BEAT, GIVER, BULK, SMALL, walk_beat),
     ROW(COPY, CLIENT, CONTROL, BODY, walk_copy),
     ROW(COPIED, MANAGER, CONTROL, STATE, walk_copied),
+    ROW(OFFER, CLIENT | ROOT | HOST, CONTROL, STATE, walk_offer),
+    ROW(OFFERED, MOVER | NODE | MANAGER, CONTROL, BODY, walk_offered),
 };
 
 const struct message_rule *message_rule(uint16_t type) {
@@ -596,6 +617,43 @@ long message_encode(uint16_t type, const union message *m, struct room out) {
     struct codec c = {.encoding = true, .out = out.at, .len = out.len};
     rules[type].walk(&c, &copy);
     return c.failed ? -ENOBUFS : (long)c.at;
+}
+
+/* Of what daemons and clients say, which is not the primitives' own. */
+static void lend_daemon_sets(uint16_t type, struct nodeset *sets, union message *m) {
+    switch (type) {
+    case MESSAGE_LAUNCH:
+        m->launch.set = &sets[0];
+        break;
+    case MESSAGE_ENDS:
+        m->ends.clean = &sets[0];
+        break;
+    case MESSAGE_SUBMIT:
+        m->submit.on = &sets[0];
+        m->submit.exclude = &sets[1];
+        break;
+    case MESSAGE_ACT:
+        m->act.nodes = &sets[0];
+        break;
+    case MESSAGE_NEWS:
+        m->news.nodes = &sets[0];
+        break;
+    case MESSAGE_TRANSFER:
+        m->transfer.set = &sets[0];
+        break;
+    case MESSAGE_COPY:
+        m->copy.set = &sets[0];
+        break;
+    case MESSAGE_OFFER:
+        m->offer.set = &sets[0];
+        break;
+    case MESSAGE_COPIED:
+        m->copied.set = &sets[0];
+        m->copied.without = &sets[1];
+        break;
+    default:
+        break;
+    }
 }
 
 static void lend_sets(uint16_t type, struct nodeset *sets, union message *m) {
@@ -645,33 +703,8 @@ static void lend_sets(uint16_t type, struct nodeset *sets, union message *m) {
     case MESSAGE_PARCEL:
         m->mail.set = &sets[0];
         break;
-    case MESSAGE_LAUNCH:
-        m->launch.set = &sets[0];
-        break;
-    case MESSAGE_ENDS:
-        m->ends.clean = &sets[0];
-        break;
-    case MESSAGE_SUBMIT:
-        m->submit.on = &sets[0];
-        m->submit.exclude = &sets[1];
-        break;
-    case MESSAGE_ACT:
-        m->act.nodes = &sets[0];
-        break;
-    case MESSAGE_NEWS:
-        m->news.nodes = &sets[0];
-        break;
-    case MESSAGE_TRANSFER:
-        m->transfer.set = &sets[0];
-        break;
-    case MESSAGE_COPY:
-        m->copy.set = &sets[0];
-        break;
-    case MESSAGE_COPIED:
-        m->copied.set = &sets[0];
-        m->copied.without = &sets[1];
-        break;
     default:
+        lend_daemon_sets(type, sets, m);
         break;
     }
 }

@@ -82,6 +82,9 @@ enum message_type {
     /* client and machine manager */
     MESSAGE_COPY,   /* have this bundle taken to nodes */
     MESSAGE_COPIED, /* where it is, where not and why */
+    /* client to root, root to nodes, a node's manager to its mover; and back */
+    MESSAGE_OFFER,   /* make these files ready to be had from you */
+    MESSAGE_OFFERED, /* they are, under this number; or why not */
     MESSAGE_TYPES
 };
 
@@ -568,8 +571,8 @@ struct message_rows {
     struct bytes rows; /* wire/row.h */
 };
 
-/* How a bundle spreads; position 0 is the source, the others are the set's nodes in order (without the
- * source, if it is one of them). */
+/* How a bundle spreads; position 0 is the source, the others are the set's nodes in order. Whoever gives it is told
+ * with its own offer as number, by itself. */
 struct message_transfer {
     uint64_t transfer; /* its number, never given before */
     uint64_t offer;    /* how the source knows what it is to give */
@@ -626,8 +629,26 @@ struct message_part {
 
 enum { SLOTS_MAX = 64 };
 
+struct message_offer {
+    uint64_t request[2];  /* drawn by the client */
+    uint32_t piece_bytes; /* about; 0: the usual */
+    bool pattern;         /* the last part of the path may hold * ? [] */
+    struct nodeset *set;  /* who; of no meaning to a mover */
+    struct bytes path;    /* absolute, as the node sees it */
+};
+
+struct message_offered {
+    uint64_t request[2];
+    uint32_t node;
+    uint64_t offer;
+    int32_t error; /* 0, or -errno */
+    struct bytes text;
+    struct bytes descriptor; /* without a goal */
+};
+
 struct message_copy {
     uint64_t request[2];
+    uint32_t source; /* a node that has offered it, or NO_NODE: the client, at `address` */
     uint64_t offer;
     uint8_t shape; /* SPREAD_AUTO: as is best */
     uint32_t arity;
@@ -703,6 +724,8 @@ union message {
     struct message_part part;
     struct message_copy copy;
     struct message_copied copied;
+    struct message_offer offer;
+    struct message_offered offered;
 };
 
 struct message_rule {

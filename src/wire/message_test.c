@@ -62,6 +62,15 @@ static void fill_file(uint16_t type, union message *m) {
         m->copy.address = bytes_of(body, 9);
         m->copy.descriptor = bytes_of(body, 11);
         break;
+    case MESSAGE_OFFER:
+        m->offer.set = &sets[0];
+        m->offer.path = bytes_of(body, 7);
+        break;
+    case MESSAGE_OFFERED:
+        m->offered.error = -2;
+        m->offered.text = bytes_of(body, 4);
+        m->offered.descriptor = bytes_of(body, 12);
+        break;
     case MESSAGE_COPIED:
         m->copied.set = &sets[0];
         m->copied.without = &sets[1];
@@ -212,10 +221,11 @@ static void fill(uint16_t type, union message *m, uint8_t byte) {
 /* Bytes at the end of what fill() makes that have no length of their own. */
 static size_t rest_of(uint16_t type) {
     static const uint8_t rests[MESSAGE_TYPES] = {
-        [MESSAGE_PREPARE] = 5,   [MESSAGE_STROBE] = 9,  [MESSAGE_REQUEST] = 1, [MESSAGE_PUT] = 100,
-        [MESSAGE_MAIL] = 12,     [MESSAGE_PARCEL] = 12, [MESSAGE_LAUNCH] = 7,  [MESSAGE_OUTPUT] = 8,
-        [MESSAGE_TYPED] = 8,     [MESSAGE_SETUP] = 6,   [MESSAGE_HOLD] = 6,    [MESSAGE_SUBMIT] = 7,
-        [MESSAGE_TRANSFER] = 10, [MESSAGE_COPY] = 11,
+        [MESSAGE_PREPARE] = 5,   [MESSAGE_STROBE] = 9, [MESSAGE_REQUEST] = 1,
+        [MESSAGE_PUT] = 100,     [MESSAGE_MAIL] = 12,  [MESSAGE_PARCEL] = 12,
+        [MESSAGE_LAUNCH] = 7,    [MESSAGE_OUTPUT] = 8, [MESSAGE_TYPED] = 8,
+        [MESSAGE_SETUP] = 6,     [MESSAGE_HOLD] = 6,   [MESSAGE_SUBMIT] = 7,
+        [MESSAGE_TRANSFER] = 10, [MESSAGE_COPY] = 11,  [MESSAGE_OFFERED] = 12,
     };
     return rests[type];
 }

@@ -32,6 +32,9 @@ static void walk(struct codec *c, struct spec *s) {
     walk_word(c, &s->image);
     codec_u64(c, &s->image_bytes);
     codec_u64(c, &s->image_mtime_ns);
+    walk_strings(c, &s->outfit);
+    walk_strings(c, &s->stubborn);
+    codec_bool(c, &s->argv0);
     walk_strings(c, &s->arguments);
     walk_strings(c, &s->environment);
     walk_word(c, &s->output);

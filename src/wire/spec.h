@@ -26,6 +26,10 @@ struct spec {
         image; /* where it is among the files that were sent to the node; empty: not sent */
     uint64_t image_bytes; /* as it came */
     uint64_t image_mtime_ns;
+    /* Libraries that were sent with it, as os/outfits.h has it; empty: the node's own are used. */
+    struct bytes outfit;
+    struct bytes stubborn; /* wire/outfit.h */
+    bool argv0;
     struct bytes arguments;   /* strings, the program's name first */
     struct bytes environment; /* strings NAME=VALUE */
     /* Of a job whose output goes to files; may hold %j %r %n. Empty: to the client. */

@@ -2,7 +2,7 @@
 # Completion of the storm command for bash: commands, options, numbers of jobs, names of nodes.
 # Nothing but bash itself is needed. Jobs and nodes are asked of the cluster; without one there are none.
 
-__storm_commands='alloc attach bench campaign demo doctor down drain help kill model nodes ps resume run
+__storm_commands='alloc attach bench campaign cp demo doctor down drain help kill model nodes ps resume run
     show submit suspend undrain up version wait why'
 
 # Options of a command; those that take a value end in '='.
@@ -10,10 +10,11 @@ __storm_options() {
     local size='-n= --procs= -N= --nodes= --size= -w= --on= -x= --exclude= --exclusive -t= --time= --name= --priority='
     local program='-o= --output= -e= --error= -D= --chdir= --env= --export= --kill-on-bad-exit --requeue'
     case $1 in
-    run) echo "$size $program -l --label --stdin= --pty --detach --auto -v --cluster=" ;;
+    run) echo "$size $program -l --label --stdin= --pty --detach --auto --copy --with-libs --tree= --chunk= --slots= -v --cluster=" ;;
     submit) echo "$size $program --array= --wait --cluster=" ;;
     alloc) echo "$size --cluster=" ;;
     up) echo '--local= --pes= --tree= --links= --policy= --quantum= --confine= --orphan= --hook= --cluster= -v --verbose' ;;
+    cp) echo '--tree= --chunk= --slots= -v --verbose -q --quiet --json --cluster=' ;;
     down) echo '--keep-jobs --cluster=' ;;
     ps) echo '-a --all --json --cluster=' ;;
     show | nodes) echo '--json --cluster=' ;;
@@ -60,6 +61,7 @@ __storm_word() {
     ps | show | why | wait | attach | kill | suspend | resume)
         compgen -W "$(__storm_values id ps)" -- "$2" ;;
     nodes | drain | undrain) compgen -W "$(__storm_values name nodes)" -- "$2" ;;
+    cp) compgen -f -- "$2"; compgen -S : -W "all $(__storm_values name nodes)" -- "$2" ;;
     help) compgen -W "$__storm_commands" -- "$2" ;;
     bench) compgen -W 'idle launch primitives throughput' -- "$2" ;;
     esac

@@ -24,9 +24,9 @@
         if (o->transfer != 0)
 
 static struct order *find(struct nm *n, uint64_t transfer) {
-    ORDERS_EACH(o, n)
-    if (o->transfer == transfer)
-        return o;
+    ORDERS_EACH (o, n)
+        if (o->transfer == transfer)
+            return o;
     return NULL;
 }
 
@@ -80,7 +80,7 @@ static void hand(struct nm *n, struct order *o) {
                  effects_copy(n->out, bytes_of(o->body, o->len)), (struct bytes){0});
 }
 
-void files_ordered(struct nm *n, const struct input_signal *in) {
+void orders_heard(struct nm *n, const struct input_signal *in) {
     union message m;
     uint16_t type;
     if (say_heard(in->body, n->scratch, &type, &m) < 0 || type != MESSAGE_TRANSFER)
@@ -96,34 +96,58 @@ void files_ordered(struct nm *n, const struct input_signal *in) {
     hand(n, o);
 }
 
-void files_up(struct nm *n, const struct input_link *in) {
+void orders_up(struct nm *n, const struct input_link *in) {
     n->mover = in->link;
     n->mover_opening = false;
-    ORDERS_EACH(o, n)
-    if (!o->over)
-        hand(n, o);
+    if (n->wish_len > 0)
+        effects_send(n->out, n->mover, 0, MESSAGE_OFFER,
+                     effects_copy(n->out, bytes_of(n->wish, n->wish_len)), (struct bytes){0});
+    n->wish_len = 0;
+    ORDERS_EACH (o, n)
+        if (!o->over)
+            hand(n, o);
 }
 
 /* It could not be reached, or is gone. */
-void files_down(struct nm *n) {
+void orders_down(struct nm *n) {
     n->mover = 0;
     n->mover_opening = false;
-    ORDERS_EACH(o, n)
-    over(n, o, -EIO,
-         bytes_from_str(o->told ? "the node's file mover has died"
-                                : "the node's file mover cannot be reached"));
+    ORDERS_EACH (o, n)
+        over(n, o, -EIO,
+             bytes_from_str(o->told ? "the node's file mover has died"
+                                    : "the node's file mover cannot be reached"));
 }
 
-void files_message(struct nm *n, const struct input_message *in) {
-    union message m;
-    if (message_decode(in->type, in->body, n->scratch, &m) < 0 || in->type != MESSAGE_ARRIVED)
+/* Files of ours are wanted: the mover looks. If it is not there yet, one such wish is kept. */
+void orders_offer(struct nm *n, const struct input_message *in) {
+    n->files_idle_at = n->now + IDLE_NS;
+    set_timer(n, AGAIN_NS);
+    if (n->mover != 0) {
+        effects_send(n->out, n->mover, 0, MESSAGE_OFFER, effects_copy(n->out, in->body),
+                     (struct bytes){0});
         return;
+    }
+    if (in->body.len <= sizeof n->wish) {
+        n->wish_len = (uint32_t)in->body.len;
+        memcpy(n->wish, in->body.at, in->body.len);
+    }
+    reach(n);
+}
+
+void orders_message(struct nm *n, const struct input_message *in) {
+    union message m;
+    if (message_decode(in->type, in->body, n->scratch, &m) < 0)
+        return;
+    if (in->type == MESSAGE_OFFERED) {
+        say_root(n->out, MESSAGE_OFFERED, &m, (struct bytes){0});
+        return;
+    }
     struct order *o = find(n, m.arrived.transfer);
     if (o != NULL)
         over(n, o, m.arrived.error, m.arrived.text);
 }
 
-void files_enough(struct nm *n, const struct input_message *in, const struct message_enough *e) {
+void orders_enough(struct nm *n, const struct input_message *in, const struct message_enough *e) {
     if (n->mover != 0)
         effects_send(n->out, n->mover, 0, MESSAGE_ENOUGH, effects_copy(n->out, in->body),
                      (struct bytes){0});
@@ -140,10 +164,10 @@ void files_enough(struct nm *n, const struct input_message *in, const struct mes
 }
 
 /* Another manager, or another life of ours among the others: nobody waits for these any more. */
-void files_settled(struct nm *n) {
+void orders_settled(struct nm *n) {
     uint8_t numbers[ORDERS_MAX * 8];
     size_t len = 0;
-    ORDERS_EACH(o, n) {
+    ORDERS_EACH (o, n) {
         store_le64(numbers + len, o->transfer);
         len += 8;
         o->transfer = 0;
@@ -154,9 +178,9 @@ void files_settled(struct nm *n) {
     say_link(n->out, n->mover, MESSAGE_ENOUGH, &m, (struct bytes){0});
 }
 
-void files_timer(struct nm *n) {
+void orders_timer(struct nm *n) {
     bool any = false;
-    ORDERS_EACH(o, n) {
+    ORDERS_EACH (o, n) {
         any = true;
         if (o->over && o->error != 0)
             tell_root(n, o);

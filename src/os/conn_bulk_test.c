@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/* Bulk over connections: bytes sent from where they lie, and read to where they are wanted.
+ *
+ * Two connections in one loop; what one lends the other places, between frames of the ordinary kind. */
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/random.h"
+#include "os/conn.h"
+#include "turns.h"
+
+enum { LOANS = 40, PIECE = 200 * 1024, TYPE_SMALL = 1, TYPE_BULK };
+
+struct rig {
+    struct loop loop;
+    struct conns conns;
+    struct conn *giver, *taker;
+    uint8_t *from, *to; /* LOANS pieces each */
+    uint32_t returned, placed, small, ended;
+    uint64_t returned_tags;
+    bool nowhere; /* there is no place: it comes as any other frame */
+    uint32_t whole;
+    enum refusal why;
+};
+
+static struct rig *rig_of(const struct conn *c) {
+    return CONTAINER_OF(c->all, struct rig, conns);
+}
+
+static enum refusal on_judge(struct conn *c, const struct header *h) {
+    (void)c;
+    return h->magic == HEADER_MAGIC ? REFUSAL_NONE : REFUSAL_MAGIC;
+}
+
+static void on_frame(struct conn *c, const struct header *h, struct bytes body) {
+    struct rig *r = rig_of(c);
+    if (h->type == TYPE_SMALL) {
+        CHECK_EQ(body.len, r->small % 7);
+        r->small++;
+        return;
+    }
+    r->whole++;
+    uint32_t piece = load_le32(body.at);
+    memcpy(r->to + (size_t)piece * PIECE, body.at + CONN_HEAD, body.len - CONN_HEAD);
+}
+
+static uint8_t *on_place(struct conn *c, const struct header *h, const uint8_t *head, size_t len) {
+    struct rig *r = rig_of(c);
+    CHECK_EQ(h->length, CONN_HEAD + len);
+    return r->nowhere || h->type != TYPE_BULK ? NULL : r->to + (size_t)load_le32(head) * PIECE;
+}
+
+static void on_placed(struct conn *c, const struct header *h, const uint8_t *head, size_t len) {
+    struct rig *r = rig_of(c);
+    CHECK_EQ(h->type, TYPE_BULK);
+    CHECK_EQ(load_le32(head), r->placed + r->whole); /* in order */
+    CHECK(len <= PIECE);
+    r->placed++;
+}
+
+static void on_returned(struct conn *c, const struct loan *loan) {
+    struct rig *r = rig_of(c);
+    r->returned++;
+    r->returned_tags += loan->tag;
+}
+
+static void on_ended(struct conn *c, enum refusal why) {
+    struct rig *r = rig_of(c);
+    r->ended++;
+    r->why = why;
+    if (c == r->giver)
+        r->giver = NULL;
+    else
+        r->taker = NULL;
+    conn_close(c);
+}
+
+static void begin(struct rig *r) {
+    int pair[2];
+    struct random random;
+    *r = (struct rig){.from = malloc((size_t)LOANS * PIECE), .to = calloc(LOANS, PIECE)};
+    random_init(&random, 5);
+    random_bytes(&random, r->from, (size_t)LOANS * PIECE);
+    CHECK_EQ(loop_init(&r->loop), 0);
+    CHECK_EQ(conns_init(&r->conns, &r->loop), 0);
+    r->conns.judge = on_judge;
+    r->conns.frame = on_frame;
+    r->conns.ended = on_ended;
+    r->conns.place = on_place;
+    r->conns.placed = on_placed;
+    r->conns.returned = on_returned;
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+    r->giver = conn_new(&r->conns, pair[0], false);
+    r->taker = conn_new(&r->conns, pair[1], false);
+    r->taker->bulky = true;
+}
+
+static void end(struct rig *r) {
+    if (r->giver != NULL)
+        conn_abort(r->giver);
+    if (r->taker != NULL)
+        conn_abort(r->taker);
+    conns_fini(&r->conns);
+    loop_fini(&r->loop);
+    free(r->from);
+    free(r->to);
+}
+
+#define UNTIL(r, condition) TURN_UNTIL(&(r)->loop, conns_settle(&(r)->conns), condition)
+
+static void lend(struct rig *r, uint32_t piece, size_t len) {
+    uint8_t head[CONN_HEAD] = {0};
+    store_le32(head, piece);
+    struct header h = {.magic = HEADER_MAGIC,
+                       .version = HEADER_VERSION,
+                       .type = TYPE_BULK,
+                       .length = (uint32_t)(CONN_HEAD + len)};
+    conn_lend(r->giver, &h, bytes_of(head, sizeof head),
+              bytes_of(r->from + (size_t)piece * PIECE, len), piece);
+}
+
+static void say_small(struct rig *r, uint32_t number) {
+    static const uint8_t body[8];
+    struct header h = {
+        .magic = HEADER_MAGIC, .version = HEADER_VERSION, .type = TYPE_SMALL, .length = number % 7};
+    conn_send(r->giver, &h, bytes_of(body, number % 7), (struct bytes){0});
+}
+
+/* Pieces of all lengths, the shortest too, with small frames in between. */
+static size_t length_of(uint32_t piece) {
+    static const size_t lengths[] = {PIECE, 1, 4096, 4096 - HEADER_BYTES - CONN_HEAD, 4095, 60000};
+    return lengths[piece % 6];
+}
+
+static void check_bytes(const struct rig *r) {
+    for (uint32_t i = 0; i < LOANS; i++)
+        CHECK(memcmp(r->from + (size_t)i * PIECE, r->to + (size_t)i * PIECE, length_of(i)) == 0);
+}
+
+static void give_all(struct rig *r) {
+    for (uint32_t i = 0; i < LOANS; i++) {
+        for (uint32_t k = 0; k < i % 4; k++)
+            say_small(r, r->small + k);
+        lend(r, i, length_of(i));
+        CHECK(UNTIL(r, r->placed + r->whole == i + 1));
+    }
+}
+
+static void test_lent_and_placed(void) {
+    struct rig r;
+    begin(&r);
+    for (uint32_t i = 0; i < LOANS; i++)
+        lend(&r, i, length_of(i));
+    CHECK(UNTIL(&r, r.placed + r.whole == LOANS));
+    CHECK_EQ(r.returned, LOANS);
+    CHECK_EQ(r.returned_tags, LOANS * (LOANS - 1) / 2);
+    CHECK(r.placed >= LOANS / 3); /* the long ones */
+    check_bytes(&r);
+    CHECK_EQ(r.ended, 0);
+    end(&r);
+}
+
+static void test_between_small_frames(void) {
+    struct rig r;
+    begin(&r);
+    uint32_t said = 0;
+    for (uint32_t i = 0; i < LOANS; i++) {
+        for (uint32_t k = 0; k < i % 4; k++)
+            say_small(&r, said++);
+        lend(&r, i, length_of(i));
+    }
+    CHECK(UNTIL(&r, r.placed + r.whole == LOANS && r.small == said));
+    check_bytes(&r);
+    end(&r);
+}
+
+/* Where there is no place a frame is handed on whole, however long. */
+static void test_no_place(void) {
+    struct rig r;
+    begin(&r);
+    r.nowhere = true;
+    give_all(&r);
+    CHECK_EQ(r.placed, 0);
+    CHECK_EQ(r.whole, LOANS);
+    check_bytes(&r);
+    end(&r);
+}
+
+/* The taker goes in the middle: everything that was lent comes back, once. */
+static void test_taker_goes(void) {
+    struct rig r;
+    begin(&r);
+    for (uint32_t i = 0; i < LOANS; i++)
+        lend(&r, i, PIECE);
+    CHECK(UNTIL(&r, r.placed == 2));
+    conn_abort(r.taker);
+    r.taker = NULL;
+    CHECK(UNTIL(&r, r.returned == LOANS));
+    CHECK_EQ(r.returned_tags, LOANS * (LOANS - 1) / 2);
+    end(&r);
+}
+
+/* What was lent before a gentle close still arrives, and comes back. */
+static void test_giver_closes(void) {
+    struct rig r;
+    begin(&r);
+    for (uint32_t i = 0; i < LOANS; i++)
+        lend(&r, i, PIECE);
+    conn_close(r.giver);
+    r.giver = NULL;
+    CHECK(UNTIL(&r, r.placed == LOANS && r.returned == LOANS));
+    CHECK(UNTIL(&r, r.ended == 1));
+    CHECK_EQ(r.why, REFUSAL_NONE);
+    end(&r);
+}
+
+/* The giver dies in the middle of a piece. */
+static void test_giver_dies(void) {
+    struct rig r;
+    begin(&r);
+    for (uint32_t i = 0; i < LOANS; i++)
+        lend(&r, i, PIECE);
+    CHECK(UNTIL(&r, r.placed == 1));
+    conn_abort(r.giver);
+    r.giver = NULL;
+    CHECK_EQ(r.returned, LOANS);
+    CHECK(UNTIL(&r, r.ended == 1));
+    CHECK(r.placed < LOANS);
+    end(&r);
+}
+
+int main(void) {
+    TEST(test_lent_and_placed);
+    TEST(test_between_small_frames);
+    TEST(test_no_place);
+    TEST(test_taker_goes);
+    TEST(test_giver_closes);
+    TEST(test_giver_dies);
+    return tap_finish();
+}

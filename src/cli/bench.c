@@ -15,6 +15,7 @@
 
 enum { LINKS_NODES_MAX = 65536, PRIMITIVES_NODES_MAX = 1000000, REAL_NODES_MAX = 4096 };
 enum { RUNS_MAX = 10000, ARITY_MAX = 1024 };
+#define SIZE_BYTES_MAX (64 * GIB)
 
 static void print_help(const struct option *table) {
     puts(
@@ -22,6 +23,7 @@ static void print_help(const struct option *table) {
         "       storm bench idle [OPTIONS]\n"
         "       storm bench launch [OPTIONS]         how long `storm run` takes; see its --help\n"
         "       storm bench throughput [OPTIONS]     small jobs a second; see its --help\n"
+        "       storm bench transfer [OPTIONS]       how long `storm cp` takes; see its --help\n"
         "\n"
         "primitives: how long an operation on all nodes takes, from the machine manager's request\n"
         "until it knows that it is done everywhere, on clusters of real processes on this machine,\n"
@@ -148,7 +150,25 @@ static int find_depth(struct bench_settings *s) {
 static int (*find_own(const char *name))(int argc, char **argv) {
     return strcmp(name, "launch") == 0       ? bench_launch
            : strcmp(name, "throughput") == 0 ? bench_throughput
+           : strcmp(name, "transfer") == 0   ? bench_transfer
                                              : NULL;
+}
+
+bool bench_sizes(const char *text, struct number_list *ret) {
+    struct number_list list = {0};
+    do {
+        char one[32];
+        size_t len = strcspn(text, ",");
+        snprintf(one, sizeof one, "%.*s", (int)len, text);
+        if (len >= sizeof one || list.count == NUMBERS_MAX ||
+            units_parse_size(one, &list.at[list.count]) < 0 || list.at[list.count] == 0 ||
+            list.at[list.count] > SIZE_BYTES_MAX)
+            return false;
+        list.count++;
+        text += len + (text[len] == ',');
+    } while (*text != '\0');
+    *ret = list;
+    return true;
 }
 
 static int check_arguments(int count, char **argv, const struct bench_settings *s) {
@@ -158,9 +178,11 @@ static int check_arguments(int count, char **argv, const struct bench_settings *
     if (find_own(argv[1]) != NULL)
         return complain("bench", "options follow the name: storm bench %s [OPTIONS]", argv[1]);
     if (!idle && strcmp(argv[1], "primitives") != 0)
-        return complain("bench",
-                        "there is no bench \"%s\"; there are: primitives, idle, launch, throughput",
-                        argv[1]);
+        return complain(
+            "bench",
+            "there is no bench \"%s\"; there are: primitives, idle, launch, throughput, "
+            "transfer",
+            argv[1]);
     if (count > 1)
         return complain("bench", "what is \"%s\" for? see: storm help bench", argv[2]);
     if (idle && s->sim)

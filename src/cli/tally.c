@@ -27,6 +27,10 @@ const char *tally_word(enum tally_stage stage) {
     return stages[stage].words;
 }
 
+const char *tally_name(enum tally_stage stage) {
+    return stages[stage].name;
+}
+
 uint64_t tally_since(const struct tally *t, enum tally_stage stage) {
     uint64_t latest = t->began_ns;
     for (int i = 0; i <= (int)stage; i++)

@@ -29,7 +29,8 @@ struct tally {
     uint64_t at_ns[TALLY_STAGES]; /* 0: it did not happen */
 };
 
-const char *tally_word(enum tally_stage stage);
+const char *tally_word(enum tally_stage stage); /* for people */
+const char *tally_name(enum tally_stage stage); /* in JSON */
 
 /* Since the beginning, never before the stage before: what did not happen took no time. */
 uint64_t tally_since(const struct tally *t, enum tally_stage stage);

@@ -175,8 +175,9 @@ void taker_tick(struct mover *m, struct taker *t);
 /* slot.c: pieces at hand */
 /* Where a piece lies that is ready to be sent; NULL if nowhere. */
 struct slot *slot_find(struct haul *h, uint32_t piece, uint32_t *ret_buffer, uint64_t *ret_offset);
-/* Begins to read a piece onto the shelf, if there is a place on it and it is not there. */
-void slot_shelve(struct mover *m, struct haul *h, uint32_t piece);
+/* Begins to read a piece onto the shelf, if there is a place on it and it is not there; `ahead`: it is not yet to be
+ * sent. */
+void slot_shelve(struct mover *m, struct haul *h, uint32_t piece, bool ahead);
 void slot_loaded(struct mover *m, struct haul *h, const struct input_piece *in);
 /* The bytes of a put have left. */
 void slot_sent(struct mover *m, const struct input_sent *in);

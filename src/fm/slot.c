@@ -32,22 +32,24 @@ struct slot *slot_find(struct haul *h, uint32_t piece, uint32_t *ret_buffer, uin
     return s;
 }
 
-/* A place on the shelf: one that is free, or holds what lies furthest back. */
-static struct slot *place(struct haul *h) {
+/* A place on the shelf: one that is free, or holds what lies furthest back. What was read ahead must not drive out
+ * what somebody waits for: two could do that to each other for ever, and nothing would be sent. */
+static struct slot *place(struct mover *m, struct haul *h, bool ahead) {
     struct slot *best = NULL;
     for (struct slot *s = h->shelf_slots; s < h->shelf_slots + SHELF_SLOTS; s++) {
         if (s->state == SLOT_FREE)
             return s;
-        if (s->state == SLOT_READY && s->sends == 0 && (best == NULL || s->piece < best->piece))
+        if (s->state == SLOT_READY && s->sends == 0 && (best == NULL || s->piece < best->piece) &&
+            !(ahead && taker_wants(m, h, s->piece)))
             best = s;
     }
     return best;
 }
 
-void slot_shelve(struct mover *m, struct haul *h, uint32_t piece) {
+void slot_shelve(struct mover *m, struct haul *h, uint32_t piece, bool ahead) {
     if (find_in(h->shelf_slots, SHELF_SLOTS, piece) != NULL)
         return;
-    struct slot *s = place(h);
+    struct slot *s = place(m, h, ahead);
     if (s == NULL)
         return; /* when something on it was sent we are asked again */
     if (h->shelf == 0)

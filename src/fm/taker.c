@@ -164,7 +164,7 @@ static void shelve_ahead(struct mover *m, struct taker *t) {
         if (!haul_has(h, piece))
             return;
         if (slot_find(h, piece, &buffer, &offset) == NULL)
-            slot_shelve(m, h, piece);
+            slot_shelve(m, h, piece, i > 0 || t->sent == t->room);
     }
 }
 

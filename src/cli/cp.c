@@ -81,11 +81,36 @@ static int make_sets(struct cp *c) {
     return 0;
 }
 
+/* ---- being interrupted ---- */
+
+static void interrupted(struct cp *c, int signal) {
+    terminal_progress(NULL);
+    complain("cp", "interrupted; the same command goes on where this one was");
+    c->status = STATUS_SIGNAL + signal;
+    c->over = true;
+}
+
+static sigset_t ending_signals(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    return set;
+}
+
 /* ---- looking the files over ---- */
 
 static bool show_survey(void *context, uint64_t done, uint64_t all) {
-    const struct cp *c = context;
+    struct cp *c = context;
     char line[80], size[24];
+    sigset_t set = ending_signals();
+    struct timespec now = {0};
+    int signal = sigtimedwait(&set, NULL, &now);
+    if (signal > 0) {
+        interrupted(c, signal);
+        return false;
+    }
     units_format_size(all, size, sizeof size);
     snprintf(line, sizeof line, "looking at %s: %3" PRIu64 " %%", size,
              all == 0 ? 100 : done * 100 / all);
@@ -120,11 +145,11 @@ static int survey(struct cp *c, char **paths, int count) {
         config.ledger = ledger;
     int r = survey_new(&config, items, (uint32_t)count, &c->survey, why);
     terminal_progress(NULL);
-    if (r < 0) {
+    if (r < 0 && !c->over) {
         complain("cp", "%s", why);
         return STATUS_FAILED;
     }
-    return 0;
+    return c->status;
 }
 
 /* ---- the copy ---- */
@@ -213,20 +238,11 @@ static void on_signal(struct source *s, uint32_t events) {
     (void)events;
     if (read(s->fd, &info, sizeof info) != (ssize_t)sizeof info)
         return;
-    terminal_progress(NULL);
-    complain("cp", "interrupted; the same command goes on where this one was");
-    c->status = STATUS_SIGNAL + (int)info.ssi_signo;
-    c->over = true;
+    interrupted(c, (int)info.ssi_signo);
 }
 
-/* What we leave in the cluster's folder must be taken away. */
 void cp_catch_signals(struct cp *c) {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigprocmask(SIG_BLOCK, &set, NULL);
+    sigset_t set = ending_signals();
     c->signals =
         (struct source){.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = on_signal};
     if (c->signals.fd >= 0)
@@ -378,6 +394,8 @@ int cp_main(int argc, char **argv) {
     if (r != 0)
         return r;
     struct cp c = {.request = &q, .tally = tally, .status = STATUS_OK};
+    sigset_t set = ending_signals(); /* what we leave in the cluster's folder must be taken away */
+    sigprocmask(SIG_BLOCK, &set, NULL);
     r = contact_find(&c.contact.cluster, q.cluster);
     if (r == 0)
         r = make_sets(&c);

@@ -36,6 +36,7 @@ static int run(struct follow *f, struct wish *w, struct order *o, char **argv) {
         order_print(o, &f->contact.cluster);
         return STATUS_OK;
     }
+    signals_begin(f); /* what we leave in the cluster's folder must be taken away */
     if (w->copy || w->libraries)
         r = freight_open(&o->freight, &w->sending, &f->contact.loop, &f->contact.cluster,
                          &o->submit.files);
@@ -48,7 +49,6 @@ static int run(struct follow *f, struct wish *w, struct order *o, char **argv) {
     r = follow_begin(f, o);
     if (r != 0)
         return r;
-    signals_begin(f);
     return follow_until_over(f);
 }
 

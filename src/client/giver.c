@@ -2,9 +2,11 @@
 /* A command that gives files: see giver.h. */
 #include "client/giver.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +36,20 @@ static uint64_t draw(void) {
     return number;
 }
 
+/* What commands have left that were killed. */
+static void sweep(const char *folder) {
+    DIR *dir = opendir(folder);
+    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
+        int pid;
+        uint32_t tail;
+        if (sscanf(e->d_name, "c%d-%08" SCNx32 ".sock", &pid, &tail) == 2 && pid > 0 &&
+            kill(pid, 0) < 0 && errno == ESRCH)
+            unlinkat(dirfd(dir), e->d_name, 0);
+    }
+    if (dir != NULL)
+        closedir(dir);
+}
+
 /* In the cluster's folder, which is where daemons take relative names from. The folder may be deeper than an
  * address can hold: so we listen from inside it. */
 static int listen_local(struct giver *g, const struct cluster *c) {
@@ -42,6 +58,7 @@ static int listen_local(struct giver *g, const struct cluster *c) {
     if (r < 0)
         return r;
     struct address a;
+    sweep(folder);
     snprintf(g->address, sizeof g->address, "unix:c%d-%08" PRIx32 ".sock", (int)getpid(),
              (uint32_t)draw());
     r = address_parse(&a, g->address);

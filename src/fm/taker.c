@@ -124,8 +124,7 @@ static bool next_need(const struct haul *h, const struct taker *t, uint32_t from
 bool taker_wants(const struct mover *m, const struct haul *h, uint32_t piece) {
     uint32_t next;
     TAKERS_EACH (t, m)
-        if (t->haul == h && t->tree == piece % h->trees && t->cursor <= piece &&
-            next_need(h, t, piece, &next) && next == piece)
+        if (t->haul == h && t->cursor <= piece && next_need(h, t, piece, &next) && next == piece)
             return true;
     return false;
 }

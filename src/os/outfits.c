@@ -13,6 +13,7 @@
 
 #include "base/hash.h"
 #include "os/files.h"
+#include "os/shelf.h"
 #include "wire/outfit.h"
 #include "wire/spec.h"
 
@@ -22,17 +23,15 @@ static bool plain(const char *name) {
 }
 
 /* The files must be there: a link to nothing would be found out by the loader, in words of its own. */
-static int check(int objects, struct bytes list) {
+static int check(const char *objects, struct bytes list) {
     size_t at = 0;
-    struct stat st;
     for (const char *place; (place = strings_next(list, &at)) != NULL;) {
         const char *object = strings_next(list, &at);
         if (object == NULL || !plain(place) || strstr(object, "..") != NULL)
             return -EBADMSG;
-        if (fstatat(objects, object, &st, AT_SYMLINK_NOFOLLOW) < 0)
-            return -errno;
-        if (!S_ISREG(st.st_mode))
-            return -ESTALE;
+        int r = shelf_stands(objects, object);
+        if (r < 0)
+            return r;
     }
     return 0;
 }
@@ -91,10 +90,7 @@ int outfits_make(const char *objects, struct bytes list, char *folder, size_t fo
                      (int)(strrchr(objects, '/') - objects), objects, hash_once(list.at, list.len));
     if (n >= (int)sizeof parent || m >= (int)folder_bytes)
         return -ENAMETOOLONG;
-    int fd = open(objects, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int r = fd < 0 ? -errno : check(fd, list);
-    if (fd >= 0)
-        close(fd);
+    int r = check(objects, list);
     if (r < 0 || stat(folder, &st) == 0)
         return r;
     if (mkdir(parent, 0700) < 0 && errno != EEXIST)

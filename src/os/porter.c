@@ -291,7 +291,7 @@ uint64_t porter_offer(struct porter *p, struct survey *s) {
     union message m = {.transfer = {.transfer = number,
                                     .offer = number,
                                     .source = p->config.self,
-                                    .shape = SPREAD_FLAT,
+                                    .shape = SPREAD_PAIR, /* whoever comes, in either tree */
                                     .slots = 2,
                                     .set = &none,
                                     .descriptor = describe(s, &memory)}};

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "base/units.h"
 #include "os/outfits.h"
+#include "os/shelf.h"
 #include "wire/message.h"
 #include "wire/outfit.h"
 
@@ -247,26 +247,14 @@ static int dress(struct recipe *r, const char *objects) {
 
 /* One that was sent to the node. If it is not as it came nobody runs it: it will be sent again. */
 static void choose_image(struct recipe *r, const char *objects) {
-    char path[PATH_MAX];
-    struct stat st;
+    char *image = strndup((const char *)r->spec.image.at, r->spec.image.len);
     r->step = SPAWN_IMAGE;
-    r->error = -ENOENT;
-    int n = objects == NULL ? PATH_MAX
-                            : snprintf(path, sizeof path, "%s/%.*s", objects,
-                                       (int)r->spec.image.len, (const char *)r->spec.image.at);
-    if (n >= PATH_MAX)
-        return;
-    if (stat(path, &st) < 0) {
-        r->error = -errno;
-        return;
+    r->error = image == NULL ? -ENOMEM : objects == NULL ? -ENOENT : shelf_stands(objects, image);
+    if (r->error == 0 && asprintf(&r->program, "%s/%s", objects, image) < 0) {
+        r->program = NULL;
+        r->error = -ENOMEM;
     }
-    uint64_t mtime_ns = (uint64_t)st.st_mtim.tv_sec * NS_PER_S + (uint64_t)st.st_mtim.tv_nsec;
-    r->error = -ESTALE;
-    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != r->spec.image_bytes ||
-        mtime_ns != r->spec.image_mtime_ns || (st.st_mode & 0222) != 0)
-        return;
-    r->program = strdup(path);
-    r->error = r->program == NULL ? -ENOMEM : 0;
+    free(image);
     if (r->error == 0 && r->spec.outfit.len > 0)
         r->error = dress(r, objects);
 }

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,6 +215,46 @@ static bool head_decode(const uint8_t head[HEAD_BYTES], struct object *o, struct
                             .boot = load_le64(head + MARK_AT + 32)};
     memcpy(o->sha256, head + SHA_AT, 32);
     return true;
+}
+
+static int read_mark(const char *folder, const char *path, struct mark *ret) {
+    char table[PATH_MAX];
+    uint8_t head[HEAD_BYTES];
+    struct object o;
+    struct shelf_table t;
+    const char *slash = strrchr(path, '/');
+    int n = snprintf(table, sizeof table, "%s/%.*s/%s", folder,
+                     (int)(slash == NULL ? 0 : slash - path), path, table_name);
+    if (slash == NULL || n >= (int)sizeof table)
+        return -EINVAL;
+    int fd = open(table, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int r = files_read_all(fd, room_of(head, sizeof head), 0);
+    close(fd);
+    if (r < 0)
+        return r;
+    if (!head_decode(head, &o, &t))
+        return -ESTALE;
+    *ret = o.mark;
+    return 0;
+}
+
+int shelf_stands(const char *folder, const char *path) {
+    char file[PATH_MAX];
+    struct mark m = {0};
+    struct stat st;
+    int r = read_mark(folder, path, &m);
+    if (r < 0)
+        return r;
+    if (snprintf(file, sizeof file, "%s/%s", folder, path) >= (int)sizeof file)
+        return -ENAMETOOLONG;
+    if (lstat(file, &st) < 0)
+        return -errno;
+    bool same = S_ISREG(st.st_mode) && m.bytes == (uint64_t)st.st_size &&
+                m.mtime_ns == files_mtime_ns(&st) && m.ctime_ns == files_ctime_ns(&st) &&
+                m.inode == st.st_ino;
+    return same ? 0 : -ESTALE;
 }
 
 /* The file's mark is its mark from now on. */

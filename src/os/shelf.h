@@ -69,6 +69,10 @@ bool shelf_name_fits(const char *name);
 enum { SHELF_PATH_MAX = 2 + 1 + 64 + 1 + 255 + 1 };
 void shelf_path(const uint8_t sha256[32], const char *name, char path[SHELF_PATH_MAX]);
 
+/* For who runs an object: is the file at `path` ("HH/HEX/NAME") below that folder as it was when it came? 0, -ESTALE,
+ * or -errno. */
+int shelf_stands(const char *folder, const char *path);
+
 /* The pieces of a file, one a call, ascending; false at the end. */
 struct shelf_source {
     bool (*next)(struct shelf_source *s, uint64_t *ret_offset, struct piece *ret);

@@ -24,8 +24,6 @@ struct spec {
     struct bytes program; /* the file; absolute, or looked for in PATH of the environment */
     struct bytes
         image; /* where it is among the files that were sent to the node; empty: not sent */
-    uint64_t image_bytes; /* as it came */
-    uint64_t image_mtime_ns;
     /* Libraries that were sent with it, as os/outfits.h has it; empty: the node's own are used. */
     struct bytes outfit;
     struct bytes stubborn; /* wire/outfit.h */

@@ -63,8 +63,6 @@ int freight_load(struct freight *f, const struct sending *s, const char *program
     ASSERT(r == 1);
     name_image(f, &e);
     spec->image = bytes_from_str(f->image);
-    spec->image_bytes = e.bytes;
-    spec->image_mtime_ns = (uint64_t)e.mtime_ns;
     return 0;
 }
 

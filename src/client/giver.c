@@ -2,9 +2,11 @@
 /* A command that gives files: see giver.h. */
 #include "client/giver.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +36,33 @@ static uint64_t draw(void) {
     return number;
 }
 
+/* Does nobody listen there any more? */
+static bool deserted(const char *name) {
+    char text[ADDRESS_TEXT_MAX];
+    struct address a;
+    int done = 0;
+    snprintf(text, sizeof text, "unix:%.100s", name);
+    int fd = address_parse(&a, text) < 0 ? -EINVAL : address_connect(&a, &done);
+    if (fd >= 0)
+        close(fd);
+    return fd == -ECONNREFUSED;
+}
+
+/* Sockets of commands that were killed. One that was just made has a process, but does not listen yet. */
+static void sweep(void) {
+    DIR *dir = opendir(".");
+    if (dir == NULL)
+        return;
+    for (struct dirent *e; (e = readdir(dir)) != NULL;) {
+        char *end;
+        long pid = e->d_name[0] == 'c' ? strtol(e->d_name + 1, &end, 10) : 0;
+        if (pid > 0 && *end == '-' && kill((pid_t)pid, 0) < 0 && errno == ESRCH &&
+            deserted(e->d_name))
+            unlink(e->d_name);
+    }
+    closedir(dir);
+}
+
 /* In the cluster's folder, which is where daemons take relative names from. The folder may be deeper than an
  * address can hold: so we listen from inside it. */
 static int listen_local(struct giver *g, const struct cluster *c) {
@@ -50,6 +79,7 @@ static int listen_local(struct giver *g, const struct cluster *c) {
     if (getcwd(here, sizeof here) == NULL || chdir(folder) < 0)
         return -errno;
     int fd = address_listen(&a);
+    sweep();
     if (chdir(here) < 0)
         return -errno;
     snprintf(g->path, sizeof g->path, "%s/%s", folder, a.local.sun_path);

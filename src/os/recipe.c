@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "os/mark.h"
 #include "wire/message.h"
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
@@ -208,10 +209,8 @@ static void choose_image(struct recipe *r, const char *objects) {
         r->error = -errno;
         return;
     }
-    uint64_t mtime_ns = (uint64_t)st.st_mtim.tv_sec * NS_PER_S + (uint64_t)st.st_mtim.tv_nsec;
     r->error = -ESTALE;
-    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != r->spec.image_bytes ||
-        mtime_ns != r->spec.image_mtime_ns || (st.st_mode & 0222) != 0)
+    if (!S_ISREG(st.st_mode) || !mark_holds(path, &st))
         return;
     r->program = strdup(path);
     r->error = r->program == NULL ? -ENOMEM : 0;

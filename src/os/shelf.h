@@ -12,16 +12,11 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "os/mark.h"
 #include "wire/bundle.h"
 
 enum { SHELF_OBJECTS_MAX = 16384, SHELF_BUCKETS = 1024 };
 #define SHELF_NONE UINT32_MAX
-
-/* What a file was like. */
-struct mark {
-    uint64_t bytes, mtime_ns, ctime_ns, inode;
-    uint64_t boot; /* in which this was seen */
-};
 
 struct object {
     uint8_t sha256[32];

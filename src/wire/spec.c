@@ -30,8 +30,6 @@ static void walk(struct codec *c, struct spec *s) {
     walk_word(c, &s->folder);
     walk_word(c, &s->program);
     walk_word(c, &s->image);
-    codec_u64(c, &s->image_bytes);
-    codec_u64(c, &s->image_mtime_ns);
     walk_strings(c, &s->arguments);
     walk_strings(c, &s->environment);
     walk_word(c, &s->output);

@@ -24,8 +24,6 @@ struct spec {
     struct bytes program; /* the file; absolute, or looked for in PATH of the environment */
     struct bytes
         image; /* where it is among the files that were sent to the node; empty: not sent */
-    uint64_t image_bytes; /* as it came */
-    uint64_t image_mtime_ns;
     struct bytes arguments;   /* strings, the program's name first */
     struct bytes environment; /* strings NAME=VALUE */
     /* Of a job whose output goes to files; may hold %j %r %n. Empty: to the client. */

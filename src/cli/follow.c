@@ -316,6 +316,7 @@ static void finish(struct follow *f) {
         session_unfollow(f->contact.session, f->job);
     output_free(f->output);
     typing_free(f->typing);
+    giver_free(f->giver);
     contact_close(&f->contact);
 }
 

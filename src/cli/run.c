@@ -42,13 +42,14 @@ static int run(struct follow *f, struct wish *w, struct order *o, char **argv) {
                          &o->submit.files);
     if (r != 0)
         return r;
-    f->giver = o->freight.giver;
     f->keep = w->detach;
     f->epilogue.program = argv[0];
     f->epilogue.folder = o->folder;
     r = follow_begin(f, o);
     if (r != 0)
         return r;
+    f->giver = o->freight.giver; /* it ends before the loop that it lives in */
+    o->freight.giver = NULL;
     return follow_until_over(f);
 }
 

@@ -36,18 +36,31 @@ static uint64_t draw(void) {
     return number;
 }
 
-/* What commands have left that were killed. */
-static void sweep(const char *folder) {
-    DIR *dir = opendir(folder);
-    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
-        int pid;
-        uint32_t tail;
-        if (sscanf(e->d_name, "c%d-%08" SCNx32 ".sock", &pid, &tail) == 2 && pid > 0 &&
-            kill(pid, 0) < 0 && errno == ESRCH)
-            unlinkat(dirfd(dir), e->d_name, 0);
+/* Does nobody listen there any more? */
+static bool deserted(const char *name) {
+    char text[ADDRESS_TEXT_MAX];
+    struct address a;
+    int done = 0;
+    snprintf(text, sizeof text, "unix:%.100s", name);
+    int fd = address_parse(&a, text) < 0 ? -EINVAL : address_connect(&a, &done);
+    if (fd >= 0)
+        close(fd);
+    return fd == -ECONNREFUSED;
+}
+
+/* Sockets of commands that were killed. One that was just made has a process, but does not listen yet. */
+static void sweep(void) {
+    DIR *dir = opendir(".");
+    if (dir == NULL)
+        return;
+    for (struct dirent *e; (e = readdir(dir)) != NULL;) {
+        char *end;
+        long pid = e->d_name[0] == 'c' ? strtol(e->d_name + 1, &end, 10) : 0;
+        if (pid > 0 && *end == '-' && kill((pid_t)pid, 0) < 0 && errno == ESRCH &&
+            deserted(e->d_name))
+            unlink(e->d_name);
     }
-    if (dir != NULL)
-        closedir(dir);
+    closedir(dir);
 }
 
 /* In the cluster's folder, which is where daemons take relative names from. The folder may be deeper than an
@@ -58,7 +71,6 @@ static int listen_local(struct giver *g, const struct cluster *c) {
     if (r < 0)
         return r;
     struct address a;
-    sweep(folder);
     snprintf(g->address, sizeof g->address, "unix:c%d-%08" PRIx32 ".sock", (int)getpid(),
              (uint32_t)draw());
     r = address_parse(&a, g->address);
@@ -67,6 +79,7 @@ static int listen_local(struct giver *g, const struct cluster *c) {
     if (getcwd(here, sizeof here) == NULL || chdir(folder) < 0)
         return -errno;
     int fd = address_listen(&a);
+    sweep();
     if (chdir(here) < 0)
         return -errno;
     snprintf(g->path, sizeof g->path, "%s/%s", folder, a.local.sun_path);

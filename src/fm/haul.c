@@ -123,6 +123,11 @@ void haul_enough(struct mover *m, const struct message_enough *e) {
     }
 }
 
+/* What came is of use for another try if it is the others who have failed. */
+static bool worth_keeping(int32_t error) {
+    return error == -ETIMEDOUT || error == -ECANCELED || error == -EHOSTDOWN;
+}
+
 void haul_fail(struct mover *m, struct haul *h, int32_t error, struct bytes text) {
     if (h->phase == HAUL_FAILED)
         return;
@@ -135,7 +140,7 @@ void haul_fail(struct mover *m, struct haul *h, int32_t error, struct bytes text
     taker_dismiss(m, h, error, text);
     h->phase = HAUL_FAILED;
     effects_add(m->out, EFFECT_BUNDLE_CLOSE)->bundle =
-        (struct effect_bundle){.bundle = haul_index(m, h), .keep = error != -ENOSPC};
+        (struct effect_bundle){.bundle = haul_index(m, h), .keep = worth_keeping(error)};
     report(m, h->transfer, error, bytes_of(h->text, h->text_len));
 }
 

@@ -154,12 +154,14 @@ static void put(struct mover *m, struct taker *t, struct slot *s, uint32_t buffe
         h->furthest = t->cursor;
 }
 
-/* What it will need next, if that must be read first. */
+/* What it will need next, if that must be read first. Only what can be sent as soon as it is there: otherwise those
+ * who have no room would take the places of the shelf from each other, for ever. */
 static void shelve_ahead(struct mover *m, struct taker *t) {
-    uint32_t piece = t->cursor, buffer;
+    uint32_t piece = t->cursor, buffer, room = t->room - t->sent;
     uint64_t offset;
     struct haul *h = t->haul;
-    for (int i = 0; i < SHELVED_AHEAD && next_need(h, t, piece, &piece); i++, piece++) {
+    for (uint32_t i = 0; i < SHELVED_AHEAD && i < room && next_need(h, t, piece, &piece);
+         i++, piece++) {
         if (!haul_has(h, piece))
             return;
         if (slot_find(h, piece, &buffer, &offset) == NULL)
@@ -203,7 +205,8 @@ static void meet(struct mover *m, struct taker *t, struct haul *h) {
         part(m, t, h->error, bytes_of(h->text, h->text_len));
         return;
     }
-    if (t->tree >= h->trees || t->page > h->pages) {
+    uint32_t trees = h->gives ? TREES : h->trees; /* a source serves all that takers agree on */
+    if (t->tree >= trees || t->page > h->pages) {
         part(m, t, -EBADMSG, bytes_from_str("it asked for what cannot be"));
         return;
     }

@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 #include "os/outfits.h"
-#include "os/shelf.h"
+#include "os/mark.h"
 #include "wire/message.h"
 #include "wire/outfit.h"
 
@@ -247,14 +247,17 @@ static int dress(struct recipe *r, const char *objects) {
 
 /* One that was sent to the node. If it is not as it came nobody runs it: it will be sent again. */
 static void choose_image(struct recipe *r, const char *objects) {
-    char *image = strndup((const char *)r->spec.image.at, r->spec.image.len);
     r->step = SPAWN_IMAGE;
-    r->error = image == NULL ? -ENOMEM : objects == NULL ? -ENOENT : shelf_stands(objects, image);
-    if (r->error == 0 && asprintf(&r->program, "%s/%s", objects, image) < 0) {
+    r->error = -ENOENT;
+    if (objects == NULL)
+        return;
+    if (asprintf(&r->program, "%s/%.*s", objects, (int)r->spec.image.len,
+                 (const char *)r->spec.image.at) < 0) {
         r->program = NULL;
         r->error = -ENOMEM;
+        return;
     }
-    free(image);
+    r->error = mark_look(r->program);
     if (r->error == 0 && r->spec.outfit.len > 0)
         r->error = dress(r, objects);
 }

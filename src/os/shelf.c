@@ -17,12 +17,9 @@
 #include "os/digest.h"
 #include "os/files.h"
 
-/* A table: magic, kind of digests, count of rows, the mark, SHA-256, a check of what is before it; then rows: the
- * place of a piece in the file and the piece as on the wire. */
-#define TABLE_MAGIC 0x31454c42415453ULL /* "STABLE1" */
-enum { MARK_AT = 16, SHA_AT = 56, CHECK_AT = 88, HEAD_BYTES = 96 };
+enum { HEAD_BYTES = MARK_HEAD_BYTES };
 
-static const char data_name[] = ".data", table_name[] = ".table";
+static const char data_name[] = ".data", table_name[] = MARK_TABLE_NAME;
 
 enum { FOLDER_MAX = 2 + 1 + 64 + 1 };
 
@@ -183,78 +180,26 @@ static bool same_mark(const struct mark *a, const struct mark *b) {
            a->inode == b->inode && a->boot == b->boot;
 }
 
-static uint64_t check_of(const uint8_t head[HEAD_BYTES]) {
-    struct hash h;
-    hash_init(&h, TABLE_MAGIC);
-    hash_bytes(&h, head, CHECK_AT);
-    return hash_done(&h);
-}
-
 static void head_encode(uint8_t head[HEAD_BYTES], const struct object *o, enum digest_kind digest,
                         uint32_t rows) {
     const uint64_t mark[] = {o->mark.bytes, o->mark.mtime_ns, o->mark.ctime_ns, o->mark.inode,
                              o->mark.boot};
-    store_le64(head, TABLE_MAGIC);
+    store_le64(head, MARK_TABLE_MAGIC);
     store_le32(head + 8, digest);
     store_le32(head + 12, rows);
     for (size_t i = 0; i < sizeof mark / sizeof *mark; i++)
         store_le64(head + MARK_AT + 8 * i, mark[i]);
-    memcpy(head + SHA_AT, o->sha256, 32);
-    store_le64(head + CHECK_AT, check_of(head));
+    memcpy(head + MARK_SHA_AT, o->sha256, 32);
+    store_le64(head + MARK_CHECK_AT, mark_check(head));
 }
 
 static bool head_decode(const uint8_t head[HEAD_BYTES], struct object *o, struct shelf_table *t) {
-    if (load_le64(head) != TABLE_MAGIC || load_le64(head + CHECK_AT) != check_of(head))
+    if (!mark_load(head, &o->mark))
         return false;
     t->digest = load_le32(head + 8) == DIGEST_XXH3 ? DIGEST_XXH3 : DIGEST_SHA256;
     t->rows = load_le32(head + 12);
-    o->mark = (struct mark){.bytes = load_le64(head + MARK_AT),
-                            .mtime_ns = load_le64(head + MARK_AT + 8),
-                            .ctime_ns = load_le64(head + MARK_AT + 16),
-                            .inode = load_le64(head + MARK_AT + 24),
-                            .boot = load_le64(head + MARK_AT + 32)};
-    memcpy(o->sha256, head + SHA_AT, 32);
+    memcpy(o->sha256, head + MARK_SHA_AT, 32);
     return true;
-}
-
-static int read_mark(const char *folder, const char *path, struct mark *ret) {
-    char table[PATH_MAX];
-    uint8_t head[HEAD_BYTES];
-    struct object o;
-    struct shelf_table t;
-    const char *slash = strrchr(path, '/');
-    int n = snprintf(table, sizeof table, "%s/%.*s/%s", folder,
-                     (int)(slash == NULL ? 0 : slash - path), path, table_name);
-    if (slash == NULL || n >= (int)sizeof table)
-        return -EINVAL;
-    int fd = open(table, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    int r = files_read_all(fd, room_of(head, sizeof head), 0);
-    close(fd);
-    if (r < 0)
-        return r;
-    if (!head_decode(head, &o, &t))
-        return -ESTALE;
-    *ret = o.mark;
-    return 0;
-}
-
-int shelf_stands(const char *folder, const char *path) {
-    char file[PATH_MAX];
-    struct mark m = {0};
-    struct stat st;
-    int r = read_mark(folder, path, &m);
-    if (r < 0)
-        return r;
-    if (snprintf(file, sizeof file, "%s/%s", folder, path) >= (int)sizeof file)
-        return -ENAMETOOLONG;
-    if (lstat(file, &st) < 0)
-        return -errno;
-    bool same = S_ISREG(st.st_mode) && m.bytes == (uint64_t)st.st_size &&
-                m.mtime_ns == files_mtime_ns(&st) && m.ctime_ns == files_ctime_ns(&st) &&
-                m.inode == st.st_ino;
-    return same ? 0 : -ESTALE;
 }
 
 /* The file's mark is its mark from now on. */

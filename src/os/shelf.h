@@ -12,16 +12,11 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "os/mark.h"
 #include "wire/bundle.h"
 
 enum { SHELF_OBJECTS_MAX = 16384, SHELF_BUCKETS = 1024 };
 #define SHELF_NONE UINT32_MAX
-
-/* What a file was like. */
-struct mark {
-    uint64_t bytes, mtime_ns, ctime_ns, inode;
-    uint64_t boot; /* in which this was seen */
-};
 
 struct object {
     uint8_t sha256[32];
@@ -68,10 +63,6 @@ bool shelf_name_fits(const char *name);
 /* "HH/HEX/name" */
 enum { SHELF_PATH_MAX = 2 + 1 + 64 + 1 + 255 + 1 };
 void shelf_path(const uint8_t sha256[32], const char *name, char path[SHELF_PATH_MAX]);
-
-/* For who runs an object: is the file at `path` ("HH/HEX/NAME") below that folder as it was when it came? 0, -ESTALE,
- * or -errno. */
-int shelf_stands(const char *folder, const char *path);
 
 /* The pieces of a file, one a call, ascending; false at the end. */
 struct shelf_source {

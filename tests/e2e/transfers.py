@@ -145,10 +145,10 @@ def hidden(t, node, cluster='local'):
             if name.startswith('.storm-')]
 
 
-def moving(t, node, at_least=1, cluster='local'):
-    """Is a node in the middle of it: so many bytes of contents are there?"""
+def moving(t, node, at_least=1, but=(), cluster='local'):
+    """Is a node in the middle of it: so many bytes of contents are there, apart from those in these files?"""
     return sum(size for name, size in partial(t, node, cluster).items()
-               if os.path.basename(name)[0] == 'f') >= at_least
+               if os.path.basename(name)[0] == 'f' and name not in but) >= at_least
 
 
 def strays(t, where, cluster='local'):
@@ -161,11 +161,12 @@ class Held:
 
     def __init__(self, t, *args, near, at_least=1 << 20, **more):
         self.t = t
+        before = {n: partial(t, n) for n in near}
         self.p = t.start('cp', '-q', *args, **more)
         end = time.monotonic() + 30
         self.held = False
         while not self.held and self.p.poll() is None and time.monotonic() < end:
-            self.held = all(moving(t, n, at_least) for n in near)
+            self.held = all(moving(t, n, at_least, before[n]) for n in near)
         if self.held:
             send(self.p.pid, signal.SIGSTOP)
             self.held = self.p.poll() is None

@@ -15,6 +15,7 @@
 #include "base/sort.h"
 #include "base/units.h"
 #include "cli/bench.h"
+#include "cli/bench_image.h"
 #include "cli/companion.h"
 #include "cli/complain.h"
 #include "cli/plot.h"
@@ -41,7 +42,8 @@ static const struct contender_info {
 struct launch_settings {
     struct number_list nodes;
     uint64_t runs;
-    const char *launchers, *svg, *command;
+    const char *launchers, *svg, *command, *image, *tree;
+    struct number_list sizes;
     bool json, peers;
     /* found out */
     char self[PATH_MAX], nop[PATH_MAX];
@@ -279,7 +281,7 @@ static int run_all(const struct launch_settings *s) {
 
 /* ---- the command line ---- */
 
-static int check(const struct launch_settings *s) {
+static int check(struct launch_settings *s) {
     for (uint32_t i = 0; i < s->nodes.count; i++)
         if (s->nodes.at[i] < 1 || s->nodes.at[i] > NODES_MAX)
             return complain("bench", "--nodes %" PRIu64 ": give 1 to %d", s->nodes.at[i],
@@ -288,7 +290,25 @@ static int check(const struct launch_settings *s) {
         return complain("bench", "--runs %" PRIu64 ": give 1 to %d", s->runs, RUNS_MAX);
     if (strcmp(s->launchers, "node") != 0 && strcmp(s->launchers, "process") != 0)
         return complain("bench", "--launchers \"%s\": give node or process", s->launchers);
+    if (s->image != NULL && !bench_sizes(s->image, &s->sizes))
+        return complain("bench", "--image %s: sizes such as 4MB,12MB", s->image);
+    if (s->image == NULL && s->tree != NULL)
+        return complain("bench", "--tree: the way of what is sent; add --image");
+    if (s->image != NULL && (s->peers || s->svg != NULL))
+        return complain("bench", "--image goes with neither --peers nor --svg");
     return STATUS_OK;
+}
+
+static int run_image(const struct launch_settings *s) {
+    struct image_settings i = {.nodes = s->nodes,
+                               .sizes = s->sizes,
+                               .runs = s->runs,
+                               .tree = s->tree,
+                               .launchers = s->launchers,
+                               .command = s->command,
+                               .nop = s->nop,
+                               .json = s->json};
+    return bench_image(&i) < 0 ? STATUS_FAILED : STATUS_OK;
 }
 
 int bench_launch(int argc, char **argv) {
@@ -298,6 +318,8 @@ int bench_launch(int argc, char **argv) {
         {"nodes", OPTION_LIST, &s.nodes, "LIST", "1,64 or doubling 4..64 (default 1,16,64)"},
         {"runs", OPTION_NUMBER, &s.runs, "R", "of each (default 15)"},
         {"launchers", OPTION_TEXT, &s.launchers, "WHICH", "one a node (default), or one a process"},
+        {"image", OPTION_TEXT, &s.image, "LIST", "sizes of a program that is sent first: 12MB"},
+        {"tree", OPTION_TEXT, &s.tree, "SHAPE", "--image: by which way, as for storm run"},
         {"peers", OPTION_FLAG, &s.peers, NULL, "beside MPICH's Hydra and SLURM, where they run"},
         {"json", OPTION_FLAG, &s.json, NULL, "one JSON object a line"},
         {"svg", OPTION_TEXT, &s.svg, "FILE", "write a plot"},
@@ -324,6 +346,8 @@ int bench_launch(int argc, char **argv) {
         complain("bench", "storm-nop is missing; install storm again");
         return STATUS_FAILED;
     }
+    if (s.image != NULL)
+        return run_image(&s);
     if (s.peers)
         find_peers(&s);
     return run_all(&s) < 0 ? STATUS_FAILED : STATUS_OK;

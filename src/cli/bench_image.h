@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* storm bench launch, with a program that is sent to the nodes first. */
+#pragma once
+
+#include "cli/options.h"
+
+struct image_settings {
+    struct number_list nodes, sizes;
+    uint64_t runs;
+    const char *tree, *launchers, *command, *nop;
+    bool json;
+};
+
+/* 0, or -errno after complaining. */
+int bench_image(const struct image_settings *s);

@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "cli/cargo.h"
 #include "cli/complain.h"
+#include "cli/peers.h"
 #include "cli/report.h"
 #include "cli/stats.h"
 #include "cli/terminal.h"
@@ -25,7 +26,7 @@
 /* Digests of a file that was changed less than two seconds ago are not kept. */
 enum { RIPE_US = 2100000, WARM_RUNS = 2 };
 
-enum contender { STARTS, WRITES, PLAIN, COLD, CACHED, CONTENDERS };
+enum contender { STARTS, WRITES, PLAIN, COLD, CACHED, SLURM, CONTENDERS };
 
 static const struct contender_info {
     const char *name;  /* in JSON */
@@ -37,12 +38,13 @@ static const struct contender_info {
     [PLAIN] = {"storm", "storm run", STARTS},
     [COLD] = {"cold", "storm run --copy, cold", WRITES},
     [CACHED] = {"cached", "storm run --copy, cached", STARTS},
+    [SLURM] = {"slurm", "srun --bcast", WRITES},
 };
 
 struct image_row {
     uint32_t nodes;
     uint64_t bytes;
-    uint64_t *ns[CONTENDERS];
+    uint64_t *ns[CONTENDERS]; /* NULL: takes no part */
     struct stats stats[CONTENDERS];
 };
 
@@ -75,6 +77,27 @@ static int run_cold(const struct image_settings *s, struct cargo *c, uint64_t by
     return r;
 }
 
+/* A folder as its destination gives each node a file of its own. */
+static int run_slurm(struct cargo *c, uint64_t nodes_up, uint64_t *ret_ns) {
+    char count[16], path[CARGO_PATH_MAX], to[CARGO_PATH_MAX];
+    const char *argv[] = {"srun", "-Q", "-N", count, to, "--send-libs=no", path, NULL};
+    snprintf(count, sizeof count, "%" PRIu32, c->nodes);
+    snprintf(to, sizeof to, "--bcast=%s/", c->floor);
+    cargo_path(c, "fresh", path);
+    struct errand e = {.argv = argv};
+    int r = errand_run(&e);
+    if (tempcluster_interrupted())
+        return -EINTR;
+    if (r < 0 || e.status != 0) {
+        complain("bench", "srun --bcast does not run on %" PRIu32 " nodes", c->nodes);
+        return r < 0 ? r : -EPROTO;
+    }
+    peers_slurm_settle(nodes_up);
+    cargo_clear_floor(c);
+    *ret_ns = e.ns;
+    return 0;
+}
+
 static int run_one(const struct image_settings *s, struct cargo *c, const struct image_row *row,
                    enum contender who, uint64_t *ret_ns) {
     struct floor_config starts = {.program = s->nop, .processes = row->nodes};
@@ -85,6 +108,8 @@ static int run_one(const struct image_settings *s, struct cargo *c, const struct
         return cargo_floor(c, "known", true, ret_ns);
     case COLD:
         return run_cold(s, c, row->bytes, ret_ns);
+    case SLURM: /* what was cold a moment ago: nothing of it is known there */
+        return run_slurm(c, s->slurm_nodes, ret_ns);
     default:
         return launch(s, c, who == CACHED ? "known" : NULL, ret_ns);
     }
@@ -101,16 +126,19 @@ static int measure_row(const struct image_settings *s, struct cargo *c, struct i
     for (int64_t i = -WARM_RUNS; i < (int64_t)s->runs && r == 0; i++)
         for (int who = 0; who < CONTENDERS && r == 0; who++) {
             uint64_t ns;
+            if (row->ns[who] == NULL)
+                continue;
             r = run_one(s, c, row, (enum contender)who, &ns);
             if (r == 0 && i >= 0)
                 row->ns[who][i] = ns;
         }
     cargo_clear_cache(c, "known");
     terminal_progress(NULL);
-    for (int who = 0; who < CONTENDERS && r == 0; who++) {
-        sort_u64(row->ns[who], s->runs);
-        row->stats[who] = stats_of(row->ns[who], (uint32_t)s->runs);
-    }
+    for (int who = 0; who < CONTENDERS && r == 0; who++)
+        if (row->ns[who] != NULL) {
+            sort_u64(row->ns[who], s->runs);
+            row->stats[who] = stats_of(row->ns[who], (uint32_t)s->runs);
+        }
     return r;
 }
 
@@ -125,6 +153,8 @@ static void print_row(const struct image_row *row) {
     units_format_size(row->bytes, size, sizeof size);
     for (int who = 0; who < CONTENDERS; who++) {
         char median[UNITS_TEXT_MAX], spread[UNITS_TEXT_MAX];
+        if (row->ns[who] == NULL)
+            continue;
         uint64_t ratio = x100(row, who, contenders[who].floor);
         units_format_duration(row->stats[who].median, median, sizeof median);
         units_format_duration(row->stats[who].ci95, spread, sizeof spread);
@@ -140,6 +170,8 @@ static void print_row(const struct image_row *row) {
 
 static void print_json(const struct image_settings *s, const struct image_row *row) {
     for (int who = 0; who < CONTENDERS; who++) {
+        if (row->ns[who] == NULL)
+            continue;
         uint64_t ratio = x100(row, who, contenders[who].floor), plain = x100(row, who, PLAIN);
         printf("{\"bench\":\"launch\",\"case\":\"%s\",\"nodes\":%" PRIu32 ",\"image\":%" PRIu64
                ",\"runs\":%" PRIu64,
@@ -162,7 +194,7 @@ static int measure_nodes(const struct image_settings *s, uint32_t nodes, uint64_
     for (uint32_t i = 0; i < s->sizes.count && r == 0; i++) {
         struct image_row row = {.nodes = nodes, .bytes = s->sizes.at[i]};
         for (int who = 0; who < CONTENDERS; who++)
-            row.ns[who] = memory + who * s->runs;
+            row.ns[who] = who == SLURM && s->slurm_nodes < nodes ? NULL : memory + who * s->runs;
         r = measure_row(s, &c, &row);
         if (r == 0 && s->json)
             print_json(s, &row);
@@ -173,7 +205,10 @@ static int measure_nodes(const struct image_settings *s, uint32_t nodes, uint64_
     return r;
 }
 
-int bench_image(const struct image_settings *s) {
+int bench_image(struct image_settings *s) {
+    s->slurm_nodes = s->peers ? peers_slurm_nodes() : 0;
+    if (s->peers && s->slurm_nodes == 0)
+        fputs("no SLURM runs here\n", stderr);
     uint64_t *memory = calloc(CONTENDERS * s->runs, sizeof *memory);
     int r = memory == NULL ? -ENOMEM : 0;
     if (!s->json)

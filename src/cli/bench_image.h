@@ -8,8 +8,9 @@ struct image_settings {
     struct number_list nodes, sizes;
     uint64_t runs;
     const char *tree, *launchers, *command, *nop;
-    bool json;
+    bool peers, json;
+    uint64_t slurm_nodes; /* found out */
 };
 
 /* 0, or -errno after complaining. */
-int bench_image(const struct image_settings *s);
+int bench_image(struct image_settings *s);

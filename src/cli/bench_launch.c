@@ -18,6 +18,7 @@
 #include "cli/bench_image.h"
 #include "cli/companion.h"
 #include "cli/complain.h"
+#include "cli/peers.h"
 #include "cli/plot.h"
 #include "cli/report.h"
 #include "cli/stats.h"
@@ -25,7 +26,7 @@
 #include "cli/terminal.h"
 #include "os/floor.h"
 
-enum { NODES_MAX = 4096, RUNS_MAX = 1000, WARM_RUNS = 2, SETTLE_TRIES = 500 };
+enum { NODES_MAX = 4096, RUNS_MAX = 1000, WARM_RUNS = 2 };
 
 enum contender { FLOOR, STORM, HYDRA, SLURM, CONTENDERS };
 
@@ -61,30 +62,10 @@ struct launch_row {
 
 /* ---- peers ---- */
 
-/* What it prints is kept if there is room. */
-static bool runs_well(const char *const *argv, char *output, size_t cap) {
-    struct errand e = {.argv = argv, .output = output, .output_cap = cap, .silent = true};
-    return errand_run(&e) == 0 && e.status == 0;
-}
-
-static uint64_t count_slurm_nodes(void) {
-    const char *idle[] = {"sinfo", "-h", "-t", "idle", "-o", "%D", NULL};
-    char text[32];
-    return runs_well(idle, text, sizeof text) ? strtoull(text, NULL, 10) : 0;
-}
-
-/* srun returns before SLURM is done with the job. What it still does is neither to disturb the next in turn,
- * nor to keep its own next job waiting. */
-static void let_slurm_finish(uint64_t nodes) {
-    for (int i = 0; i < SETTLE_TRIES && count_slurm_nodes() < nodes; i++)
-        if (tempcluster_interrupted())
-            return;
-}
-
 static void find_peers(struct launch_settings *s) {
     const char *hydra[] = {"mpiexec.hydra", "-launcher", "fork", "-n", "1", s->nop, NULL};
-    s->hydra = runs_well(hydra, NULL, 0);
-    s->slurm_nodes = count_slurm_nodes();
+    s->hydra = peers_runs_well(hydra, NULL, 0);
+    s->slurm_nodes = peers_slurm_nodes();
     if (!s->hydra)
         fputs("mpiexec.hydra does not run here; package mpich has it\n", stderr);
     if (s->slurm_nodes == 0)
@@ -107,7 +88,7 @@ static int run_peer(const struct launch_settings *s, enum contender who, uint32_
         complain("bench", "%s does not run %" PRIu32 " processes; it is left out", e.argv[0],
                  nodes);
     else if (who == SLURM)
-        let_slurm_finish(s->slurm_nodes);
+        peers_slurm_settle(s->slurm_nodes);
     *ret_ns = e.ns;
     return r;
 }
@@ -294,8 +275,8 @@ static int check(struct launch_settings *s) {
         return complain("bench", "--image %s: sizes such as 4MB,12MB", s->image);
     if (s->image == NULL && s->tree != NULL)
         return complain("bench", "--tree: the way of what is sent; add --image");
-    if (s->image != NULL && (s->peers || s->svg != NULL))
-        return complain("bench", "--image goes with neither --peers nor --svg");
+    if (s->image != NULL && s->svg != NULL)
+        return complain("bench", "--svg: there is no plot of launches with --image");
     return STATUS_OK;
 }
 
@@ -307,6 +288,7 @@ static int run_image(const struct launch_settings *s) {
                                .launchers = s->launchers,
                                .command = s->command,
                                .nop = s->nop,
+                               .peers = s->peers,
                                .json = s->json};
     return bench_image(&i) < 0 ? STATUS_FAILED : STATUS_OK;
 }

@@ -129,6 +129,11 @@ void cargo_clear_cache(const struct cargo *c, const char *name) {
 
 /* ---- the floor ---- */
 
+void cargo_clear_floor(const struct cargo *c) {
+    files_remove(AT_FDCWD, c->floor);
+    mkdir(c->floor, 0700);
+}
+
 int cargo_floor(const struct cargo *c, const char *name, bool execute, uint64_t *ret_ns) {
     char path[CARGO_PATH_MAX];
     struct bytes contents;

@@ -32,6 +32,8 @@ void cargo_cool(const struct cargo *c, const char *name);
 /* Takes away what was copied to a path of all nodes, or what is in their caches under a name. */
 void cargo_clear_path(const struct cargo *c, const char *first);
 void cargo_clear_cache(const struct cargo *c, const char *name);
+/* Empties the floor's folder, which others may have used. */
+void cargo_clear_floor(const struct cargo *c);
 
 /* The floor: as many copies of the file as there are nodes, written by two threads, executed too if it is a program. */
 int cargo_floor(const struct cargo *c, const char *name, bool execute, uint64_t *ret_ns);

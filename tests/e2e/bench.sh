@@ -193,8 +193,13 @@ check 'launch --image prints a table' grep -q '^ *2 .* storm run --copy, cached 
 check '--tree is passed on' grep -q 'run -N 2 --copy --tree flat' "$FAKE_LOG"
 storm bench launch --image small
 check 'an image of no size' is_mistake 'sizes such as'
-storm bench launch --image 1MB --peers
-check 'an image and peers' is_mistake 'neither --peers nor --svg'
+storm bench launch --image 1MB --svg x
+check 'an image and a plot' is_mistake 'there is no plot'
+PATH=$scratch/bin:$PATH
+storm bench launch --command "$fake" --nodes 3,4 --runs 1 --image 1KB --peers --json
+PATH=$path
+check 'srun --bcast, where there are nodes enough' test "$(grep -c '"case":"slurm","nodes":3' "$out")" -eq 1
+check 'and not elsewhere' test "$(grep -c '"case":"slurm"' "$out")" -eq 1
 storm bench launch --tree flat
 check 'a tree for nothing' is_mistake 'add --image'
 

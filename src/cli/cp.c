@@ -239,7 +239,7 @@ int cp_send(struct cp *c, uint32_t source, struct bundle *b, const char *to, boo
     b->to = bytes_from_str(to);
     c->bytes = b->bytes;
     c->pieces = b->pieces;
-    size_t cap = 8192 + b->pages.len;
+    size_t cap = bundle_room(b);
     uint8_t *descriptor = malloc(cap);
     long len = descriptor == NULL ? -ENOMEM : bundle_encode(b, room_of(descriptor, cap));
     const struct sending *s = &c->request->sending;

@@ -152,7 +152,7 @@ int freight_open(struct freight *f, const struct sending *s, struct loop *loop,
     }
     struct bundle b = *survey_bundle(f->survey);
     b.goal = GOAL_SPOOL;
-    size_t cap = 1024 + b.pages.len;
+    size_t cap = 512 + bundle_room(&b);
     uint8_t *descriptor = malloc(cap);
     f->files = malloc(2 * cap);
     ASSERT(descriptor != NULL && f->files != NULL);

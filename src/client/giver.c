@@ -172,7 +172,7 @@ uint64_t giver_fetch(struct giver *g, const struct message_offered *o, const cha
     b.goal = GOAL_PATH;
     b.replace = replace;
     b.to = bytes_from_str(to);
-    size_t cap = 8192 + b.pages.len;
+    size_t cap = bundle_room(&b);
     uint8_t *descriptor = malloc(cap);
     ASSERT(descriptor != NULL);
     long len = bundle_encode(&b, room_of(descriptor, cap));

@@ -327,6 +327,21 @@ static int keep_page(struct depot_bundle *b, uint32_t page, struct bytes table, 
     return 0;
 }
 
+/* The manifest came with the descriptor: its pieces need not come, and it is known from the start where everything
+ * goes and what may be there. */
+static int take_manifest(struct depot_bundle *b, char why[256]) {
+    for (uint32_t i = 0; i < bundle_page_pieces(&b->b, 0) && !b->known; i++) {
+        uint64_t start;
+        struct piece p = bundle_piece(b, i, &start);
+        if (p.hole || start + p.bytes > b->b.manifest.len)
+            break; /* the source has cut it otherwise: it comes as any other piece */
+        int r = depot_store(b, i, bytes_of(b->b.manifest.at + start, p.bytes), why);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
 int depot_page(struct depot_bundle *b, uint32_t page, struct bytes table, uint8_t *have,
                char why[256]) {
     int r = bundle_error(b, why);
@@ -336,6 +351,8 @@ int depot_page(struct depot_bundle *b, uint32_t page, struct bytes table, uint8_
         return depot_fail(why, -EBADMSG, "the table has no page %u", page);
     r = keep_page(b, page, table, why);
     if (r < 0)
+        return r;
+    if (page == 0 && !b->known && b->b.manifest.len > 0 && (r = take_manifest(b, why)) < 0)
         return r;
     uint32_t first = page * b->b.page_pieces, count = bundle_page_pieces(&b->b, page);
     memset(have, 0, (count + 7) / 8);

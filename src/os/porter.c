@@ -270,7 +270,7 @@ static uint64_t draw(void) {
 static struct bytes describe(const struct survey *s, uint8_t **ret_memory) {
     struct bundle b = *survey_bundle(s);
     b.goal = GOAL_SPOOL; /* where it goes is the takers' affair */
-    size_t cap = 256 + b.pages.len;
+    size_t cap = bundle_room(&b);
     *ret_memory = malloc(cap);
     ASSERT(*ret_memory != NULL);
     long len = bundle_encode(&b, room_of(*ret_memory, cap));

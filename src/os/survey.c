@@ -196,6 +196,8 @@ static int make_bundle(struct survey *s) {
         at += len;
     }
     b->pages = bytes_of(s->pages, (size_t)pages * bytes);
+    if (b->manifest_bytes <= BUNDLE_INLINE_BYTES_MAX)
+        b->manifest = bytes_of(s->manifest, b->manifest_bytes);
     return 0;
 }
 

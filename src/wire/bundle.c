@@ -77,6 +77,11 @@ static bool pages_fit(const struct bundle *b) {
     return pages <= BUNDLE_PAGES_MAX && b->pages.len == (size_t)pages * digest_bytes(b->digest);
 }
 
+static bool manifest_inside_fits(const struct bundle *b) {
+    return b->manifest.len == 0 ||
+           (b->manifest.len == b->manifest_bytes && b->manifest.len <= BUNDLE_INLINE_BYTES_MAX);
+}
+
 static void walk_bundle(struct codec *c, struct bundle *b) {
     codec_enum(c, &b->digest, DIGEST_KINDS);
     codec_enum(c, &b->goal, GOALS);
@@ -88,6 +93,7 @@ static void walk_bundle(struct codec *c, struct bundle *b) {
     codec_u32(c, &b->piece_bytes);
     codec_bytes(c, &b->to, 1);
     codec_bytes(c, &b->pages, 1);
+    codec_bytes(c, &b->manifest, 1);
 }
 
 long bundle_encode(const struct bundle *b, struct room out) {
@@ -103,7 +109,8 @@ int bundle_decode(struct bytes in, struct bundle *ret) {
     walk_bundle(&c, ret);
     if (c.failed || c.at != c.len)
         return -EBADMSG;
-    return goal_fits(ret) && sizes_fit(ret) && pages_fit(ret) ? 0 : -EBADMSG;
+    bool fits = goal_fits(ret) && sizes_fit(ret) && pages_fit(ret) && manifest_inside_fits(ret);
+    return fits ? 0 : -EBADMSG;
 }
 
 void piece_store(uint8_t *out, enum digest_kind kind, const struct piece *p) {

@@ -50,7 +50,16 @@ struct bundle {
     struct bytes
         to; /* GOAL_PATH: absolute, as the node sees it; "/" or parts like those of an entry */
     struct bytes pages; /* a digest each */
+    /* The manifest, if it is small: who has it can tell at once what of the bundle is there already. Or empty. */
+    struct bytes manifest;
 };
+
+enum { BUNDLE_INLINE_BYTES_MAX = 4096 };
+
+/* More than a descriptor takes. */
+static inline size_t bundle_room(const struct bundle *b) {
+    return 128 + b->to.len + b->pages.len + b->manifest.len;
+}
 
 uint32_t bundle_page_count(const struct bundle *b);
 /* Pieces of this page. */

@@ -50,29 +50,11 @@ struct image_row {
 
 /* ---- measuring ---- */
 
-static int launch(const struct image_settings *s, const struct cargo *c, const char *name,
-                  uint64_t *ret_ns) {
-    char count[16], path[CARGO_PATH_MAX];
-    const char *args[TEMPCLUSTER_ARGS_MAX] = {"run", "-N", count};
-    int at = 3;
-    snprintf(count, sizeof count, "%" PRIu32, c->nodes);
-    if (name != NULL) {
-        cargo_path(c, name, path);
-        args[at++] = "--copy";
-        if (s->tree != NULL) {
-            args[at++] = "--tree";
-            args[at++] = s->tree;
-        }
-    }
-    args[at] = name == NULL ? s->nop : path;
-    return tempcluster_run(&c->cluster, args, NULL, 0, ret_ns);
-}
-
 static int run_cold(const struct image_settings *s, struct cargo *c, uint64_t bytes,
                     uint64_t *ret_ns) {
     int r = cargo_make(c, "fresh", bytes, s->nop);
     if (r == 0)
-        r = launch(s, c, "fresh", ret_ns);
+        r = cargo_launch(c, "fresh", s->nop, s->tree, ret_ns);
     cargo_clear_cache(c, "fresh");
     return r;
 }
@@ -111,7 +93,7 @@ static int run_one(const struct image_settings *s, struct cargo *c, const struct
     case SLURM: /* what was cold a moment ago: nothing of it is known there */
         return run_slurm(c, s->slurm_nodes, ret_ns);
     default:
-        return launch(s, c, who == CACHED ? "known" : NULL, ret_ns);
+        return cargo_launch(c, who == CACHED ? "known" : NULL, s->nop, s->tree, ret_ns);
     }
 }
 

@@ -43,7 +43,7 @@ static const struct contender_info {
 struct launch_settings {
     struct number_list nodes;
     uint64_t runs;
-    const char *launchers, *svg, *command, *image, *tree;
+    const char *launchers, *svg, *command, *image, *tree, *load;
     struct number_list sizes;
     bool json, peers;
     /* found out */
@@ -275,8 +275,12 @@ static int check(struct launch_settings *s) {
         return complain("bench", "--image %s: sizes such as 4MB,12MB", s->image);
     if (s->image == NULL && s->tree != NULL)
         return complain("bench", "--tree: the way of what is sent; add --image");
-    if (s->image != NULL && s->svg != NULL)
-        return complain("bench", "--svg: there is no plot of launches with --image");
+    if (s->image != NULL && s->load == NULL && s->svg != NULL)
+        return complain("bench", "--svg: with --image there is a plot only of --load");
+    if (s->load != NULL && strcmp(s->load, "cpu") != 0 && strcmp(s->load, "network") != 0)
+        return complain("bench", "--load \"%s\": give cpu or network", s->load);
+    if (s->load != NULL && (s->image == NULL || s->peers))
+        return complain("bench", "--load goes with --image, and not with --peers");
     return STATUS_OK;
 }
 
@@ -288,9 +292,13 @@ static int run_image(const struct launch_settings *s) {
                                .launchers = s->launchers,
                                .command = s->command,
                                .nop = s->nop,
+                               .load = s->load,
+                               .self = s->self,
+                               .svg = s->svg,
                                .peers = s->peers,
                                .json = s->json};
-    return bench_image(&i) < 0 ? STATUS_FAILED : STATUS_OK;
+    int r = s->load != NULL ? bench_loaded(&i) : bench_image(&i);
+    return r < 0 ? STATUS_FAILED : STATUS_OK;
 }
 
 int bench_launch(int argc, char **argv) {
@@ -302,6 +310,8 @@ int bench_launch(int argc, char **argv) {
         {"launchers", OPTION_TEXT, &s.launchers, "WHICH", "one a node (default), or one a process"},
         {"image", OPTION_TEXT, &s.image, "LIST", "sizes of a program that is sent first: 12MB"},
         {"tree", OPTION_TEXT, &s.tree, "SHAPE", "--image: by which way, as for storm run"},
+        {"load", OPTION_TEXT, &s.load, "KIND",
+         "--image: nodes of two processors, idle, and one of them busy: cpu or network"},
         {"peers", OPTION_FLAG, &s.peers, NULL, "beside MPICH's Hydra and SLURM, where they run"},
         {"json", OPTION_FLAG, &s.json, NULL, "one JSON object a line"},
         {"svg", OPTION_TEXT, &s.svg, "FILE", "write a plot"},

@@ -194,7 +194,32 @@ check '--tree is passed on' grep -q 'run -N 2 --copy --tree flat' "$FAKE_LOG"
 storm bench launch --image small
 check 'an image of no size' is_mistake 'sizes such as'
 storm bench launch --image 1MB --svg x
-check 'an image and a plot' is_mistake 'there is no plot'
+check 'an image and a plot' is_mistake 'there is a plot only of'
+storm bench launch --load cpu
+check 'a load for nothing' is_mistake 'goes with --image'
+storm bench launch --image 1MB --load tape
+check 'a load of no kind' is_mistake 'give cpu or network'
+storm bench load tape
+check 'such a load does not run' is_mistake 'give cpu or network'
+storm bench launch --command "$fake" --nodes 2 --image 1MB,2MB --load cpu --runs 1 --json --svg "$scratch/load.svg"
+check 'launch --load --json' python3 - "$out" "$status" <<'END'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+assert sys.argv[2] == '0'
+assert [(r['image'], r['case']) for r in rows] == [(b << 20, c) for b in (1, 2) for c in ('idle', 'cpu')], rows
+for r in rows:
+    assert abs(r['ratio'] - r['median_ms'] / r['idle_ms']) <= 0.0101 and r['execute_ms'] > 0 and r['send_ms'] >= 0, r
+END
+check 'the load is a job, and ended' python3 - "$FAKE_LOG" <<'END'
+import sys
+words = [line.split()[2:] for line in open(sys.argv[1])]
+assert [w for w in words if w[0] == 'submit'][0][-3:] == ['bench', 'load', 'cpu']
+assert [w for w in words if w[0] == 'kill'] == [['kill', '1']]
+END
+check 'its plot is XML' python3 -c 'import sys, xml.dom.minidom as x
+x.parse(sys.argv[1])' "$scratch/load.svg"
+storm bench launch --nodes 2 --image 1MB --load network --runs 1
+check 'with real loads' grep -q '^  both .* [0-9]*\.[0-9][0-9]$' "$out"
 PATH=$scratch/bin:$PATH
 storm bench launch --command "$fake" --nodes 3,4 --runs 1 --image 1KB --peers --json
 PATH=$path

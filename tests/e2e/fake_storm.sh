@@ -53,7 +53,7 @@ run)
     ;;
 submit)
     jobs=$(cat "$STORM_HOME/local/jobs")
-    echo "job $((jobs + 1))"
+    echo "$((jobs + 1))"
     echo $((jobs + last - first + 1)) >"$STORM_HOME/local/jobs"
     i=$first
     while [ "$i" -le "$last" ]; do # a thousand a second at first, two thousand in the second half
@@ -63,6 +63,7 @@ submit)
         i=$((i + 1))
     done >>"$STORM_HOME/local/ends"
     ;;
+kill) ;;
 cp)
     bytes=$(wc -c <"$1")
     printf '{"nodes":4,"pieces":2,"bytes":%d,"read":%d,"given":%d,"shape":"chain"' "$bytes" "$bytes" "$bytes"

@@ -151,6 +151,7 @@ static int (*find_own(const char *name))(int argc, char **argv) {
     return strcmp(name, "launch") == 0       ? bench_launch
            : strcmp(name, "throughput") == 0 ? bench_throughput
            : strcmp(name, "transfer") == 0   ? bench_transfer
+           : strcmp(name, "load") == 0       ? bench_load
                                              : NULL;
 }
 

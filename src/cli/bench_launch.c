@@ -15,8 +15,10 @@
 #include "base/sort.h"
 #include "base/units.h"
 #include "cli/bench.h"
+#include "cli/bench_image.h"
 #include "cli/companion.h"
 #include "cli/complain.h"
+#include "cli/peers.h"
 #include "cli/plot.h"
 #include "cli/report.h"
 #include "cli/stats.h"
@@ -24,7 +26,7 @@
 #include "cli/terminal.h"
 #include "os/floor.h"
 
-enum { NODES_MAX = 4096, RUNS_MAX = 1000, WARM_RUNS = 2, SETTLE_TRIES = 500 };
+enum { NODES_MAX = 4096, RUNS_MAX = 1000, WARM_RUNS = 2 };
 
 enum contender { FLOOR, STORM, HYDRA, SLURM, CONTENDERS };
 
@@ -41,7 +43,8 @@ static const struct contender_info {
 struct launch_settings {
     struct number_list nodes;
     uint64_t runs;
-    const char *launchers, *svg, *command;
+    const char *launchers, *svg, *command, *image, *tree, *load;
+    struct number_list sizes;
     bool json, peers;
     /* found out */
     char self[PATH_MAX], nop[PATH_MAX];
@@ -59,30 +62,10 @@ struct launch_row {
 
 /* ---- peers ---- */
 
-/* What it prints is kept if there is room. */
-static bool runs_well(const char *const *argv, char *output, size_t cap) {
-    struct errand e = {.argv = argv, .output = output, .output_cap = cap, .silent = true};
-    return errand_run(&e) == 0 && e.status == 0;
-}
-
-static uint64_t count_slurm_nodes(void) {
-    const char *idle[] = {"sinfo", "-h", "-t", "idle", "-o", "%D", NULL};
-    char text[32];
-    return runs_well(idle, text, sizeof text) ? strtoull(text, NULL, 10) : 0;
-}
-
-/* srun returns before SLURM is done with the job. What it still does is neither to disturb the next in turn,
- * nor to keep its own next job waiting. */
-static void let_slurm_finish(uint64_t nodes) {
-    for (int i = 0; i < SETTLE_TRIES && count_slurm_nodes() < nodes; i++)
-        if (tempcluster_interrupted())
-            return;
-}
-
 static void find_peers(struct launch_settings *s) {
     const char *hydra[] = {"mpiexec.hydra", "-launcher", "fork", "-n", "1", s->nop, NULL};
-    s->hydra = runs_well(hydra, NULL, 0);
-    s->slurm_nodes = count_slurm_nodes();
+    s->hydra = peers_runs_well(hydra, NULL, 0);
+    s->slurm_nodes = peers_slurm_nodes();
     if (!s->hydra)
         fputs("mpiexec.hydra does not run here; package mpich has it\n", stderr);
     if (s->slurm_nodes == 0)
@@ -105,7 +88,7 @@ static int run_peer(const struct launch_settings *s, enum contender who, uint32_
         complain("bench", "%s does not run %" PRIu32 " processes; it is left out", e.argv[0],
                  nodes);
     else if (who == SLURM)
-        let_slurm_finish(s->slurm_nodes);
+        peers_slurm_settle(s->slurm_nodes);
     *ret_ns = e.ns;
     return r;
 }
@@ -279,7 +262,7 @@ static int run_all(const struct launch_settings *s) {
 
 /* ---- the command line ---- */
 
-static int check(const struct launch_settings *s) {
+static int check(struct launch_settings *s) {
     for (uint32_t i = 0; i < s->nodes.count; i++)
         if (s->nodes.at[i] < 1 || s->nodes.at[i] > NODES_MAX)
             return complain("bench", "--nodes %" PRIu64 ": give 1 to %d", s->nodes.at[i],
@@ -288,7 +271,34 @@ static int check(const struct launch_settings *s) {
         return complain("bench", "--runs %" PRIu64 ": give 1 to %d", s->runs, RUNS_MAX);
     if (strcmp(s->launchers, "node") != 0 && strcmp(s->launchers, "process") != 0)
         return complain("bench", "--launchers \"%s\": give node or process", s->launchers);
+    if (s->image != NULL && !bench_sizes(s->image, &s->sizes))
+        return complain("bench", "--image %s: sizes such as 4MB,12MB", s->image);
+    if (s->image == NULL && s->tree != NULL)
+        return complain("bench", "--tree: the way of what is sent; add --image");
+    if (s->image != NULL && s->load == NULL && s->svg != NULL)
+        return complain("bench", "--svg: with --image there is a plot only of --load");
+    if (s->load != NULL && strcmp(s->load, "cpu") != 0 && strcmp(s->load, "network") != 0)
+        return complain("bench", "--load \"%s\": give cpu or network", s->load);
+    if (s->load != NULL && (s->image == NULL || s->peers))
+        return complain("bench", "--load goes with --image, and not with --peers");
     return STATUS_OK;
+}
+
+static int run_image(const struct launch_settings *s) {
+    struct image_settings i = {.nodes = s->nodes,
+                               .sizes = s->sizes,
+                               .runs = s->runs,
+                               .tree = s->tree,
+                               .launchers = s->launchers,
+                               .command = s->command,
+                               .nop = s->nop,
+                               .load = s->load,
+                               .self = s->self,
+                               .svg = s->svg,
+                               .peers = s->peers,
+                               .json = s->json};
+    int r = s->load != NULL ? bench_loaded(&i) : bench_image(&i);
+    return r < 0 ? STATUS_FAILED : STATUS_OK;
 }
 
 int bench_launch(int argc, char **argv) {
@@ -298,6 +308,10 @@ int bench_launch(int argc, char **argv) {
         {"nodes", OPTION_LIST, &s.nodes, "LIST", "1,64 or doubling 4..64 (default 1,16,64)"},
         {"runs", OPTION_NUMBER, &s.runs, "R", "of each (default 15)"},
         {"launchers", OPTION_TEXT, &s.launchers, "WHICH", "one a node (default), or one a process"},
+        {"image", OPTION_TEXT, &s.image, "LIST", "sizes of a program that is sent first: 12MB"},
+        {"tree", OPTION_TEXT, &s.tree, "SHAPE", "--image: by which way, as for storm run"},
+        {"load", OPTION_TEXT, &s.load, "KIND",
+         "--image: nodes of two processors, idle, and one of them busy: cpu or network"},
         {"peers", OPTION_FLAG, &s.peers, NULL, "beside MPICH's Hydra and SLURM, where they run"},
         {"json", OPTION_FLAG, &s.json, NULL, "one JSON object a line"},
         {"svg", OPTION_TEXT, &s.svg, "FILE", "write a plot"},
@@ -324,6 +338,8 @@ int bench_launch(int argc, char **argv) {
         complain("bench", "storm-nop is missing; install storm again");
         return STATUS_FAILED;
     }
+    if (s.image != NULL)
+        return run_image(&s);
     if (s.peers)
         find_peers(&s);
     return run_all(&s) < 0 ? STATUS_FAILED : STATUS_OK;

@@ -81,6 +81,24 @@ void cargo_cool(const struct cargo *c, const char *name) {
     close(fd);
 }
 
+int cargo_launch(const struct cargo *c, const char *name, const char *nop, const char *tree,
+                 uint64_t *ret_ns) {
+    char count[16], path[CARGO_PATH_MAX];
+    const char *args[TEMPCLUSTER_ARGS_MAX] = {"run", "-N", count};
+    int at = 3;
+    snprintf(count, sizeof count, "%" PRIu32, c->nodes);
+    if (name != NULL) {
+        cargo_path(c, name, path);
+        args[at++] = "--copy";
+    }
+    if (name != NULL && tree != NULL) {
+        args[at++] = "--tree";
+        args[at++] = tree;
+    }
+    args[at] = name == NULL ? nop : path;
+    return tempcluster_run(&c->cluster, args, NULL, 0, ret_ns);
+}
+
 /* ---- what nodes have ---- */
 
 static int open_folder(const struct cargo *c, uint32_t node, const char *name) {
@@ -128,6 +146,11 @@ void cargo_clear_cache(const struct cargo *c, const char *name) {
 }
 
 /* ---- the floor ---- */
+
+void cargo_clear_floor(const struct cargo *c) {
+    files_remove(AT_FDCWD, c->floor);
+    mkdir(c->floor, 0700);
+}
 
 int cargo_floor(const struct cargo *c, const char *name, bool execute, uint64_t *ret_ns) {
     char path[CARGO_PATH_MAX];

@@ -29,9 +29,15 @@ int cargo_make(struct cargo *c, const char *name, uint64_t bytes, const char *no
 /* The file is read from the disk next time. */
 void cargo_cool(const struct cargo *c, const char *name);
 
+/* `storm run` with one process a node: of the program that was made and is sent first, or of `nop`. */
+int cargo_launch(const struct cargo *c, const char *name, const char *nop, const char *tree,
+                 uint64_t *ret_ns);
+
 /* Takes away what was copied to a path of all nodes, or what is in their caches under a name. */
 void cargo_clear_path(const struct cargo *c, const char *first);
 void cargo_clear_cache(const struct cargo *c, const char *name);
+/* Empties the floor's folder, which others may have used. */
+void cargo_clear_floor(const struct cargo *c);
 
 /* The floor: as many copies of the file as there are nodes, written by two threads, executed too if it is a program. */
 int cargo_floor(const struct cargo *c, const char *name, bool execute, uint64_t *ret_ns);

@@ -162,6 +162,121 @@ check 'a single job' is_mistake 'give 2 to'
 storm bench throughput --help
 check 'throughput --help' grep -q '^usage: storm bench throughput' "$out"
 
+# ---- files ----
+
+storm bench launch --command "$fake" --nodes 1,3 --runs 2 --image 100KB,1MB --json
+check 'launch --image --json' python3 - "$out" "$status" <<'END'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+assert sys.argv[2] == '0'
+cases = ('floor', 'floor-image', 'storm', 'cold', 'cached')
+assert [(r['nodes'], r['image'], r['case']) for r in rows] == [
+    (n, b, c) for n in (1, 3) for b in (100 << 10, 1 << 20) for c in cases], rows
+for r in rows:
+    assert r['bench'] == 'launch' and r['runs'] == 2 and r['median_ms'] > 0 and r['ci95_ms'] >= 0
+    assert abs(r['ratio'] - r['median_ms'] / r['floor_ms']) <= 0.0101, r
+by = {(r['nodes'], r['image'], r['case']): r for r in rows}
+for (n, b, c), r in by.items():
+    floor = by[n, b, 'floor-image' if c in ('floor-image', 'cold') else 'floor']
+    assert r['floor_ms'] == floor['median_ms']
+    assert abs(r['plain_ratio'] - r['median_ms'] / by[n, b, 'storm']['median_ms']) <= 0.0101, r
+END
+check 'other programs, and one again' python3 - "$FAKE_LOG" <<'END'
+import sys
+runs = [line.split()[2:] for line in open(sys.argv[1]) if ' run ' in line]
+assert len(runs) == 2 * 2 * 4 * 3, len(runs)
+assert sum('--copy' in r for r in runs) == 2 * 2 * 4 * 2
+END
+check 'nothing is left' is_clean
+storm bench launch --command "$fake" --nodes 2 --runs 1 --image 1MB --tree flat
+check 'launch --image prints a table' grep -q '^ *2 .* storm run --copy, cached  *[0-9]' "$out"
+check '--tree is passed on' grep -q 'run -N 2 --copy --tree flat' "$FAKE_LOG"
+storm bench launch --image small
+check 'an image of no size' is_mistake 'sizes such as'
+storm bench launch --image 1MB --svg x
+check 'an image and a plot' is_mistake 'there is a plot only of'
+storm bench launch --load cpu
+check 'a load for nothing' is_mistake 'goes with --image'
+storm bench launch --image 1MB --load tape
+check 'a load of no kind' is_mistake 'give cpu or network'
+storm bench load tape
+check 'such a load does not run' is_mistake 'give cpu or network'
+storm bench launch --command "$fake" --nodes 2 --image 1MB,2MB --load cpu --runs 1 --json --svg "$scratch/load.svg"
+check 'launch --load --json' python3 - "$out" "$status" <<'END'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+assert sys.argv[2] == '0'
+assert [(r['image'], r['case']) for r in rows] == [(b << 20, c) for b in (1, 2) for c in ('idle', 'cpu')], rows
+for r in rows:
+    assert abs(r['ratio'] - r['median_ms'] / r['idle_ms']) <= 0.0101 and r['execute_ms'] > 0 and r['send_ms'] >= 0, r
+END
+check 'the load is a job, and ended' python3 - "$FAKE_LOG" <<'END'
+import sys
+words = [line.split()[2:] for line in open(sys.argv[1])]
+assert [w for w in words if w[0] == 'submit'][0][-3:] == ['bench', 'load', 'cpu']
+assert [w for w in words if w[0] == 'kill'] == [['kill', '1']]
+END
+check 'its plot is XML' python3 -c 'import sys, xml.dom.minidom as x
+x.parse(sys.argv[1])' "$scratch/load.svg"
+storm bench launch --nodes 2 --image 1MB --load network --runs 1
+check 'with real loads' grep -q '^  both .* [0-9]*\.[0-9][0-9]$' "$out"
+PATH=$scratch/bin:$PATH
+storm bench launch --command "$fake" --nodes 3,4 --runs 1 --image 1KB --peers --json
+PATH=$path
+check 'srun --bcast, where there are nodes enough' test "$(grep -c '"case":"slurm","nodes":3' "$out")" -eq 1
+check 'and not elsewhere' test "$(grep -c '"case":"slurm"' "$out")" -eq 1
+storm bench launch --tree flat
+check 'a tree for nothing' is_mistake 'add --image'
+
+storm bench transfer --command "$fake" --nodes 1,4 --size 10KB,1MB --runs 2 --flat --json --chunk 8KB --slots 4 \
+    --svg "$scratch/transfer.svg"
+check 'transfer --json' python3 - "$out" "$status" <<'END'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+assert sys.argv[2] == '0'
+assert [(r['nodes'], r['bytes'], r['case']) for r in rows] == [
+    (n, b, c) for n in (1, 4) for b in (10 << 10, 1 << 20) for c in ('floor', 'cp', 'known', 'flat')], rows
+for r in rows:
+    assert r['bench'] == 'transfer' and r['runs'] == 2 and r['source'] == 'ram'
+    assert abs(r['ratio'] - r['median_ms'] / r['floor_ms']) <= 0.0101, r
+    assert abs(r['rate_mb_per_s'] - r['bytes'] / 1e3 / r['median_ms']) <= 0.01 * r['rate_mb_per_s'] + 0.01, r
+    if r['case'] != 'floor':
+        assert r['given'] == r['bytes'] and r['shape'] == 'chain' and r['pieces'] == 2
+    if r['case'] == 'cp':
+        assert r['looked_ms'] == 0.1 and r['last_ms'] == 0.6 and r['done_ms'] == 0.7
+END
+check 'its options are passed on' grep -q 'cp --json --chunk 8KB --slots 4 .* all:/bench/file' "$FAKE_LOG"
+check 'one in four is flat' test "$(grep -c -e '--tree flat' "$FAKE_LOG")" -eq 12
+check 'its plot is XML' python3 -c 'import sys, xml.dom.minidom as x
+x.parse(sys.argv[1])' "$scratch/transfer.svg"
+check 'nothing is left' is_clean
+storm bench transfer --command "$fake" --nodes 2 --size 100KB --runs 1 --source disk --breakdown
+check 'transfer prints a table' grep -q '^ *2 .* storm cp  *[0-9]' "$out"
+check 'and where the time goes' grep -q 'until on all nodes' "$out"
+FAKE_FAIL=cp
+export FAKE_FAIL
+storm bench transfer --command "$fake" --nodes 2 --size 1KB --runs 1
+check 'a copy that fails ends the bench' test "$status" -eq 1
+check 'and nothing is left of it' is_clean
+unset FAKE_FAIL
+storm bench transfer --nodes 3 --size 300KB --runs 1 --json
+check 'with a real cluster' python3 - "$out" "$status" <<'END'
+import json, sys
+rows = {r['case']: r for r in map(json.loads, open(sys.argv[1]))}
+assert sys.argv[2] == '0'
+assert rows['cp']['given'] >= 300 << 10 and rows['cp']['read'] == 300 << 10, rows
+assert rows['known']['given'] >= 300 << 10 and rows['known']['read'] == 0, rows
+END
+check 'nothing is left' is_clean
+storm bench launch --image 1MB --nodes 2 --runs 1
+check 'a program sent in a real cluster' grep -q 'storm run --copy, cold' "$out"
+storm bench transfer --size 0
+check 'a file of nothing' is_mistake 'sizes such as'
+storm bench transfer --source tape
+check 'no such source' is_mistake 'give disk or ram'
+storm bench transfer --help
+check 'transfer --help' grep -q '^usage: storm bench transfer' "$out"
+
 # ---- all that is promised ----
 
 # With real daemons, but nothing that depends on the machine's speed.

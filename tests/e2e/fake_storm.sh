@@ -31,8 +31,8 @@ while :; do
     case $1 in
     -N) nodes=$2 ;;
     --array) first=${2%-*} last=${2#*-} ;;
-    --size | -o | --priority) ;;
-    --wait | -a | --json)
+    --size | -o | --priority | --tree | --chunk | --slots | --pes) ;;
+    --wait | -a | --json | --copy | --exclusive)
         shift
         test $# -gt 0 || break
         continue
@@ -53,7 +53,7 @@ run)
     ;;
 submit)
     jobs=$(cat "$STORM_HOME/local/jobs")
-    echo "job $((jobs + 1))"
+    echo "$((jobs + 1))"
     echo $((jobs + last - first + 1)) >"$STORM_HOME/local/jobs"
     i=$first
     while [ "$i" -le "$last" ]; do # a thousand a second at first, two thousand in the second half
@@ -62,6 +62,13 @@ submit)
         printf '{"id":%d,"end_time":%d.%04d},' "$i" $((1000 + at / 10000)) $((at % 10000))
         i=$((i + 1))
     done >>"$STORM_HOME/local/ends"
+    ;;
+kill) ;;
+cp)
+    bytes=$(wc -c <"$1")
+    printf '{"nodes":4,"pieces":2,"bytes":%d,"read":%d,"given":%d,"shape":"chain"' "$bytes" "$bytes" "$bytes"
+    printf ',"looked_ms":0.1,"connected_ms":0.2,"accepted_ms":0.3,"met_ms":0.4,"first_ms":0.5,"last_ms":0.6'
+    printf ',"done_ms":0.7}\n'
     ;;
 ps)
     printf '{"jobs":[%s{"id":0,"end_time":null}]}\n' "$(cat "$STORM_HOME/local/ends")"

@@ -22,7 +22,8 @@ __storm_options() {
     drain) echo '--reason= --cluster=' ;;
     why | wait | attach | suspend | resume | undrain) echo '--cluster=' ;;
     version | doctor) echo '--json' ;;
-    bench) echo '--nodes= --runs= --json --launchers= --peers --svg= --jobs= --queued= --sim' ;;
+    bench) echo '--nodes= --runs= --json --launchers= --image= --peers --svg= --jobs= --queued= --size= --tree= --chunk=
+        --slots= --source= --flat --breakdown --sim' ;;
     model) echo '--network= --nodes= --image= --arity= --host= --exec= --timeslice= --table --figure --svg= --launcher
         --lambda= --json' ;;
     esac
@@ -63,7 +64,7 @@ __storm_word() {
     nodes | drain | undrain) compgen -W "$(__storm_values name nodes)" -- "$2" ;;
     cp) compgen -f -- "$2"; compgen -S : -W "all $(__storm_values name nodes)" -- "$2" ;;
     help) compgen -W "$__storm_commands" -- "$2" ;;
-    bench) compgen -W 'idle launch primitives throughput' -- "$2" ;;
+    bench) compgen -W 'idle launch primitives throughput transfer' -- "$2" ;;
     esac
 }
 

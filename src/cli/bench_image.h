@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* storm bench launch, with a program that is sent to the nodes first. */
+#pragma once
+
+#include "cli/options.h"
+
+struct image_settings {
+    struct number_list nodes, sizes;
+    uint64_t runs;
+    const char *tree, *launchers, *command, *nop;
+    const char *load; /* NULL: none */
+    const char *self, *svg;
+    bool peers, json;
+    uint64_t slurm_nodes; /* found out */
+};
+
+/* 0, or -errno after complaining. */
+int bench_image(struct image_settings *s);
+int bench_loaded(const struct image_settings *s);

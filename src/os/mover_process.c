@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -25,11 +27,21 @@ enum { FD_LISTENER = 3, FD_FIRST_OTHER };
 /* A manager that has not come by then never will. */
 #define HOST_NS (10 * NS_PER_S)
 
-int mover_process_init(struct mover_process *p, const struct mover_process_config *c) {
-    struct address here = plan_mover(c->self, c->links, c->host);
-    *p = (struct mover_process){.config = *c, .pidfd = {.fd = -1}};
-    p->listener = address_listen(&here);
+/* That of the manager who was here before may still be dying. */
+#define LAST_NS (4 * NS_PER_S)
+#define LOOK_MS 10
+
+/* 0 or -errno: it is tried again when there is something to move. */
+static int listen_here(struct mover_process *p) {
+    struct address here = plan_mover(p->config.self, p->config.links, p->config.host);
+    if (p->listener < 0)
+        p->listener = address_listen(&here);
     return p->listener < 0 ? p->listener : 0;
+}
+
+void mover_process_init(struct mover_process *p, const struct mover_process_config *c) {
+    *p = (struct mover_process){.config = *c, .listener = -1, .pidfd = {.fd = -1}};
+    listen_here(p);
 }
 
 /* ---- in the new process ---- */
@@ -50,6 +62,18 @@ static const struct address *make_book(const struct mover_process_config *c) {
     for (uint32_t i = 0; book != NULL && i <= c->nodes; i++)
         book[i] = plan_mover(i, c->links, c->host);
     return book;
+}
+
+/* Until nobody uses the spool. The lock is the depot's: it takes it then. */
+static void await_last(const char *spool) {
+    char path[48];
+    uint64_t deadline = clock_ns() + LAST_NS;
+    snprintf(path, sizeof path, "%s/lock", spool);
+    int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && clock_ns() < deadline)
+        poll(NULL, 0, LOOK_MS);
+    if (fd >= 0)
+        close(fd);
 }
 
 static _Noreturn void live(const struct mover_process_config *c) {
@@ -73,6 +97,7 @@ static _Noreturn void live(const struct mover_process_config *c) {
                                    .depot = &depot,
                                    .host = on_host,
                                    .context = &errands};
+    await_last(spool);
     struct porter *p = porter_new(&config, &error, why);
     if (p == NULL) {
         fprintf(stderr, "n%" PRIu32 ": files: %s\n", c->self, why);
@@ -99,12 +124,16 @@ static void on_end(struct source *s, uint32_t events) {
     close(s->fd);
     s->fd = -1;
     waitpid(p->pid, NULL, WNOHANG);
+    if (p->asked)
+        mover_process_start(p, p->loop);
 }
 
 int mover_process_start(struct mover_process *p, struct loop *loop) {
     pid_t parent = getpid();
-    if (p->pidfd.fd >= 0)
-        return 0;
+    p->asked = p->pidfd.fd >= 0;
+    int r = p->asked ? 0 : listen_here(p);
+    if (p->asked || r < 0)
+        return r;
     pid_t pid = fork();
     if (pid < 0)
         return -errno;

@@ -23,10 +23,11 @@ struct mover_process {
     int listener;
     struct loop *loop;
     struct source pidfd; /* its end; -1: it does not run */
+    bool asked;          /* while it was ending, perhaps: then it is started again */
     pid_t pid;
 };
 
-/* Listens; 0 or -errno. */
-int mover_process_init(struct mover_process *p, const struct mover_process_config *c);
+/* Listens, if that is possible yet. */
+void mover_process_init(struct mover_process *p, const struct mover_process_config *c);
 /* Starts it unless it runs. 0 or -errno. */
 int mover_process_start(struct mover_process *p, struct loop *loop);

@@ -60,14 +60,14 @@ _Noreturn void node_live(struct node_config *c) {
                                          .key = {c->key[0], c->key[1]},
                                          .cache_bytes = CACHE_BYTES};
     struct address files = plan_mover(c->self, c->links, c->host);
-    bool moves = mover_process_init(&n.mover, &mover) == 0;
+    mover_process_init(&n.mover, &mover);
     snprintf(folder, sizeof folder, "n%" PRIu32, c->self);
     struct life_config config = {.prim = c->prim,
                                  .self = c->self,
                                  .book = c->book,
                                  .listener = c->listener,
                                  .launcher = &c->launcher,
-                                 .mover = moves ? &files : NULL,
+                                 .mover = &files,
                                  .summon = summon,
                                  .key = {c->key[0], c->key[1]},
                                  .folder = folder,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Files to nodes: for a client that copies, and for a run whose program is not on its nodes.
  *
+ *   waiting:  for nodes that are away and may be back at once, as all are when the manager's life begins
  *   ordering: TRANSFER by XFER-AND-SIGNAL, to all nodes or to none
  *   moving:   a standing compare: has everybody come to an end, whichever?
  *   judging:  a compare: has it arrived everywhere?
@@ -146,7 +147,7 @@ static void finish(struct mm *m, struct copying *c) {
 static void abandon(struct mm *m, struct copying *c) {
     if (c->phase == COPY_LEAVING)
         return;
-    bool asked = c->phase != COPY_ASKING;
+    bool asked = c->phase != COPY_ASKING && c->phase != COPY_WAITING;
     dismiss(m, c, true);
     c->phase = COPY_LEAVING;
     if (!asked)
@@ -271,10 +272,20 @@ static void choose(struct copying *c, const struct message_copy *t, const struct
     c->slots = t->slots > 1 ? t->slots : USUAL_SLOTS;
 }
 
-/* The nodes that can be reached now; the others are without it from the start. */
-static void sort_out(struct mm *m, struct copying *c, const struct nodeset *wanted) {
-    nodeset_copy(&c->set, wanted);
-    NODESET_EACH (n, wanted)
+/* Is one of them away for a moment, as far as we know? */
+static bool awaits(const struct mm *m, const struct nodeset *set) {
+    if (m->replaying)
+        return true;
+    NODESET_EACH (n, set)
+        if (n < m->config.limits.nodes && !m->nodes[n].member && m->nodes[n].absent_at != 0)
+            return true;
+    return false;
+}
+
+/* Those that cannot be reached are without it from the start. */
+static void sort_out(struct mm *m, struct copying *c) {
+    nodeset_copy(&m->work, &c->set);
+    NODESET_EACH (n, &m->work)
         if (n >= m->config.limits.nodes || !m->nodes[n].member)
             leave_out(c, n, -EHOSTDOWN, bytes_from_str("the node is down"));
 }
@@ -303,17 +314,27 @@ struct copying *files_begin(struct mm *m, const struct message_copy *t, const ch
     c->descriptor_len = (uint32_t)t->descriptor.len;
     memcpy(c->body, t->address.at, t->address.len);
     memcpy(c->body + t->address.len, t->descriptor.at, t->descriptor.len);
-    sort_out(m, c, t->set);
+    nodeset_copy(&c->set, t->set);
     choose(c, t, &b);
     c->transfer = transfer_number(m->epoch, ++m->copy_count, (uint32_t)(c - m->copies));
     return c;
 }
 
 void files_go(struct mm *m, struct copying *c) {
-    if (nodeset_empty(&c->set))
+    c->phase = COPY_WAITING;
+    if (awaits(m, &c->set))
+        return;
+    sort_out(m, c);
+    if (nodeset_empty(&c->set) || (c->run != 0 && !nodeset_empty(&c->without)))
         finish(m, c);
     else
         order(m, c);
+}
+
+void files_nodes_changed(struct mm *m) {
+    for (struct copying *c = m->copies; c < m->copies + TRANSFER_PLACES; c++)
+        if (c->transfer != 0 && c->phase == COPY_WAITING)
+            files_go(m, c);
 }
 
 void files_copy(struct mm *m, uint32_t link, const struct message_copy *t) {

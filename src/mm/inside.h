@@ -128,7 +128,14 @@ struct node {
     char reason[REASON_MAX_BYTES];
 };
 
-enum copy_phase { COPY_ORDERING, COPY_MOVING, COPY_JUDGING, COPY_ASKING, COPY_LEAVING };
+enum copy_phase {
+    COPY_WAITING,
+    COPY_ORDERING,
+    COPY_MOVING,
+    COPY_JUDGING,
+    COPY_ASKING,
+    COPY_LEAVING
+};
 
 /* A transfer of files, see files.c. */
 struct copying {
@@ -338,6 +345,8 @@ void start_copied(struct mm *m, uint64_t run, const struct copying *c);
 /* A place for it, with everything that it needs but a client or a run; NULL and why. */
 struct copying *files_begin(struct mm *m, const struct message_copy *t, const char **ret_why);
 void files_go(struct mm *m, struct copying *c);
+/* Some have come, or are known to stay away: who has waited for them goes. */
+void files_nodes_changed(struct mm *m);
 void files_copy(struct mm *m, uint32_t link, const struct message_copy *t);
 void files_completed(struct mm *m, const struct completion *done);
 /* A node says that it has failed there. */

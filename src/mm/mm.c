@@ -202,6 +202,7 @@ static void step(void *self, const struct input *in, struct effects *out) {
     case INPUT_NODES:
         files_node_down(m, in->nodes.nodes);
         node_changed(m, &in->nodes);
+        files_nodes_changed(m);
         break;
     case INPUT_TIMER:
         on_timer(m, in->timer.id);

@@ -117,6 +117,7 @@ void node_tick(struct mm *m) {
     nodeset_copy(&m->work, &m->scratch[0]);
     if (!nodeset_empty(&m->work))
         note(m, "down");
+    files_nodes_changed(m);
     ask(m);
     watch_all(m);
 }

@@ -153,7 +153,7 @@ def sources(t):
             change(f)
         r = h.finish()
         t.check(f'a source that {what} while it is read: said so', h.held and r.status == 1 and 'source' in r.err and
-                'chang' in r.err, r)
+                'meanwhile' in r.err, r)
         t.check('nobody has it', not without(t, to, everybody()), without(t, to, everybody()))
     r = t.run('cp', path, f'all:{to}')
     t.check('as it is now it is copied', r.status == 0 and not have(t, to, everybody(), path), r)

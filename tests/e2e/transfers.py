@@ -116,8 +116,10 @@ def mover(t, node, cluster='local'):
 
 
 def send(pid, number):
+    """A signal to a process that may not be there any more; 0: it never was."""
     try:
-        os.kill(pid, number)
+        if pid > 0:
+            os.kill(pid, number)
     except ProcessLookupError:
         pass
 

@@ -28,7 +28,7 @@ static void test_seeds_that_once_failed(void) {
         9220,       /* an incarnation that was given up was admitted again */
     };
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-        CHECK_EQ(campaign_seed(kept[i], false, false, stderr), 0);
+        CHECK_EQ(campaign_seed(kept[i], CAMPAIGN_PRIMITIVES, false, stderr), 0);
 }
 
 int main(void) {

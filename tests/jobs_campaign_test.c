@@ -14,7 +14,7 @@ enum { QUICK_SEEDS = 150 };
 #endif
 
 static void test_quick_share_holds_all_promises(void) {
-    struct campaign_config c = {.seed_first = 1, .seed_count = QUICK_SEEDS, .jobs = true};
+    struct campaign_config c = {.seed_first = 1, .seed_count = QUICK_SEEDS, .kind = CAMPAIGN_JOBS};
     CHECK_EQ(campaign_run(&c, stderr), 0);
 }
 
@@ -45,7 +45,7 @@ static void test_seeds_that_once_failed(void) {
         48531, 800173, /* what was never decided was begun by a node whose manager had come back */
     };
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-        CHECK_EQ(campaign_seed(kept[i], true, false, stderr), 0);
+        CHECK_EQ(campaign_seed(kept[i], CAMPAIGN_JOBS, false, stderr), 0);
 }
 
 int main(void) {

@@ -14,6 +14,8 @@ echo "== campaign"
 build/storm campaign --seeds "${1:-5000}" --cover
 echo "== campaign of jobs"
 build/storm campaign --jobs --seeds "${STORM_JOBS_SEEDS:-2000}"
+echo "== campaign of files"
+build/storm campaign --files --seeds "${STORM_FILES_SEEDS:-20000}"
 echo "== $STORM_KILLS kills"
 build/kill_test
 echo "== $STORM_HAVOC launches, somebody killed in each"

@@ -12,13 +12,13 @@ struct settings {
     struct number_range seeds;
     uint64_t seed;
     uint64_t processes;
-    bool quick, trace, cover, verbose, jobs;
+    bool quick, trace, cover, verbose, jobs, files;
 };
 
 static void print_help(const struct option *table) {
     puts(
-        "usage: storm campaign [--jobs] [--seeds N|A..B] [--quick] [--processes N] [--verbose] [--cover]\n"
-        "       storm campaign [--jobs] --seed S [--trace]\n"
+        "usage: storm campaign [--jobs|--files] [--seeds N|A..B] [--quick] [--processes N] [--verbose] [--cover]\n"
+        "       storm campaign [--jobs|--files] --seed S [--trace]\n"
         "\n"
         "Each seed is one simulated cluster: its size, tree, network, requests and faults are drawn\n"
         "from it. Nodes crash, pause, slow down; links break, go silent, repeat and garble; the\n"
@@ -26,19 +26,24 @@ static void print_help(const struct option *table) {
         "kept their promises. The same seed always gives the same run: a seed that failed can be\n"
         "looked at again, with its whole history. With --jobs, managers, launchers, their\n"
         "processes and customers are simulated as well: jobs are submitted, killed, followed, and\n"
-        "an auditor who knows what really became of every process judges.\n"
+        "an auditor who knows what really became of every process judges. With --files, file movers\n"
+        "and their disks: bundles spread to many nodes while movers die, disks fill up and pieces\n"
+        "are spoiled; what is there must be whole, and whoever lacks it must have said why.\n"
         "\n"
         "Exit status: 0 if all seeds passed, 1 if not.");
     options_print(table, stdout);
 }
 
 static int run(const struct settings *s) {
+    enum campaign_kind kind = s->jobs    ? CAMPAIGN_JOBS
+                              : s->files ? CAMPAIGN_FILES
+                                         : CAMPAIGN_PRIMITIVES;
     if (s->seed != UINT64_MAX)
-        return campaign_seed(s->seed, s->jobs, s->trace, stdout) == 0 ? STATUS_OK : STATUS_FAILED;
+        return campaign_seed(s->seed, kind, s->trace, stdout) == 0 ? STATUS_OK : STATUS_FAILED;
     struct campaign_config config = {.seed_first = s->seeds.first,
                                      .seed_count = s->seeds.last - s->seeds.first + 1,
                                      .processes = (uint32_t)s->processes,
-                                     .jobs = s->jobs,
+                                     .kind = kind,
                                      .verbose = s->verbose,
                                      .cover = s->cover};
     return campaign_run(&config, stdout) == 0 ? STATUS_OK : STATUS_FAILED;
@@ -53,6 +58,7 @@ int campaign_main(int argc, char **argv) {
         {"trace", OPTION_FLAG, &s.trace, NULL, "with --seed: print its whole history"},
         {"processes", OPTION_NUMBER, &s.processes, "N", "at once (default: one a processor)"},
         {"jobs", OPTION_FLAG, &s.jobs, NULL, "whole clusters that run jobs"},
+        {"files", OPTION_FLAG, &s.files, NULL, "movers of files"},
         {"verbose", OPTION_FLAG, &s.verbose, NULL, "a line for every seed"},
         {"cover", OPTION_FLAG, &s.cover, NULL, "fail if a fault and phase never met"},
         {0}};
@@ -69,6 +75,8 @@ int campaign_main(int argc, char **argv) {
         return complain("campaign", "--trace is for one seed; add --seed S");
     if (s.seed != UINT64_MAX && s.seeds.last != 0)
         return complain("campaign", "--seed and --seeds do not go together; leave one out");
+    if (s.jobs && s.files)
+        return complain("campaign", "--jobs and --files do not go together; leave one out");
     if (s.processes > PROCESSES_MAX)
         return complain("campaign", "--processes: at most %d; give fewer", PROCESSES_MAX);
     if (s.seeds.last == 0)

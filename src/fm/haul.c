@@ -10,9 +10,9 @@
 #include "base/assert.h"
 #include "fm/inside.h"
 
-struct haul *haul_find(const struct mover *m, uint64_t transfer, uint64_t offer) {
+struct haul *haul_find(const struct mover *m, uint64_t transfer) {
     HAULS_EACH (h, m)
-        if (h->transfer == transfer || (h->gives && h->offer == offer))
+        if (h->transfer == transfer)
             return h;
     return NULL;
 }
@@ -65,7 +65,7 @@ static bool plausible(const struct mover *m, const struct haul *h, const struct 
 
 void haul_begin(struct mover *m, const struct message_transfer *t) {
     struct bundle b;
-    if (t->transfer == 0 || haul_find(m, t->transfer, 0) != NULL)
+    if (t->transfer == 0 || haul_find(m, t->transfer) != NULL)
         return;
     struct haul *h = free_place(m);
     if (h == NULL) {
@@ -90,7 +90,7 @@ void haul_begin(struct mover *m, const struct message_transfer *t) {
     h->page_pieces = b.page_pieces;
     h->piece_bytes = b.piece_bytes > 0 ? b.piece_bytes : 1;
     h->slots = slots_for(m, h, t->slots);
-    h->moved_at = m->now;
+    h->since = h->moved_at = m->now;
     memset(h->have, 0, (b.pieces + 7) / 8);
     struct effect *e = effects_add(m->out, EFFECT_BUNDLE_OPEN);
     e->bundle = (struct effect_bundle){.bundle = haul_index(m, h),
@@ -107,7 +107,7 @@ static void drop(struct mover *m, struct haul *h, bool keep) {
     if (h->phase != HAUL_FAILED)
         effects_add(m->out, EFFECT_BUNDLE_CLOSE)->bundle =
             (struct effect_bundle){.bundle = haul_index(m, h), .keep = keep};
-    if (h->shelf != 0)
+    if (h->shelf != 0 && !planted(PLANTED_LEAK))
         effects_add(m->out, EFFECT_BUFFER_CLOSE)->buffer.buffer = h->shelf;
     for (uint32_t tree = 0; tree < h->trees; tree++)
         if (h->ways[tree].buffer != 0)
@@ -117,7 +117,7 @@ static void drop(struct mover *m, struct haul *h, bool keep) {
 
 void haul_enough(struct mover *m, const struct message_enough *e) {
     for (size_t at = 0; at < e->transfers.len; at += 8) {
-        struct haul *h = haul_find(m, load_le64(e->transfers.at + at), 0);
+        struct haul *h = haul_find(m, load_le64(e->transfers.at + at));
         if (h != NULL)
             drop(m, h, e->keep);
     }
@@ -125,7 +125,8 @@ void haul_enough(struct mover *m, const struct message_enough *e) {
 
 /* What came is of use for another try if it is the others who have failed. */
 static bool worth_keeping(int32_t error) {
-    return error == -ETIMEDOUT || error == -ECANCELED || error == -EHOSTDOWN;
+    return error == -ETIMEDOUT || error == -ECANCELED || error == -EHOSTDOWN || error == -ENOENT ||
+           error == -ESTALE;
 }
 
 void haul_fail(struct mover *m, struct haul *h, int32_t error, struct bytes text) {
@@ -154,7 +155,8 @@ void haul_report(struct mover *m) {
 }
 
 static void check_whole(struct mover *m, struct haul *h) {
-    if (h->gives || h->phase != HAUL_MOVING || h->known < h->pages || h->have_count < h->pieces)
+    uint32_t due = h->pieces - (planted(PLANTED_COMMIT_EARLY) && h->pieces > 1);
+    if (h->gives || h->phase != HAUL_MOVING || h->known < h->pages || h->have_count < due)
         return;
     h->phase = HAUL_COMMITTING;
     for (uint32_t tree = 0; tree < h->trees; tree++)
@@ -198,32 +200,66 @@ static void take_bits(struct haul *h, const struct input_page *in) {
     }
 }
 
+/* Whoever told us cannot be believed; what it told after that neither. */
+static void on_wrong_page(struct mover *m, struct haul *h, uint32_t page) {
+    uint32_t teller = h->tellers[page % PAGES_AHEAD];
+    h->kept = h->known;
+    h->judged = 0;
+    for (uint32_t tree = 0; tree < h->trees && h->phase == HAUL_MOVING; tree++)
+        if (tree == teller)
+            way_wrong(m, h, tree);
+        else
+            way_next(m, h, tree);
+}
+
+/* The world judges them in any order; we pass them on in theirs. */
+static void on_new_page(struct mover *m, struct haul *h, const struct input_page *in) {
+    h->judged |= 1U << (in->page - h->known);
+    for (; (h->judged & 1) != 0; h->judged >>= 1)
+        h->known++;
+    h->moved_at = m->now;
+    take_bits(h, in);
+    for (uint32_t tree = 0; tree < h->trees; tree++)
+        way_ask(m, h, tree);
+}
+
 void haul_page(struct mover *m, const struct input_page *in) {
     struct haul *h = of_bundle(m, in->bundle);
     if (h == NULL || in->page >= h->pages)
         return;
-    bool new = in->page == h->known && h->known < h->kept;
-    if (in->error == -EBADMSG && new) { /* whoever told us cannot be believed */
-        h->kept = h->known;
-        for (uint32_t tree = 0; tree < h->trees; tree++)
-            way_next(m, h, tree);
-        return;
-    }
-    if (in->error != 0) {
+    bool awaited =
+        in->page >= h->known && in->page < h->kept && !(h->judged >> (in->page - h->known) & 1);
+    if (!awaited && (in->page >= h->known || in->error == -EBADMSG))
+        return; /* it came with one that was wrong, and will come again */
+    if (in->error == -EBADMSG)
+        on_wrong_page(m, h, in->page);
+    else if (in->error != 0)
         haul_fail(m, h, in->error, in->text);
+    if (in->error != 0)
         return;
-    }
-    if (new) {
-        h->known++;
-        h->moved_at = m->now;
-        take_bits(h, in);
-        for (uint32_t tree = 0; tree < h->trees; tree++)
-            way_ask(m, h, tree);
-    }
-    taker_page(m, h, in->page, in->table);
-    if (new)
+    if (awaited)
+        on_new_page(m, h, in);
+    if (in->page < h->known)
+        taker_page(m, h, in->page, in->table);
+    if (awaited)
         taker_serve(m, h);
     check_whole(m, h);
+}
+
+void haul_busy(struct mover *m, struct haul *h) {
+    if (h->busy++ == 0)
+        h->told_at = m->now;
+}
+
+void haul_told(struct mover *m, struct haul *h) {
+    ASSERT(h->busy > 0);
+    h->busy--;
+    h->told_at = m->now;
+}
+
+bool haul_stuck(const struct mover *m, const struct haul *h) {
+    return !h->gives && h->phase != HAUL_FAILED && h->busy > 0 &&
+           m->now - h->told_at > SILENT_BEATS * m->config.beat_ns;
 }
 
 void haul_got(struct mover *m, struct haul *h, uint32_t piece) {

@@ -58,7 +58,7 @@ struct mover *mover_new(const struct mover_config *c, struct arena *a) {
 }
 
 bool mover_look(const struct mover *m, uint64_t transfer, struct mover_view *ret) {
-    const struct haul *h = haul_find(m, transfer, transfer);
+    const struct haul *h = haul_find(m, transfer);
     if (h == NULL)
         return false;
     *ret = (struct mover_view){.pieces = h->pieces,
@@ -81,12 +81,20 @@ bool mover_idle(const struct mover *m) {
     return true;
 }
 
-/* Times are looked after a few times a beat, and only while there is something to move. */
+/* Times are looked after a few times a beat, and only while there is something to move. The timer is
+ * never put off: where there is much to do it would never be its turn. */
 static void set_timer(struct mover *m) {
-    if (m->timer_at > m->now || mover_idle(m))
+    if (mover_idle(m))
         return;
-    m->timer_at = m->now + m->config.beat_ns / 4;
-    effects_timer(m->out, TIMER_TICK, m->timer_at);
+    uint64_t at = m->now + m->config.beat_ns / 4;
+    HAULS_EACH (h, m)
+        for (uint32_t tree = 0; tree < h->trees; tree++)
+            if (way_due(&h->ways[tree]) < at)
+                at = way_due(&h->ways[tree]);
+    if (m->timer_at != 0 && m->timer_at <= at)
+        return;
+    m->timer_at = at;
+    effects_timer(m->out, TIMER_TICK, at);
 }
 
 static void on_timer(struct mover *m) {
@@ -96,6 +104,8 @@ static void on_timer(struct mover *m) {
             way_tick(m, h, tree);
         if (h->phase == HAUL_MOVING && !h->gives && m->now - h->moved_at > m->config.patience_ns)
             haul_fail(m, h, -ETIMEDOUT, bytes_from_str("nobody gives it"));
+        if (haul_stuck(m, h))
+            taker_dismiss(m, h, -EBUSY, bytes_from_str("its disk does not answer"));
     }
     TAKERS_EACH (t, m)
         taker_tick(m, t);

@@ -19,7 +19,7 @@ static struct slot *find_in(struct slot *slots, uint32_t count, uint32_t piece) 
 struct slot *slot_find(struct haul *h, uint32_t piece, uint32_t *ret_buffer, uint64_t *ret_offset) {
     struct way *w = &h->ways[piece % h->trees];
     struct slot *s = find_in(w->slots, h->slots, piece);
-    if (s != NULL && s->state == SLOT_READY) {
+    if (s != NULL && (s->state == SLOT_READY || planted(PLANTED_UNJUDGED))) {
         *ret_buffer = w->buffer;
         *ret_offset = (uint64_t)(s - w->slots) * h->piece_bytes;
         return s;
@@ -55,6 +55,7 @@ void slot_shelve(struct mover *m, struct haul *h, uint32_t piece, bool ahead) {
     if (h->shelf == 0)
         h->shelf = slot_buffer(m, (uint64_t)SHELF_SLOTS * h->piece_bytes);
     *s = (struct slot){.state = SLOT_BUSY, .piece = piece};
+    haul_busy(m, h);
     struct effect *e = effects_add(m->out, EFFECT_PIECE_LOAD);
     e->piece = (struct effect_piece){.bundle = haul_index(m, h),
                                      .piece = piece,
@@ -65,8 +66,8 @@ void slot_shelve(struct mover *m, struct haul *h, uint32_t piece, bool ahead) {
 
 void slot_loaded(struct mover *m, struct haul *h, const struct input_piece *in) {
     struct slot *s = find_in(h->shelf_slots, SHELF_SLOTS, in->piece);
-    if (s == NULL || s->state != SLOT_BUSY)
-        return;
+    ASSERT(s != NULL && s->state == SLOT_BUSY);
+    haul_told(m, h);
     if (in->error != 0) {
         s->state = SLOT_FREE;
         if (h->gives)
@@ -92,6 +93,7 @@ static struct slot *of_buffer(struct haul *h, uint32_t buffer, uint64_t offset) 
 }
 
 void slot_sent(struct mover *m, const struct input_sent *in) {
+    taker_sent(m, in->link);
     HAULS_EACH (h, m) {
         struct slot *s = h->piece_bytes == 0 ? NULL : of_buffer(h, in->buffer, in->offset);
         if (s == NULL)

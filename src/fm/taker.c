@@ -17,6 +17,14 @@
 /* Pieces read ahead for a taker. */
 enum { SHELVED_AHEAD = 2 };
 
+/* What may be on its way to one of them: enough to keep its link busy, not so much that all slots are held by
+ * one who is slow. */
+#define UNSENT_BYTES (256 * KIB)
+enum { UNSENT_MIN = 2 };
+
+/* Who takes less in a second is as good as stopped. */
+#define SLOWEST_BYTES_PER_S MIB
+
 struct taker *taker_find(const struct mover *m, uint32_t link) {
     TAKERS_EACH (t, m)
         if (t->link == link)
@@ -31,9 +39,15 @@ static void send(struct mover *m, struct taker *t, uint16_t type, const union me
     t->said_at = m->now;
 }
 
+static void forget(struct mover *m, struct taker *t) {
+    t->link = 0;
+    while (m->taker_end > 0 && m->takers[m->taker_end - 1].link == 0)
+        m->taker_end--;
+}
+
 static void leave(struct mover *m, struct taker *t) {
     effects_add(m->out, EFFECT_CLOSE)->close.link = t->link;
-    t->link = 0;
+    forget(m, t);
 }
 
 static void part(struct mover *m, struct taker *t, int32_t error, struct bytes text) {
@@ -47,12 +61,14 @@ void taker_up(struct mover *m, const struct input_link *in) {
         struct taker *t = &m->takers[i];
         if (t->link != 0)
             continue;
-        *t = (struct taker){.link = in->link, .since = m->now, .said_at = m->now};
+        *t = (struct taker){
+            .link = in->link, .since = m->now, .said_at = m->now, .heard_at = m->now};
         if (m->taker_end <= i)
             m->taker_end = i + 1;
         return;
     }
-    effects_add(m->out, EFFECT_CLOSE)->close.link = in->link; /* it finds another */
+    struct taker none = {.link = in->link};
+    part(m, &none, -EAGAIN, bytes_from_str("too many take from it")); /* it finds another */
 }
 
 void taker_down(struct mover *m, uint32_t link) {
@@ -60,7 +76,7 @@ void taker_down(struct mover *m, uint32_t link) {
     if (t == NULL)
         return;
     struct haul *h = t->haul;
-    t->link = 0;
+    forget(m, t);
     if (h == NULL)
         return;
     for (uint32_t tree = 0; tree < h->trees; tree++)
@@ -84,14 +100,16 @@ static void want_page(struct mover *m, struct taker *t) {
 void taker_page(struct mover *m, struct haul *h, uint32_t page, struct bytes table) {
     union message p = {.page = {.page = page, .table = table}};
     TAKERS_EACH (t, m) {
-        if (t->haul != h || t->page != page)
+        if (t->haul != h)
             continue;
-        t->fetching = false;
-        if (!page_due(t, h))
-            continue;
-        send(m, t, MESSAGE_PAGE, &p);
-        t->page++;
-        want_page(m, t);
+        if (t->page == page) {
+            t->fetching = false;
+            if (page_due(t, h)) {
+                send(m, t, MESSAGE_PAGE, &p);
+                t->page++;
+            }
+        }
+        want_page(m, t); /* others may be known with this one, if it was judged late */
     }
 }
 
@@ -143,6 +161,8 @@ static void put(struct mover *m, struct taker *t, struct slot *s, uint32_t buffe
                                  .note = s->piece};
     s->sends++;
     t->sent++;
+    if (t->unsent++ == 0)
+        t->left_at = m->now;
     t->cursor = s->piece + 1;
     t->said_at = m->now;
     uint32_t i = s->piece % h->page_pieces;
@@ -152,6 +172,18 @@ static void put(struct mover *m, struct taker *t, struct slot *s, uint32_t buffe
     h->bytes_put += s->len;
     if (h->furthest < t->cursor)
         h->furthest = t->cursor;
+}
+
+static uint32_t unsent_max(const struct haul *h, const struct taker *t) {
+    uint64_t fit = UNSENT_BYTES / h->piece_bytes;
+    if (fit > t->slots / 2)
+        fit = t->slots / 2;
+    return fit < UNSENT_MIN ? UNSENT_MIN : (uint32_t)fit;
+}
+
+/* Could it be sent something now? */
+static bool ready(const struct haul *h, const struct taker *t) {
+    return t->sent != t->room && t->unsent < unsent_max(h, t);
 }
 
 /* What it will need next, if that must be read first. Only what can be sent as soon as it is there: otherwise those
@@ -165,7 +197,7 @@ static void shelve_ahead(struct mover *m, struct taker *t) {
         if (!haul_has(h, piece))
             return;
         if (slot_find(h, piece, &buffer, &offset) == NULL)
-            slot_shelve(m, h, piece, i > 0 || t->sent == t->room);
+            slot_shelve(m, h, piece, i > 0 || !ready(h, t));
     }
 }
 
@@ -173,20 +205,19 @@ static void serve(struct mover *m, struct taker *t) {
     struct haul *h = t->haul;
     uint32_t piece, buffer;
     uint64_t offset;
-    bool read = false;
-    while (t->sent != t->room && next_need(h, t, t->cursor, &piece)) {
+    while (ready(h, t) && next_need(h, t, t->cursor, &piece)) {
         t->cursor = piece;
-        if (!haul_has(h, piece))
-            return;
         struct slot *s = slot_find(h, piece, &buffer, &offset);
+        if (!haul_has(h, piece) && !(planted(PLANTED_UNJUDGED) && s != NULL))
+            return;
         if (s == NULL) {
-            read = true;
+            t->reads = true;
             break;
         }
-        read = buffer == h->shelf;
+        t->reads = buffer == h->shelf;
         put(m, t, s, buffer, offset);
     }
-    if (read || h->gives)
+    if (t->reads || h->gives)
         shelve_ahead(m, t);
 }
 
@@ -194,6 +225,15 @@ void taker_serve(struct mover *m, struct haul *h) {
     TAKERS_EACH (t, m)
         if (t->haul == h)
             serve(m, t);
+}
+
+void taker_sent(struct mover *m, uint32_t link) {
+    struct taker *t = taker_find(m, link);
+    if (t == NULL)
+        return; /* it has gone */
+    ASSERT(t->unsent > 0);
+    t->unsent--;
+    t->left_at = m->now;
 }
 
 /* ---- what they say ---- */
@@ -210,17 +250,25 @@ static void meet(struct mover *m, struct taker *t, struct haul *h) {
         part(m, t, -EBADMSG, bytes_from_str("it asked for what cannot be"));
         return;
     }
+    if (haul_stuck(m, h)) {
+        part(m, t, -EBUSY, bytes_from_str("its disk does not answer"));
+        return;
+    }
     t->haul = h;
+    t->heard_at = m->now;
     if (h->met_at == 0)
         h->met_at = m->now;
     want_page(m, t);
     serve(m, t);
 }
 
+static bool waits_for(const struct taker *t, const struct haul *h) {
+    return t->haul == NULL && t->transfer == h->transfer;
+}
+
 void taker_adopt(struct mover *m, struct haul *h) {
     TAKERS_EACH (t, m)
-        if (t->haul == NULL && t->transfer != 0 &&
-            (t->transfer == h->transfer || (h->gives && t->offer == h->offer)))
+        if (waits_for(t, h))
             meet(m, t, h);
 }
 
@@ -229,8 +277,7 @@ static void on_join(struct mover *m, struct taker *t, const struct message_join 
         leave(m, t);
         return;
     }
-    t->transfer = j->transfer;
-    t->offer = j->offer;
+    t->transfer = j->offer != 0 ? j->offer : j->transfer;
     t->tree = j->tree;
     t->page = j->page;
     t->asked = t->first = j->first;
@@ -238,9 +285,11 @@ static void on_join(struct mover *m, struct taker *t, const struct message_join 
     t->slots = j->slots;
     t->slot = j->slot;
     t->room = j->room;
-    struct haul *h = haul_find(m, j->transfer, j->offer);
+    struct haul *h = haul_find(m, t->transfer);
     if (h != NULL)
         meet(m, t, h);
+    else if (j->offer != 0) /* we would know: an offer is made before anybody hears of it */
+        part(m, t, -ENOENT, bytes_from_str("it is not on offer any more"));
 }
 
 /* Needs come in order, each in the place of one that lies so far back that nothing of it is needed. They may come
@@ -266,6 +315,7 @@ static void on_need(struct mover *m, struct taker *t, const struct message_need 
 
 void taker_message(struct mover *m, struct taker *t, const struct input_message *in) {
     union message msg;
+    t->heard_at = m->now;
     if (message_decode(in->type, in->body, m->scratch, &msg) < 0) {
         leave(m, t);
     } else if (in->type == MESSAGE_JOIN) {
@@ -283,14 +333,25 @@ void taker_message(struct mover *m, struct taker *t, const struct input_message 
 
 void taker_dismiss(struct mover *m, struct haul *h, int32_t error, struct bytes text) {
     TAKERS_EACH (t, m)
-        if (t->haul == h)
+        if (t->haul == h || waits_for(t, h))
             part(m, t, error, text);
 }
 
+/* It has stopped, or the way to it has: what it does not take it must not hold. */
+static bool stuck(const struct mover *m, const struct taker *t) {
+    uint64_t bytes = (uint64_t)t->unsent * t->haul->piece_bytes;
+    uint64_t patience = SILENT_BEATS * m->config.beat_ns + bytes * NS_PER_S / SLOWEST_BYTES_PER_S;
+    return m->now - t->heard_at > patience || (t->unsent > 0 && m->now - t->left_at > patience);
+}
+
 void taker_tick(struct mover *m, struct taker *t) {
-    if (t->haul == NULL && m->now - t->since > STRANGE_NS) {
+    uint64_t beat_ns = m->config.beat_ns;
+    if (t->haul == NULL) {
+        if (m->now - t->since > STRANGE_NS)
+            leave(m, t);
+    } else if (stuck(m, t)) {
         leave(m, t);
-    } else if (t->haul != NULL && m->now - t->said_at >= m->config.beat_ns) {
+    } else if (m->now - t->said_at >= beat_ns || m->now - t->heard_at >= beat_ns) {
         union message beat = {0};
         send(m, t, MESSAGE_BEAT, &beat);
     }

@@ -13,11 +13,14 @@
 /* Between two tries to reach the source, when nobody else is left to be asked. */
 #define RETRY_NS (200 * NS_PER_MS)
 
-/* Pieces that do not fit, from the source itself: what it gives is not what it has announced. */
-enum { WRONG_MAX = 3 };
+/* What does not fit, from the source itself: what it gives is not what it has announced. From anybody: it is
+ * spoiled here. */
+enum { WRONG_MAX = 3, WRONG_ALL_MAX = 32 };
 
-/* Beats that a giver may miss. */
-enum { SILENT_BEATS = 3 };
+/* A mover that cannot be reached just after we have heard of a transfer is perhaps only being started: it is
+ * asked again, soon and then less soon. */
+#define START_NS (500 * NS_PER_MS)
+#define AGAIN_NS (2 * NS_PER_MS)
 
 /* Slots that may be kept for slow takers; the others are for what comes. */
 static uint32_t lingering_max(const struct haul *h) {
@@ -36,19 +39,16 @@ static bool at_source(const struct haul *h, uint32_t tree) {
     return giver_position(h, tree, h->ways[tree].rung) == 0;
 }
 
-static uint64_t cookie_of(const struct mover *m, const struct haul *h, uint32_t tree) {
-    return 1 + ((uint64_t)haul_index(m, h) * TREES + tree);
-}
-
 static void open_link(struct mover *m, struct haul *h, uint32_t tree) {
     struct way *w = &h->ways[tree];
     uint32_t position = giver_position(h, tree, w->rung);
     struct effect *e = effects_add(m->out, EFFECT_OPEN);
-    e->open = (struct effect_open){.purpose = PURPOSE_FILES, .cookie = cookie_of(m, h, tree)};
+    e->open = (struct effect_open){.purpose = PURPOSE_FILES, .cookie = ++m->cookies};
     e->open.node = position == 0 ? h->source : nodeset_at(&h->set, position - 1);
     if (position == 0 && h->source == NO_NODE)
         e->open.address = bytes_of(h->address, h->address_len);
-    w->opening = true;
+    w->cookie = m->cookies;
+    w->opened_at = m->now;
     w->retry_at = 0;
 }
 
@@ -78,6 +78,7 @@ void way_end(struct mover *m, struct haul *h, uint32_t tree) {
     if (w->link != 0)
         effects_add(m->out, EFFECT_CLOSE)->close.link = w->link;
     w->link = 0;
+    w->cookie = 0;
     w->retry_at = 0;
 }
 
@@ -102,6 +103,11 @@ static void send(struct mover *m, const struct way *w, uint16_t type, const unio
     effects_send(m->out, w->link, 0, type, effects_take(m->out, (size_t)len), (struct bytes){0});
 }
 
+static void say_room(struct mover *m, const struct way *w) {
+    union message r = {.room = {.room = w->told}};
+    send(m, w, MESSAGE_ROOM, &r);
+}
+
 static void join(struct mover *m, struct haul *h, uint32_t tree) {
     struct way *w = &h->ways[tree];
     if (w->buffer == 0)
@@ -112,9 +118,10 @@ static void join(struct mover *m, struct haul *h, uint32_t tree) {
     w->told = room(h, w);
     w->page = h->kept;
     find_first(h, tree);
-    w->asked = w->first;
+    if (!planted(PLANTED_NOT_AGAIN) || w->asked < w->first)
+        w->asked = w->first;
     union message j = {.join = {.transfer = h->transfer,
-                                .offer = h->offer,
+                                .offer = at_source(h, tree) ? h->offer : 0,
                                 .tree = (uint8_t)tree,
                                 .page = w->page,
                                 .first = w->first,
@@ -127,24 +134,24 @@ static void join(struct mover *m, struct haul *h, uint32_t tree) {
 }
 
 static struct haul *of_cookie(const struct mover *m, uint64_t cookie, uint32_t *ret_tree) {
-    uint64_t index = (cookie - 1) / TREES;
-    struct haul *h = index < m->config.hauls ? &m->hauls[index] : NULL;
-    *ret_tree = (uint32_t)((cookie - 1) % TREES);
-    return h == NULL || h->transfer == 0 || *ret_tree >= h->trees || !h->ways[*ret_tree].opening
-               ? NULL
-               : h;
+    HAULS_EACH (h, m)
+        for (uint32_t tree = 0; tree < h->trees; tree++)
+            if (cookie != 0 && h->ways[tree].cookie == cookie) {
+                *ret_tree = tree;
+                return h;
+            }
+    return NULL;
 }
 
 void way_up(struct mover *m, const struct input_link *in) {
     uint32_t tree;
     struct haul *h = of_cookie(m, in->cookie, &tree);
-    if (h == NULL || h->phase != HAUL_MOVING) {
-        if (h != NULL)
-            h->ways[tree].opening = false;
+    if (h == NULL) { /* nobody waits for it any more */
         effects_add(m->out, EFFECT_CLOSE)->close.link = in->link;
         return;
     }
-    h->ways[tree].opening = false;
+    h->ways[tree].cookie = 0;
+    h->ways[tree].refused = 0;
     h->ways[tree].link = in->link;
     h->ways[tree].heard_at = m->now;
     join(m, h, tree);
@@ -154,24 +161,31 @@ void way_next(struct mover *m, struct haul *h, uint32_t tree) {
     struct way *w = &h->ways[tree];
     bool last = at_source(h, tree);
     way_end(m, h, tree);
-    if (h->phase != HAUL_MOVING || complete(h, tree) || w->opening)
+    if (h->phase != HAUL_MOVING || complete(h, tree))
         return;
     w->rung = last ? 0 : w->rung + 1;
-    if (last)
+    w->refused = 0;
+    if (last) {
+        w->moved = false;
         w->retry_at = m->now + RETRY_NS;
-    else
+    } else {
         open_link(m, h, tree);
+    }
 }
 
 void way_down(struct mover *m, const struct input_link *in) {
     uint32_t tree;
-    struct haul *h = in->link != 0 ? way_of_link(m, in->link, &tree) : NULL;
-    if (h == NULL && in->cookie != 0 && (h = of_cookie(m, in->cookie, &tree)) != NULL)
-        h->ways[tree].opening = false;
+    struct haul *h =
+        in->link != 0 ? way_of_link(m, in->link, &tree) : of_cookie(m, in->cookie, &tree);
     if (h == NULL)
         return;
-    h->ways[tree].link = 0;
-    way_next(m, h, tree);
+    struct way *w = &h->ways[tree];
+    w->link = 0;
+    w->cookie = 0;
+    if (in->link == 0 && m->now - h->since < START_NS)
+        w->retry_at = m->now + (AGAIN_NS << w->refused++);
+    else
+        way_next(m, h, tree);
 }
 
 /* A need of every page, in order, also of one that lacks nothing: that lets the giver tell more pages. */
@@ -195,17 +209,29 @@ void way_ask(struct mover *m, struct haul *h, uint32_t tree) {
 
 static void on_page(struct mover *m, struct haul *h, uint32_t tree, const struct message_page *p) {
     struct way *w = &h->ways[tree];
-    if (p->page != w->page || p->page >= h->pages) {
+    if (p->page != w->page || p->page >= h->pages || p->page >= w->asked + PAGES_AHEAD) {
         way_next(m, h, tree);
         return;
     }
     w->page++;
+    w->moved = true;
     if (p->page == h->kept) {
         h->kept++;
+        h->tellers[p->page % PAGES_AHEAD] = (uint8_t)tree;
         struct effect *e = effects_add(m->out, EFFECT_PAGE_KEEP);
         e->page = (struct effect_page){
             .bundle = haul_index(m, h), .page = p->page, .table = effects_copy(m->out, p->table)};
     }
+}
+
+/* What the source cannot give any more others may have: all of them are asked before it is given up. */
+static void on_part(struct mover *m, struct haul *h, uint32_t tree, const struct message_part *p) {
+    bool source = at_source(h, tree);
+    if (source && p->error == -EAGAIN) /* it will have a place for us: that is not nothing */
+        h->moved_at = m->now;
+    else if (source && !h->ways[tree].moved)
+        haul_fail(m, h, p->error, p->text);
+    way_next(m, h, tree);
 }
 
 void way_message(struct mover *m, struct haul *h, uint32_t tree, const struct input_message *in) {
@@ -215,10 +241,10 @@ void way_message(struct mover *m, struct haul *h, uint32_t tree, const struct in
         way_next(m, h, tree);
     else if (in->type == MESSAGE_PAGE)
         on_page(m, h, tree, &msg.page);
-    else if (in->type == MESSAGE_PART && at_source(h, tree))
-        haul_fail(m, h, msg.part.error, msg.part.text);
     else if (in->type == MESSAGE_PART)
-        way_next(m, h, tree);
+        on_part(m, h, tree, &msg.part);
+    else if (in->type == MESSAGE_BEAT) /* so it hears of us, too, and that nothing was lost */
+        say_room(m, &h->ways[tree]);
 }
 
 void way_put(struct mover *m, const struct input_put *in) {
@@ -237,32 +263,47 @@ void way_put(struct mover *m, const struct input_put *in) {
         return;
     }
     w->heard_at = m->now;
+    w->moved = true;
     w->came++;
     *s = (struct slot){.state = SLOT_BUSY, .piece = (uint32_t)in->note, .len = in->len};
+    haul_busy(m, h);
     struct effect *e = effects_add(m->out, EFFECT_PIECE_STORE);
     e->piece = (struct effect_piece){.bundle = haul_index(m, h),
                                      .piece = s->piece,
                                      .buffer = w->buffer,
                                      .offset = in->offset,
                                      .len = in->len};
+    if (planted(PLANTED_UNJUDGED))
+        taker_serve(m, h);
 }
 
-static void on_wrong(struct mover *m, struct haul *h, uint32_t tree) {
+void way_wrong(struct mover *m, struct haul *h, uint32_t tree) {
     struct way *w = &h->ways[tree];
     if (at_source(h, tree) && ++w->wrong >= WRONG_MAX)
         haul_fail(m, h, -EBADMSG, bytes_from_str("what the source gives does not fit its digest"));
+    else if (++h->wrong >= WRONG_ALL_MAX)
+        haul_fail(m, h, -EBADMSG, bytes_from_str("whoever gives it, it does not fit its digest"));
     else
         way_next(m, h, tree);
 }
 
+/* Did what lies in a slot come on the link that we have now? */
+static bool came_now(const struct haul *h, const struct way *w, uint32_t index) {
+    uint32_t behind = (index + h->slots - w->freed % h->slots) % h->slots;
+    return w->link != 0 && w->freed + behind - w->base < w->came - w->base;
+}
+
 void way_stored(struct mover *m, struct haul *h, uint32_t tree, const struct input_piece *in) {
     struct way *w = &h->ways[tree];
-    struct slot *s = &w->slots[in->offset / h->piece_bytes];
-    if (in->buffer != w->buffer || s->state != SLOT_BUSY || s->piece != in->piece)
-        return;
+    uint32_t index = (uint32_t)(in->offset / h->piece_bytes);
+    ASSERT(in->buffer == w->buffer && index < h->slots);
+    struct slot *s = &w->slots[index];
+    ASSERT(s->state == SLOT_BUSY && s->piece == in->piece);
     s->state = in->error == 0 ? SLOT_READY : SLOT_FREE;
+    haul_told(m, h);
     if (in->error == -EBADMSG) {
-        on_wrong(m, h, tree);
+        if (came_now(h, w, index))
+            way_wrong(m, h, tree);
     } else if (in->error != 0) {
         haul_fail(m, h, in->error, in->text);
         return;
@@ -278,7 +319,7 @@ void way_release(struct mover *m, struct haul *h, uint32_t tree) {
     struct way *w = &h->ways[tree];
     while (w->freed != w->came) {
         struct slot *s = &w->slots[w->freed % h->slots];
-        if (s->state == SLOT_BUSY || s->sends > 0)
+        if (s->state == SLOT_BUSY || (s->sends > 0 && !planted(PLANTED_REUSE)))
             break;
         if (s->state == SLOT_READY && w->came - w->freed <= lingering_max(h) &&
             taker_wants(m, h, s->piece))
@@ -291,14 +332,19 @@ void way_release(struct mover *m, struct haul *h, uint32_t tree) {
     if (w->link == 0 || now == w->told || !worth)
         return;
     w->told = now;
-    union message r = {.room = {.room = now}};
-    send(m, w, MESSAGE_ROOM, &r);
+    say_room(m, w);
 }
 
 void way_tick(struct mover *m, struct haul *h, uint32_t tree) {
     struct way *w = &h->ways[tree];
+    uint64_t patience = SILENT_BEATS * m->config.beat_ns;
     if (w->retry_at != 0 && w->retry_at <= m->now)
         open_link(m, h, tree);
-    else if (w->link != 0 && m->now - w->heard_at > SILENT_BEATS * m->config.beat_ns)
+    else if ((w->link != 0 && m->now - w->heard_at > patience) ||
+             (w->cookie != 0 && m->now - w->opened_at > patience))
         way_next(m, h, tree);
+}
+
+uint64_t way_due(const struct way *w) {
+    return w->retry_at != 0 ? w->retry_at : UINT64_MAX;
 }

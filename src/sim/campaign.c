@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "sim/files_trial.h"
 #include "sim/jobs_trial.h"
 #include "sim/trial.h"
 
@@ -27,9 +28,11 @@ struct totals {
     struct coverage coverage;
 };
 
-static void run_one(uint64_t seed, bool jobs, struct trial_result *ret, FILE *trace) {
-    if (jobs)
+static void run_one(uint64_t seed, enum campaign_kind kind, struct trial_result *ret, FILE *trace) {
+    if (kind == CAMPAIGN_JOBS)
         jobs_trial_run(seed, ret, trace);
+    else if (kind == CAMPAIGN_FILES)
+        files_trial_run(seed, ret, trace);
     else
         trial_run(seed, ret, trace);
 }
@@ -62,11 +65,12 @@ static void take(struct totals *t, const struct campaign_config *c, const struct
 }
 
 static int conclude(const struct totals *t, const struct campaign_config *c, FILE *out) {
-    if (c->jobs) {
+    if (c->kind != CAMPAIGN_PRIMITIVES) {
         fprintf(out,
-                "%" PRIu64 " seeds, %" PRIu64 " failed; %" PRIu64 " jobs (%" PRIu64
-                " done), %" PRIu64 " faults, %" PRIu64 " steps\n",
-                t->seeds, t->failed, t->asked, t->done, t->faults, t->steps);
+                "%" PRIu64 " seeds, %" PRIu64 " failed; %" PRIu64 " %s (%" PRIu64 " done), %" PRIu64
+                " faults, %" PRIu64 " steps\n",
+                t->seeds, t->failed, t->asked, c->kind == CAMPAIGN_JOBS ? "jobs" : "bundles",
+                t->done, t->faults, t->steps);
         return (int)t->failed;
     }
     uint32_t empty = coverage_empty(&t->coverage);
@@ -114,7 +118,7 @@ static _Noreturn void work(const struct campaign_config *c, uint64_t from, uint3
                            int fd) {
     struct trial_result r;
     for (uint64_t i = from; i < c->seed_count; i += stride) {
-        run_one(c->seed_first + i, c->jobs, &r, NULL);
+        run_one(c->seed_first + i, c->kind, &r, NULL);
         if (!write_all(fd, &r, sizeof r))
             break;
     }
@@ -180,15 +184,15 @@ int campaign_run(const struct campaign_config *config, FILE *out) {
     if (shares > 1)
         run_shared(config, shares, &t, out);
     for (uint64_t i = 0; shares <= 1 && i < config->seed_count; i++) {
-        run_one(config->seed_first + i, config->jobs, &r, NULL);
+        run_one(config->seed_first + i, config->kind, &r, NULL);
         take(&t, config, &r, out);
     }
     return conclude(&t, config, out);
 }
 
-int campaign_seed(uint64_t seed, bool jobs, bool trace, FILE *out) {
+int campaign_seed(uint64_t seed, enum campaign_kind kind, bool trace, FILE *out) {
     struct trial_result r;
-    run_one(seed, jobs, &r, trace ? out : NULL);
+    run_one(seed, kind, &r, trace ? out : NULL);
     print_result(&r, out);
     if (r.verdict.count > VIOLATIONS_SHOWN)
         verdict_print(&r.verdict, VERDICT_LINES, out);

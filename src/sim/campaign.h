@@ -9,17 +9,20 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* What is simulated: the primitives alone; whole clusters that run jobs; movers of files. */
+enum campaign_kind { CAMPAIGN_PRIMITIVES, CAMPAIGN_JOBS, CAMPAIGN_FILES };
+
 struct campaign_config {
     uint64_t seed_first;
     uint64_t seed_count;
     uint32_t processes; /* 0: as many as there are processors; 1: this one alone */
-    bool jobs;          /* whole clusters that run jobs, instead of the primitives alone */
-    bool verbose;       /* a line for every seed */
-    bool cover;         /* an empty field of the coverage table is a failure */
+    enum campaign_kind kind;
+    bool verbose; /* a line for every seed */
+    bool cover;   /* an empty field of the coverage table is a failure */
 };
 
 /* Returns how many seeds failed; one more if coverage is demanded and incomplete. */
 int campaign_run(const struct campaign_config *config, FILE *out);
 
 /* One seed, with its whole history if `trace`. Returns 0 or 1. */
-int campaign_seed(uint64_t seed, bool jobs, bool trace, FILE *out);
+int campaign_seed(uint64_t seed, enum campaign_kind kind, bool trace, FILE *out);

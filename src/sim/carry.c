@@ -46,11 +46,40 @@ static void carry_send(struct carrier *c, const struct effect_send *s) {
     body_free(c->w, body);
 }
 
+/* Of a body: a stamp in place of the bytes, and it hears when they have left. */
+static void carry_stamp(struct carrier *c, struct end *e, const struct effect_put *p) {
+    struct notice *sent = sent_new(c->w, c->n, p);
+    if (e == NULL) {
+        sent_tell(c->w, sent, c->when);
+        return;
+    }
+    uint8_t stamp[STAMP_BYTES];
+    stamp_read(c->n, p, stamp);
+    union message m = {.put = {.buffer = p->peer_buffer,
+                               .offset = p->peer_offset,
+                               .note = p->note,
+                               .body = bytes_of(stamp, sizeof stamp)}};
+    struct body *body = body_new(c->w, PUT_HEAD + sizeof stamp);
+    long len = message_encode(MESSAGE_PUT, &m, room_of(body->bytes, body->len));
+    ASSERT(len == (long)body->len);
+    sent->link = end_link(e);
+    sent->link->refs++;
+    sent->side = end_peer(e)->side;
+    if (c->w->config.link.cores == 0)
+        c->when += c->w->config.link.cpu_send_ns * node_slowness(c->w, c->n);
+    link_put(c->w, e, body, p->len > STAMP_BYTES ? p->len - STAMP_BYTES : 0, sent, c->when);
+    body_free(c->w, body);
+}
+
 static void carry_put(struct carrier *c, const struct effect_put *p) {
     const struct buffer *b = node_buffer(c->n, p->buffer);
     ASSERT(b != NULL);
     ASSERT(p->offset <= b->bytes && p->len <= b->bytes - p->offset);
     struct end *e = node_end(c->n, p->link);
+    if (c->n->number >= c->w->universe) {
+        carry_stamp(c, e, p);
+        return;
+    }
     if (e == NULL)
         return;
     union message m = {.put = {.buffer = p->peer_buffer,
@@ -149,7 +178,7 @@ static void carry_out(struct carrier *c, const struct effect *e) {
         c->n->heap_touched = 0;
         break;
     case EFFECT_BUFFER_OPEN:
-        node_buffer_open(c->n, e->buffer.buffer, e->buffer.bytes);
+        node_buffer_open(c->n, e->buffer.buffer, e->buffer.bytes, c->n->number >= c->w->universe);
         break;
     case EFFECT_BUFFER_GRANT:
         node_buffer(c->n, e->buffer.buffer)->link = e->buffer.link;

@@ -104,6 +104,9 @@ void event_process(struct world *w, struct event *e) {
     case EVENT_NEWS:
         feed_news(w, n, notice_of(e));
         break;
+    case EVENT_SENT:
+        sent_feed(w, notice_of(e));
+        break;
     case EVENT_WAKE:
     case EVENT_WIRE:
     case EVENT_ENDING:
@@ -198,6 +201,10 @@ void event_happen(struct world *w, struct event *e) {
     case EVENT_FETCHED:
     case EVENT_NEWS:
         break;
+    case EVENT_SENT:
+        if (sent_hold(w, notice_of(e)))
+            return;
+        break;
     }
     event_arrive(w, e);
 }
@@ -224,6 +231,7 @@ void event_drop(struct world *w, struct event *e) {
     case EVENT_LOGGED:
     case EVENT_FETCHED:
     case EVENT_NEWS:
+    case EVENT_SENT:
         notice_free(w, notice_of(e));
         break;
     }

@@ -28,7 +28,8 @@ enum event_kind {
     EVENT_DURABLE, /* the disk has taken a value */
     EVENT_LOGGED,  /* or an event of the log */
     EVENT_FETCHED, /* or has found one */
-    EVENT_NEWS     /* there is something outside */
+    EVENT_NEWS,    /* there is something outside */
+    EVENT_SENT     /* the bytes of a put have left */
 };
 
 /* For events that do not depend on the life of their node. */
@@ -52,11 +53,14 @@ struct notice {
     uint32_t opener_life;
     uint32_t target;
     enum purpose purpose;
-    uint64_t cookie;   /* or the ticket of DURABLE, LOGGED, FETCHED */
-    uint64_t value;    /* DURABLE; LOGGED, FETCHED: the key */
+    uint64_t cookie;   /* or the ticket of DURABLE, LOGGED, FETCHED; SENT: the put's note */
+    uint64_t value;    /* DURABLE; LOGGED, FETCHED: the key; SENT: the put's offset */
     struct body *body; /* LOGGED */
     bool closes;       /* LOGGED: the key */
     int32_t error;     /* LOGGED */
+    uint32_t number;   /* SENT: of the link, at the sender */
+    uint32_t buffer;   /* SENT */
+    uint64_t mark;     /* SENT: bytes sent to that end up to this put */
 };
 
 struct notice *notice_new(struct world *w, enum event_kind kind, uint32_t node, uint32_t life);

@@ -42,8 +42,10 @@ void world_reset(struct world *w, uint32_t node, uint32_t pick) {
 
 void world_mute(struct world *w, uint32_t node, uint32_t pick, bool outgoing, uint64_t until) {
     struct end *e = node_pick(find(w, node), pick);
-    if (e != NULL && end_link(e)->purpose != PURPOSE_LAUNCHER) /* inside a node nothing gets lost */
-        extend(outgoing ? &end_peer(e)->mute_until : &e->mute_until, until);
+    if (e == NULL || end_link(e)->purpose == PURPOSE_LAUNCHER ||
+        end_link(e)->purpose == PURPOSE_MOVER)
+        return; /* inside a node nothing gets lost */
+    extend(outgoing ? &end_peer(e)->mute_until : &e->mute_until, until);
 }
 
 void world_duplicate(struct world *w, uint32_t node, uint64_t until) {

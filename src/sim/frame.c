@@ -39,8 +39,10 @@ struct frame *frame_new(struct world *w, struct end *to, struct body *body) {
 
 void frame_free(struct world *w, struct frame *f) {
     list_remove(&f->flight);
+    if (f->sent != NULL)
+        sent_tell(w, f->sent, w->now);
+    link_unqueue(w, f->to, f->counted ? frame_bytes(f) : 0);
     body_free(w, f->body);
-    link_unqueue(w, f->to);
     pool_give(&w->pool, f, sizeof *f);
 }
 
@@ -48,6 +50,7 @@ struct frame *frame_copy(struct world *w, const struct frame *f) {
     struct frame *copy = frame_new(w, f->to, f->body);
     memcpy(copy->header, f->header, sizeof copy->header);
     copy->sent_at = f->sent_at;
+    copy->extra = f->extra;
     copy->lane = f->lane;
     return copy;
 }

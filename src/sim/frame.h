@@ -25,10 +25,13 @@ struct frame {
     struct list flight;
     struct end *to;
     struct body *body;
-    uint64_t sent_at; /* when its last byte has left the sender */
-    uint64_t wire_at; /* when it is off the wire */
+    uint64_t sent_at;    /* when its last byte has left the sender */
+    uint64_t wire_at;    /* when it is off the wire */
+    uint32_t extra;      /* bytes that it is charged for beyond those it has */
+    struct notice *sent; /* of a put that has not left: its sender wants to hear when it has */
     uint8_t lane;
     bool lost;          /* it will vanish instead of arriving */
+    bool counted;       /* among what was sent to its end */
     uint8_t header_len; /* less than HEADER_BYTES: the bytes ended early */
     uint8_t header[HEADER_BYTES];
 };
@@ -49,5 +52,5 @@ static inline struct bytes frame_body(const struct frame *f) {
 }
 
 static inline uint64_t frame_bytes(const struct frame *f) {
-    return HEADER_BYTES + (f->body ? f->body->len : 0);
+    return HEADER_BYTES + (uint64_t)f->extra + (f->body ? f->body->len : 0);
 }

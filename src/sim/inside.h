@@ -16,6 +16,8 @@
 #include "sim/node.h"
 #include "sim/pool.h"
 #include "sim/region.h"
+#include "sim/sent.h"
+#include "sim/stamp.h"
 #include "sim/timer.h"
 #include "sim/world.h"
 
@@ -27,7 +29,8 @@ struct world {
     struct node *nodes;
     uint32_t node_count;   /* bodies included */
     uint32_t universe;     /* and without them */
-    uint32_t first_client; /* launchers come before */
+    uint32_t first_mover;  /* launchers come before */
+    uint32_t first_client; /* movers come before */
     uint32_t acting;       /* the seat that was last given an epoch */
     uint32_t epoch;        /* the highest any root was given; durable */
     uint64_t slow_until;   /* when the last slow node is well again */

@@ -55,9 +55,11 @@ void link_unref(struct world *w, struct link *l) {
     free_if_unused(w, l);
 }
 
-void link_unqueue(struct world *w, struct end *to) {
+void link_unqueue(struct world *w, struct end *to, uint64_t bytes) {
     ASSERT(to->queued > 0);
     to->queued--;
+    to->done_bytes += bytes;
+    sent_look(w, to);
     if (to->queued == 0 && to->number == 0)
         free_if_unused(w, end_link(to));
 }
@@ -81,11 +83,13 @@ static void feed_link(struct world *w, uint32_t node, enum purpose purpose, enum
     carry_input(w, &w->nodes[node], layer_of(purpose), &in, 0);
 }
 
-/* What a machine calls this one: a launcher has the number of its node, a client none. */
+/* What a machine calls this one: a launcher or mover has the number of its node, a client none. */
 static uint32_t name_of(const struct world *w, uint32_t node) {
     if (node < w->universe)
         return node;
-    return node < w->first_client ? node - w->universe : NO_NODE;
+    if (node >= w->first_client)
+        return NO_NODE;
+    return node < w->first_mover ? node - w->universe : node - w->first_mover;
 }
 
 static struct input_link describe(const struct world *w, struct end *e) {
@@ -99,9 +103,19 @@ static struct input_link describe(const struct world *w, struct end *e) {
 
 /* To whom a link leads. */
 static uint32_t target_of(const struct world *w, const struct effect_open *open) {
-    if (open->purpose == PURPOSE_LAUNCHER)
+    switch (open->purpose) {
+    case PURPOSE_LAUNCHER:
         return world_launcher(w, open->node);
-    return open->purpose == PURPOSE_CLIENT ? w->acting : open->node;
+    case PURPOSE_CLIENT:
+        return w->acting;
+    case PURPOSE_MOVER:
+        return world_mover(w, open->node);
+    case PURPOSE_FILES: /* a client's address is its number */
+        ASSERT(open->node != NO_NODE || open->address.len == 4);
+        return open->node != NO_NODE ? world_mover(w, open->node) : load_le32(open->address.at);
+    default:
+        return open->node;
+    }
 }
 
 /* ---- opening ---- */
@@ -131,6 +145,7 @@ static void init_end(struct world *w, struct link *l, int side, uint32_t node, e
     list_init(&e->flight);
     list_init(&e->unsent);
     list_init(&e->to_flush);
+    list_init(&e->held);
 }
 
 static struct link *establish(struct world *w, const struct notice *n) {
@@ -233,6 +248,7 @@ void link_break(struct world *w, struct link *l) {
     uint64_t span = 4 * link_latency(w, l->ends[0].node, l->ends[1].node);
     for (int side = 0; side < 2; side++) {
         lose_suffix(w, &l->ends[side]);
+        sent_release(w, &l->ends[side]);
         uint64_t delay = random_between(&w->faults, 0, span);
         if (l->ends[side].number != 0)
             tell(w, &l->ends[side], EVENT_DOWN, w->now + delay);
@@ -313,20 +329,24 @@ static void launch(struct world *w, struct end *from, struct frame *f, uint64_t 
     struct end *to = f->to;
     struct node *sender = &w->nodes[from->node];
     w->counts.bytes += frame_bytes(f);
+    to->sent_bytes += frame_bytes(f);
+    f->counted = true;
     f->sent_at = later(when, sender->egress_at[f->lane]) + interface_ns(w, f);
     sender->egress_at[f->lane] = f->sent_at;
     uint64_t at = f->sent_at + link_latency(w, from->node, to->node) + draw_jitter(w);
     to->wire_at[f->lane] = later(at, to->wire_at[f->lane]);
     take_off(w, f, to->wire_at[f->lane]);
+    if (f->sent != NULL) {
+        f->sent->mark = to->sent_bytes;
+        sent_tell(w, f->sent, f->sent_at);
+        f->sent = NULL;
+    }
     if (sender->duplicate_until > w->now)
         maybe_duplicate(w, f);
 }
 
-void link_send(struct world *w, struct end *from, uint16_t type, uint32_t epoch, struct body *body,
-               uint64_t when) {
-    if (from->broken)
-        return;
-    struct frame *f = make_frame(w, from, type, epoch, body);
+/* Where processors are shared, sending waits for the end of the turn. */
+static void dispatch(struct world *w, struct end *from, struct frame *f, uint64_t when) {
     if (w->config.link.cores == 0) {
         launch(w, from, f, when);
         return;
@@ -334,6 +354,24 @@ void link_send(struct world *w, struct end *from, uint16_t type, uint32_t epoch,
     if (list_empty(&from->unsent))
         list_push_back(&w->nodes[from->node].unsent, &from->to_flush);
     list_push_back(&from->unsent, &f->flight);
+}
+
+void link_send(struct world *w, struct end *from, uint16_t type, uint32_t epoch, struct body *body,
+               uint64_t when) {
+    if (!from->broken)
+        dispatch(w, from, make_frame(w, from, type, epoch, body), when);
+}
+
+void link_put(struct world *w, struct end *from, struct body *body, uint32_t extra,
+              struct notice *sent, uint64_t when) {
+    if (from->broken) {
+        sent_tell(w, sent, when);
+        return;
+    }
+    struct frame *f = make_frame(w, from, MESSAGE_PUT, 0, body);
+    f->extra = extra;
+    f->sent = sent;
+    dispatch(w, from, f, when);
 }
 
 uint64_t link_flush(struct world *w, struct end *from, uint64_t when) {
@@ -421,8 +459,21 @@ static void deliver_message(struct world *w, struct end *to, const struct header
                 receive_ns(w, to, HEADER_BYTES + body.len));
 }
 
+static void feed_put(struct world *w, struct end *to, const struct message_put *put, uint32_t len,
+                     uint64_t frame_len) {
+    struct input in = {.kind = INPUT_PUT, .now = w->now};
+    in.put = (struct input_put){.link = to->number,
+                                .buffer = put->buffer,
+                                .offset = put->offset,
+                                .len = len,
+                                .note = put->note};
+    w->counts.messages++;
+    carry_input(w, &w->nodes[to->node], layer_of(end_link(to)->purpose), &in,
+                receive_ns(w, to, frame_len));
+}
+
 /* Puts are the world's business: the machine only hears that the bytes are there. */
-static void deliver_put(struct world *w, struct end *to, struct bytes body) {
+static void deliver_put(struct world *w, struct end *to, struct bytes body, uint64_t frame_len) {
     union message m;
     if (message_decode(MESSAGE_PUT, body, NULL, &m) < 0) {
         refuse_frame(w, to, REFUSAL_BODY);
@@ -432,21 +483,17 @@ static void deliver_put(struct world *w, struct end *to, struct bytes body) {
     const struct buffer *b = node_buffer(&w->nodes[to->node], put->buffer);
     if (b == NULL || b->link != to->number)
         return; /* closed, or granted to another link, while the bytes were under way */
-    if (put->offset > b->bytes || put->body.len > b->bytes - put->offset) {
+    bool stamped = end_link(to)->purpose == PURPOSE_FILES;
+    uint32_t len = stamped ? stamp_len(put->body) : (uint32_t)put->body.len;
+    if (put->offset > b->bytes || len > b->bytes - put->offset) {
         refuse_frame(w, to, REFUSAL_BODY);
         return;
     }
-    if (put->body.len > 0)
-        memcpy(b->at + put->offset, put->body.at, put->body.len);
-    struct input in = {.kind = INPUT_PUT, .now = w->now};
-    in.put = (struct input_put){.link = to->number,
-                                .buffer = put->buffer,
-                                .offset = put->offset,
-                                .len = (uint32_t)put->body.len,
-                                .note = put->note};
-    w->counts.messages++;
-    carry_input(w, &w->nodes[to->node], LAYER_PRIM, &in,
-                receive_ns(w, to, HEADER_BYTES + body.len));
+    if (stamped)
+        stamp_write(&w->nodes[to->node], put->buffer, put->offset, put->body);
+    else if (len > 0)
+        memcpy(b->at + put->offset, put->body.at, len);
+    feed_put(w, to, put, len, frame_len);
 }
 
 void link_frame(struct world *w, struct frame *f) {
@@ -457,7 +504,7 @@ void link_frame(struct world *w, struct frame *f) {
         if (r != REFUSAL_NONE)
             refuse_frame(w, to, r);
         else if (h.type == MESSAGE_PUT)
-            deliver_put(w, to, frame_body(f));
+            deliver_put(w, to, frame_body(f), frame_bytes(f));
         else
             deliver_message(w, to, &h, frame_body(f));
     }

@@ -29,7 +29,10 @@ struct end {
     uint64_t memory_at[LANES]; /* and when the last that was is in memory */
     struct gate gate;          /* judges what arrives here */
     enum role role;            /* of the peer */
-    uint32_t sequence[LANES];  /* of the last frame sent from here */
+    uint64_t sent_bytes;       /* toward here, in all */
+    uint64_t done_bytes;       /* of them, those that are on the way no more */
+    struct list held;         /* notices that bytes have left, of those who send to here (sent.h) */
+    uint32_t sequence[LANES]; /* of the last frame sent from here */
 
     /* where processors are shared */
     struct list unsent;   /* frames from here, to be sent when the turn is over */
@@ -55,8 +58,8 @@ static inline struct end *end_peer(struct end *e) {
 /* Gives a reference back. */
 void link_unref(struct world *w, struct link *l);
 
-/* A frame toward this end is no more. */
-void link_unqueue(struct world *w, struct end *to);
+/* A frame toward this end is no more; it was counted with so many bytes. */
+void link_unqueue(struct world *w, struct end *to, uint64_t bytes);
 
 /* A node asks for a link; its request leaves at `when`. */
 void link_open(struct world *w, uint32_t opener, const struct effect_open *open, uint64_t when);
@@ -70,6 +73,11 @@ void link_refuse(struct world *w, struct notice *n, uint64_t at);
 /* Sends a frame from an end; the sender's processor is done with it at `when`. */
 void link_send(struct world *w, struct end *from, uint16_t type, uint32_t epoch, struct body *body,
                uint64_t when);
+
+/* The same with a put into a buffer of stamps, which is charged for `extra` bytes more. Takes the notice, which
+ * tells the sender when the bytes have left. */
+void link_put(struct world *w, struct end *from, struct body *body, uint32_t extra,
+              struct notice *sent, uint64_t when);
 
 /* Where processors are shared: sends what the machine had to say during a turn, with one system
  * call. Returns when that is over, having begun at `when`. */

@@ -162,6 +162,8 @@ void node_detach(struct world *w, struct end *e) {
     ASSERT(e->number != 0);
     struct node *n = &w->nodes[e->node];
     link_drop_unsent(w, e);
+    sent_release(w, e);
+    sent_release(w, end_peer(e));
     int r = idtable_free(&n->links, e->number);
     ASSERT(r == 0);
     n->ends[idtable_index_of(e->number)] = NULL;
@@ -195,15 +197,15 @@ struct buffer *node_buffer(const struct node *n, uint32_t number) {
     return NULL;
 }
 
-struct buffer *node_buffer_open(struct node *n, uint32_t number, uint64_t bytes) {
+struct buffer *node_buffer_open(struct node *n, uint32_t number, uint64_t bytes, bool stamps) {
     ASSERT(node_buffer(n, number) == NULL);
     if (n->buffer_count == n->buffer_cap) {
         n->buffer_cap = n->buffer_cap ? n->buffer_cap * 2 : 4;
         n->buffers = realloc(n->buffers, n->buffer_cap * sizeof *n->buffers);
         ASSERT(n->buffers != NULL);
     }
-    uint8_t *at = calloc(1, bytes ? bytes : 1);
-    ASSERT(at != NULL);
+    uint8_t *at = stamps ? NULL : calloc(1, bytes ? bytes : 1);
+    ASSERT(at != NULL || stamps);
     n->buffers[n->buffer_count] = (struct buffer){.number = number, .bytes = bytes, .at = at};
     return &n->buffers[n->buffer_count++];
 }
@@ -212,5 +214,6 @@ void node_buffer_close(struct node *n, uint32_t number) {
     struct buffer *b = node_buffer(n, number);
     ASSERT(b != NULL);
     free(b->at);
+    free(b->stamps);
     *b = n->buffers[--n->buffer_count];
 }

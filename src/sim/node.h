@@ -32,7 +32,9 @@ struct buffer {
     uint32_t number;
     uint32_t link; /* that may put into it */
     uint64_t bytes;
-    uint8_t *at;
+    uint8_t *at;          /* of a node */
+    struct stamp *stamps; /* of a body: stamp.h */
+    uint32_t stamp_count;
 };
 
 /* What every message touches comes first: with thousands of nodes the time goes into fetching them
@@ -110,5 +112,5 @@ struct end *node_end(const struct node *n, uint32_t number); /* NULL if there is
 struct end *node_pick(const struct node *n, uint32_t pick);
 
 struct buffer *node_buffer(const struct node *n, uint32_t number); /* NULL if there is none */
-struct buffer *node_buffer_open(struct node *n, uint32_t number, uint64_t bytes);
+struct buffer *node_buffer_open(struct node *n, uint32_t number, uint64_t bytes, bool stamps);
 void node_buffer_close(struct node *n, uint32_t number);

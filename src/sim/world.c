@@ -48,7 +48,8 @@ struct world *world_new(const struct world_config *config) {
         return NULL;
     w->config = *config;
     w->universe = limits_universe(&config->prim.limits);
-    w->first_client = w->universe + (config->launchers ? config->prim.limits.nodes : 0);
+    w->first_mover = w->universe + (config->launchers ? config->prim.limits.nodes : 0);
+    w->first_client = w->first_mover + (config->movers ? config->prim.limits.nodes : 0);
     w->node_count = w->first_client + config->clients;
     w->acting = config->prim.limits.nodes;
     clock_init(&w->clock);
@@ -98,6 +99,16 @@ static const struct node *at(const struct world *w, uint32_t node) {
 uint32_t world_launcher(const struct world *w, uint32_t node) {
     ASSERT(w->config.launchers && node < w->config.prim.limits.nodes);
     return w->universe + node;
+}
+
+uint32_t world_mover(const struct world *w, uint32_t node) {
+    ASSERT(w->config.movers && node < w->config.prim.limits.nodes);
+    return w->first_mover + node;
+}
+
+uint32_t world_client(const struct world *w, uint32_t client) {
+    ASSERT(client < w->config.clients);
+    return w->first_client + client;
 }
 
 /* Former lives of the root have logged this. */
@@ -192,7 +203,7 @@ bool world_next(const struct world *w, uint64_t *ret_at) {
 }
 
 void world_poke(struct world *w, uint32_t body, uint64_t at) {
-    ASSERT(body >= w->universe && body < w->node_count);
+    ASSERT(body < w->node_count);
     if (!w->nodes[body].up)
         return;
     struct notice *n = notice_new(w, EVENT_NEWS, body, w->nodes[body].boots);
@@ -234,13 +245,17 @@ uint8_t *world_buffer(struct world *w, uint32_t node, uint32_t buffer, uint64_t 
     struct node *n = &w->nodes[node];
     struct buffer *b = node_buffer(n, buffer);
     if (b == NULL)
-        b = node_buffer_open(n, buffer, bytes);
+        b = node_buffer_open(n, buffer, bytes, false);
     ASSERT(b->bytes >= bytes);
     return b->at;
 }
 
 uint32_t world_boots(const struct world *w, uint32_t node) {
     return at(w, node)->boots;
+}
+
+uint32_t world_buffers(const struct world *w, uint32_t node) {
+    return at(w, node)->buffer_count;
 }
 
 uint32_t world_links(const struct world *w, uint32_t node) {

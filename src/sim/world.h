@@ -7,8 +7,10 @@
  * same trace hash with any compiler, on any byte order.
  *
  * Beside the nodes there may be bodies, which have a daemon's machine but no primitives below it: a
- * launcher for each compute node, and clients. Their numbers follow those of the seats. A link for a
- * launcher leads to that of the node; one for a client to the seat that acts as root. */
+ * launcher and a mover for each compute node, and clients. Their numbers follow those of the seats. A
+ * link for a launcher or mover leads to that of the node; one for a client to the seat that acts as root. A link for
+ * files leads to a node's mover or, by an address of 4 bytes, to the body of that number. Buffers
+ * of bodies hold stamps in place of bytes (stamp.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -28,6 +30,7 @@ struct link_model {
     uint64_t cpu_send_ns;    /* and for one message out, per link */
     uint64_t connect_ns;     /* to open a link */
     uint64_t durable_ns;     /* until a persisted value is safe */
+    uint64_t window_bytes;   /* of puts, to one end: what is beyond has not left; 0: no limit */
     /* Processors that all nodes share, as processes of one machine do: see cores.h. 0: each node
      * has one of its own, and the rest does not apply. */
     uint64_t cores;
@@ -60,8 +63,9 @@ struct world_config {
     struct globals (*lower_globals)(void *context, uint32_t node);
     /* Bodies; their machines come from `daemon`, too. */
     bool launchers; /* one for each compute node */
+    bool movers;    /* the same */
     uint32_t clients;
-    /* Carries out effects about processes and their streams. NULL: no machine has any. */
+    /* Carries out effects about processes, their streams, and files. NULL: no machine has any. */
     void (*process)(void *context, uint32_t body, const struct effect *e);
     /* What is new outside for a body that was poked; false if nothing is. Bytes are lent until the next
      * call. */
@@ -70,8 +74,10 @@ struct world_config {
     void (*died)(void *context, uint32_t node);
 };
 
-/* The launcher of a node, as a node of the world. */
+/* Bodies, as nodes of the world. */
 uint32_t world_launcher(const struct world *w, uint32_t node);
+uint32_t world_mover(const struct world *w, uint32_t node);
+uint32_t world_client(const struct world *w, uint32_t client);
 
 /* NULL if the system has no room for so large a world. */
 struct world *world_new(const struct world_config *config);
@@ -87,7 +93,7 @@ void world_run_until(struct world *w, uint64_t time);
 /* When the next event is; false if there is none. */
 bool world_next(const struct world *w, uint64_t *ret_at);
 
-/* Something is new outside for this body: it asks for it at that time, unless it dies before. */
+/* Something is new outside for this one: it asks for it at that time, unless it dies before. */
 void world_poke(struct world *w, uint32_t body, uint64_t at);
 
 uint64_t world_now(const struct world *w);
@@ -113,9 +119,17 @@ const uint8_t *world_heap(const struct world *w, uint32_t node);
 /* A buffer of the node, made if there is none of that number yet. */
 uint8_t *world_buffer(struct world *w, uint32_t node, uint32_t buffer, uint64_t bytes);
 uint32_t world_boots(const struct world *w, uint32_t node);
+uint32_t world_buffers(const struct world *w, uint32_t node);
 uint32_t world_links(const struct world *w, uint32_t node);                /* live ones */
 const struct prim *world_prim(const struct world *w, uint32_t node);       /* NULL when down */
 const struct journal *world_journal(const struct world *w, uint32_t node); /* what it has logged */
+
+/* What lies in a body's buffer, as one put or load wrote it; false if nothing does. */
+bool world_stamp(const struct world *w, uint32_t body, uint32_t buffer, uint64_t offset,
+                 uint64_t *ret_tag, uint32_t *ret_len);
+/* Writes there, if there is such a buffer. */
+void world_set_stamp(struct world *w, uint32_t body, uint32_t buffer, uint64_t offset, uint32_t len,
+                     uint64_t tag);
 
 /* From now on hands every input of the node, as machine/record.h encodes it, to the sink before it
  * is fed: the log replays the node exactly. A NULL sink ends it. */

@@ -123,10 +123,10 @@ void haul_enough(struct mover *m, const struct message_enough *e) {
     }
 }
 
-/* What came is of use for another try if it is the others who have failed. */
+/* What came is of use for another try if it is the others who have failed. If the source has changed this bundle
+ * will not be sent again. */
 static bool worth_keeping(int32_t error) {
-    return error == -ETIMEDOUT || error == -ECANCELED || error == -EHOSTDOWN || error == -ENOENT ||
-           error == -ESTALE;
+    return error == -ETIMEDOUT || error == -ECANCELED || error == -EHOSTDOWN || error == -ENOENT;
 }
 
 void haul_fail(struct mover *m, struct haul *h, int32_t error, struct bytes text) {

@@ -88,6 +88,7 @@ static int take_descriptor(struct depot_bundle *b, struct bytes descriptor) {
             return (int)len;
         descriptor.len = (size_t)len;
     }
+    b->descriptor_len = descriptor.len;
     return bundle_decode(bytes_of(b->descriptor, descriptor.len), &b->b);
 }
 
@@ -252,8 +253,10 @@ void depot_close(struct depot_bundle *b, bool keep) {
     uint64_t bytes = b->claimed_bytes;
     bool stays = keep && !b->committed && bytes > 0;
     snprintf(name, sizeof name, "%s", b->name);
-    bundle_lower(b);
     find_close(d);
+    if (b->committed) /* an earlier try may have been closed after this one was opened */
+        kept_drop(d, bytes_of(b->descriptor, b->descriptor_len));
+    bundle_lower(b);
     if (stays)
         kept_add(d, name, bytes);
     else

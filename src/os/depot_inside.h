@@ -107,6 +107,7 @@ struct depot_bundle {
     struct depot *d;
     struct bundle b;
     uint8_t *descriptor;
+    size_t descriptor_len;
     char name[DEPOT_NAME_MAX];
     bool adopted; /* there may be files that we did not make */
     bool committed;
@@ -150,6 +151,8 @@ void kept_load(struct depot *d);
 void kept_expire(struct depot *d);
 /* The one with this descriptor is no longer kept: its name; false if there is none. */
 bool kept_take(struct depot *d, struct bytes descriptor, char name[DEPOT_NAME_MAX]);
+/* Those with this descriptor go: the bundle has come whole. */
+void kept_drop(struct depot *d, struct bytes descriptor);
 void kept_add(struct depot *d, const char *name, uint64_t bytes);
 /* A folder of partial files and what it has elsewhere. */
 void kept_remove(struct depot *d, const char *name);

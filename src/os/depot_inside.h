@@ -34,7 +34,8 @@ enum {
     DEPOT_HINTS_MAX = 1 << 18, /* 3 MiB */
     DEPOT_PARTS = 8,           /* files of a bundle that are open */
     DEPOT_LOANS = 256,         /* runs of pieces */
-    DEPOT_PART_NAME_MAX = 16   /* of a bundle's file */
+    DEPOT_LIGHT_BYTES = 64 << 20,
+    DEPOT_PART_NAME_MAX = 16 /* of a bundle's file */
 };
 
 /* Sources of hints: objects by their slots, kept bundles, the file that is replaced. */
@@ -109,6 +110,7 @@ struct depot_bundle {
     uint8_t *descriptor;
     size_t descriptor_len;
     char name[DEPOT_NAME_MAX];
+    bool light;   /* what is known of it is in memory; only contents are on the disk */
     bool adopted; /* there may be files that we did not make */
     bool committed;
     int error; /* it can only be closed, because: */
@@ -164,7 +166,7 @@ void kept_trim(struct depot *d);
 /* ---- depot_bundle.c ---- */
 
 /* Opens a folder of partial files; with an empty descriptor, the one that lies there. */
-int bundle_raise(struct depot *d, const char *name, struct bytes descriptor,
+int bundle_raise(struct depot *d, const char *name, struct bytes descriptor, bool light,
                  struct depot_bundle **ret);
 void bundle_lower(struct depot_bundle *b);
 /* What has gone wrong before, if anything. */

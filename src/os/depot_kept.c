@@ -190,7 +190,7 @@ static uint64_t newest_ns(const struct depot *d, const char *name) {
 /* Bytes that it says it has; 0 if it is worth nothing. */
 static uint64_t bytes_of_bundle(struct depot *d, const char *name) {
     struct depot_bundle *b;
-    if (bundle_raise(d, name, (struct bytes){0}, &b) < 0)
+    if (bundle_raise(d, name, (struct bytes){0}, false, &b) < 0)
         return 0;
     uint64_t bytes = b->claimed_bytes;
     bundle_lower(b);

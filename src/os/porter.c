@@ -6,6 +6,7 @@
 #include "os/porter.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,17 @@ enum { EFFECTS_MAX = 16384, OFFERS_MAX = 64 };
 
 /* Rounds of sending in one turn: what was sent makes room for more. */
 enum { ROUNDS_MAX = 16 };
+
+/* A slot whose piece lies in a file as well, from which it can be sent without a copy. By slot, as far as there is room:
+ * what is forgotten is sent out of the slot. */
+struct twin {
+    uint32_t buffer, bundle, piece;
+    uint64_t offset;
+};
+
+enum { TWINS = 128 };
+/* Less is copied as fast. */
+enum { TWIN_BYTES_MIN = 16 * KIB };
 
 /* One thing to be done with files. */
 struct deed {
@@ -67,6 +79,7 @@ struct porter {
     struct nodeset scratch[2];
     void *scratch_storage;
     struct opened *bundles;
+    struct twin twins[TWINS]; /* buffer 0: none */
     struct offer offers[OFFERS_MAX];
     uint32_t offer_count;
     struct deed *deeds; /* ring */
@@ -122,6 +135,36 @@ static void on_sent(void *context, uint64_t tag) {
     tell_sent(p, &put);
 }
 
+static struct twin *twin_place(struct porter *p, uint32_t buffer, uint64_t offset) {
+    uint64_t mixed = (buffer + 31 * offset) * 0x9e3779b97f4a7c15u;
+    return &p->twins[(mixed >> 32) % TWINS];
+}
+
+/* A piece is in its slot: stored in a file (or if not `stored` only read from there, perhaps long ago). */
+static void note_twin(struct porter *p, const struct effect_piece *e, bool stored) {
+    struct twin *t = twin_place(p, e->buffer, e->offset);
+    if (stored)
+        *t = (struct twin){e->buffer, e->bundle, e->piece, e->offset};
+    else if (t->buffer == e->buffer && t->offset == e->offset)
+        t->buffer = 0;
+}
+
+static void forget_twins(struct porter *p, uint32_t bundle) {
+    for (struct twin *t = p->twins; t < p->twins + TWINS; t++)
+        if (t->bundle == bundle)
+            t->buffer = 0;
+}
+
+/* A descriptor for the link, and where in it the bytes are; or -1. */
+static int open_twin(struct porter *p, const struct effect_put *put, uint64_t *ret_offset) {
+    const struct twin *t = twin_place(p, put->buffer, put->offset);
+    if (put->len < TWIN_BYTES_MIN || t->buffer != put->buffer || t->offset != put->offset ||
+        p->bundles[t->bundle].in == NULL)
+        return -1;
+    int fd = depot_where(p->bundles[t->bundle].in, t->piece, ret_offset);
+    return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
 static void put(struct porter *p, const struct effect_put *put) {
     const struct buffer *b = buffers_find(&p->buffers, put->buffer);
     ASSERT(b != NULL && put->offset <= b->bytes && put->len <= b->bytes - put->offset);
@@ -129,7 +172,9 @@ static void put(struct porter *p, const struct effect_put *put) {
     ASSERT(tag >= 0);
     p->lent[tag] = *put;
     buffers_lend(&p->buffers, put->buffer);
-    links_lend(p->links, put, bytes_of(b->at + put->offset, put->len), (uint64_t)tag);
+    uint64_t offset = 0;
+    int fd = open_twin(p, put, &offset);
+    links_lend(p->links, put, bytes_of(b->at + put->offset, put->len), (uint64_t)tag, fd, offset);
 }
 
 static uint8_t *on_place(void *context, uint32_t link, const struct message_put *m) {
@@ -424,6 +469,7 @@ static void do_bundle(struct porter *p, const struct deed *d) {
     if (d->kind == EFFECT_BUNDLE_CLOSE) {
         if (o->in != NULL)
             depot_close(o->in, d->bundle.keep);
+        forget_twins(p, d->bundle.bundle);
         *o = (struct opened){0};
         return;
     }
@@ -493,6 +539,7 @@ static void do_piece(struct porter *p, const struct deed *d) {
                            : depot_load(o->in, e->piece, room, why);
     else
         r = depot_store(o->in, e->piece, room_bytes(room), why);
+    note_twin(p, e, !loads && r == 0);
     struct input in = {.kind = INPUT_PIECE};
     in.piece = (struct input_piece){.bundle = e->bundle,
                                     .piece = e->piece,

@@ -77,6 +77,11 @@ uint64_t spread_cost_ns(const struct spread *s, const struct spread_terms *t);
 /* The shape with the least predicted time; of equals chain, pair, k-ary (2 to 8), binomial, flat. */
 struct spread spread_choose(const struct spread_terms *t);
 
+/* Of how many bytes pieces should be for the least predicted time, 4 KiB to 2 MiB: of this shape or, if it is
+ * AUTO, of whichever is the fastest. Short ones come sooner to nodes that lie deep, long ones cost fewer
+ * messages. `piece_bytes` of the terms is not used. */
+uint32_t spread_piece_bytes(const struct spread *s, const struct spread_terms *t);
+
 /* Orders receivers so that few edges of the trees lead from one switch to another, and those that do come
  * from different nodes: the source's switch first, then by number. `switches[i]` is the switch of receiver i
  * (all unknown ones, 0, count as one); `source_switch` the source's. `order[p]` gets the receiver of

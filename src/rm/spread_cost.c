@@ -16,6 +16,7 @@
 #include "base/units.h"
 
 enum { CHOICE_ARITY_MIN = 2, CHOICE_ARITY_MAX = 8 };
+enum { PIECE_BYTES_MIN = 4 << 10, PIECE_BYTES_MAX = 2 << 20 };
 
 /* A transfer's pieces: their count, and times that do not depend on the shape. */
 struct pace {
@@ -155,4 +156,23 @@ struct spread spread_choose(const struct spread_terms *t) {
     consider(&c, t, SPREAD_BINOMIAL, 0);
     consider(&c, t, SPREAD_FLAT, 0);
     return c.best;
+}
+
+uint32_t spread_piece_bytes(const struct spread *s, const struct spread_terms *t) {
+    struct spread_terms terms = *t;
+    uint32_t best = PIECE_BYTES_MAX;
+    uint64_t least = UINT64_MAX;
+    for (uint32_t bytes = PIECE_BYTES_MAX; bytes >= PIECE_BYTES_MIN; bytes /= 2) {
+        terms.piece_bytes = bytes;
+        struct spread shape = *s;
+        if (s->shape == SPREAD_AUTO)
+            shape = spread_choose(&terms);
+        shape.receivers = t->receivers;
+        uint64_t ns = spread_cost_ns(&shape, &terms);
+        if (ns < least) {
+            least = ns;
+            best = bytes;
+        }
+    }
+    return best;
 }

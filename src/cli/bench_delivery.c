@@ -84,10 +84,11 @@ static void print_setting(const struct delivery_settings *s) {
     const struct link_model *l = &s->common.link;
     units_format_duration(l->latency_ns, latency, sizeof latency);
     units_format_duration(l->cpu_receive_ns, cpu, sizeof cpu);
-    printf("a file to all nodes of simulated clusters, in virtual time: real movers and primitives\n"
-           "network %s: latency %s, %" PRIu64 " MB/s each way, %s of a processor to receive or "
-           "send a message; seed %" PRIu64 "\n\n",
-           s->network, latency, l->bytes_per_s / 1000000, cpu, s->seed);
+    printf(
+        "a file to all nodes of simulated clusters, in virtual time: real movers and primitives\n"
+        "network %s: latency %s, %" PRIu64 " MB/s each way, %s of a processor to receive or "
+        "send a message; seed %" PRIu64 "\n\n",
+        s->network, latency, l->bytes_per_s / 1000000, cpu, s->seed);
     printf("%6s %9s %-9s %8s %5s %6s %9s %9s %9s%s %8s %6s\n", "nodes", "size", "tree", "chunk",
            "slots", "pieces", "order", "bytes", "known", s->start ? "     ended" : "", "x bound",
            "MB/s");
@@ -251,16 +252,15 @@ static int write_plot(const struct delivery_settings *s, const struct delivery_r
     snprintf(subtitle, sizeof subtitle, "%s%ssimulated %s links, virtual time",
              count_of(s, BY_SIZE) == 1 ? size : "", count_of(s, BY_SIZE) == 1 ? ", " : "",
              s->network);
-    *p = (struct plot){.title = s->start ? "A program to all nodes, and its end"
-                                         : "A file to all nodes",
+    *p = (struct plot){.title =
+                           s->start ? "A program to all nodes, and its end" : "A file to all nodes",
                        .subtitle = subtitle,
                        .x_words = words[axis_of(s)],
                        .y_words = "time",
                        .label = plot_label_time};
     draw_lines(s, rows, count, p);
-    if (count_of(s, BY_SIZE) == 1 && count_of(s, BY_NODES) == (axis_of(s) == BY_NODES
-                                                                   ? s->nodes.count
-                                                                   : 1))
+    if (count_of(s, BY_SIZE) == 1 &&
+        count_of(s, BY_NODES) == (axis_of(s) == BY_NODES ? s->nodes.count : 1))
         draw_bound(rows, count, axis_of(s), p);
     FILE *out = fopen(s->svg, "we");
     int r = out == NULL ? -errno : plot_write(p, out);
@@ -283,11 +283,11 @@ static int run_row(const struct delivery_settings *s, struct delivery_row *row) 
     int r = delivery_run(&row->config, &row->result);
     terminal_progress(NULL);
     if (r < 0)
-        return complain("bench",
-                        r == -ENOMEM   ? "not enough memory; try fewer nodes"
-                        : r == -EINVAL ? "so many pieces cannot be; give a larger --chunk"
-                                       : "the transfer did not come to an end; please report this "
-                                         "with the options used");
+        return complain("bench", r == -ENOMEM ? "not enough memory; try fewer nodes"
+                                 : r == -EINVAL
+                                     ? "so many pieces cannot be; give a larger --chunk"
+                                     : "the transfer did not come to an end; please report this "
+                                       "with the options used");
     s->json ? print_json(s, row) : print_row(s, row);
     return STATUS_OK;
 }
@@ -410,7 +410,8 @@ int bench_delivery(int argc, char **argv) {
         {"tree", OPTION_TEXT, &s.tree_text, "LIST", "shapes as for storm cp (default auto)"},
         {"arity", OPTION_LIST, &s.arities, "LIST", "or k-ary trees with so many children"},
         {"chunk", OPTION_TEXT, &s.chunk_text, "LIST", "of pieces; otherwise as is best"},
-        {"slots", OPTION_LIST, &s.slots, "LIST", "pieces that a node takes ahead (default 6)"},
+        {"slots", OPTION_LIST, &s.slots, "LIST",
+         "pieces that a node takes ahead; otherwise as is best"},
         {"even", OPTION_FLAG, &s.even, NULL, "pieces of one length, not cut by contents"},
         {"launch", OPTION_FLAG, &s.start, NULL, "a program: it is started, and its end awaited"},
         {"exec", OPTION_DURATION, &s.exec_ns, "TIME", "that it runs (default 1ms)"},
@@ -428,10 +429,11 @@ int bench_delivery(int argc, char **argv) {
         {0}};
     int count = options_parse(table, argc, argv);
     if (count == OPTIONS_HELP) {
-        puts("usage: storm bench transfer --sim [OPTIONS]\n"
-             "\n"
-             "How long a file takes to all nodes of simulated clusters: real movers and primitives\n"
-             "in virtual time, nothing goes wrong. All combinations of the lists are run.");
+        puts(
+            "usage: storm bench transfer --sim [OPTIONS]\n"
+            "\n"
+            "How long a file takes to all nodes of simulated clusters: real movers and primitives\n"
+            "in virtual time, nothing goes wrong. All combinations of the lists are run.");
         options_print(table, stdout);
         return STATUS_OK;
     }

@@ -16,7 +16,7 @@
 /* Far beyond the end of any. */
 #define TIME_MAX (100000 * NS_PER_S)
 
-enum { ORDER_SLACK = 512, COMMAND_BYTES = 512, USUAL_SLOTS = 6, TAKERS_SPARE = 4 };
+enum { ORDER_SLACK = 512, COMMAND_BYTES = 512, TAKERS_SPARE = 4 };
 
 struct delivery_config delivery_usual(const struct link_model *link) {
     return (struct delivery_config){.link = *link,
@@ -84,8 +84,7 @@ static uint32_t cut_all(const struct delivery_config *c, uint32_t piece_bytes, u
 static uint32_t cut_even(const struct delivery_config *c, uint32_t piece_bytes, uint32_t *lens) {
     uint32_t count = 0;
     for (uint64_t at = 0; at < c->bytes; at += piece_bytes)
-        lens[count++] =
-            c->bytes - at < piece_bytes ? (uint32_t)(c->bytes - at) : piece_bytes;
+        lens[count++] = c->bytes - at < piece_bytes ? (uint32_t)(c->bytes - at) : piece_bytes;
     return count;
 }
 
@@ -97,8 +96,8 @@ static int load(struct stock *f, const struct delivery_config *c, uint32_t piece
     if (lens == NULL)
         return -ENOMEM;
     struct cargo_config k = {.page_pieces = BUNDLE_PAGE_PIECES, .lens = lens};
-    k.pieces = c->even ? cut_even(c, piece_bytes, lens)
-                       : cut_all(c, piece_bytes, lens, (uint32_t)most);
+    k.pieces =
+        c->even ? cut_even(c, piece_bytes, lens) : cut_all(c, piece_bytes, lens, (uint32_t)most);
     while (k.pieces > k.page_pieces * BUNDLE_PAGES_MAX)
         k.page_pieces *= 2;
     struct random r;
@@ -264,7 +263,6 @@ static void choose(const struct delivery_config *c, struct delivery *d) {
     if (c->spread.shape == SPREAD_AUTO)
         d->spread = spread_choose(&t);
     d->spread.receivers = c->nodes;
-    d->slots = c->slots == 0 ? USUAL_SLOTS : c->slots;
     d->predicted_ns = spread_cost_ns(&d->spread, &t);
 }
 
@@ -283,7 +281,9 @@ int delivery_run(const struct delivery_config *c, struct delivery *ret) {
     int r = load(&stock, c, ret->piece_bytes);
     if (r < 0)
         return r;
-    ret->pieces = stock.cargoes[0]->bundle.pieces;
+    const struct bundle *b = &stock.cargoes[0]->bundle;
+    ret->pieces = b->pieces;
+    ret->slots = c->slots == 0 ? spread_slots(b->piece_bytes, false) : c->slots;
     uint32_t *switches = place_nodes(c);
     r = run(&t, switches);
     free(switches);

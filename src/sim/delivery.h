@@ -40,16 +40,17 @@ struct delivery_config delivery_usual(const struct link_model *link);
 struct delivery {
     struct spread spread;
     uint32_t piece_bytes, slots, pieces;
-    uint64_t heard_ns; /* until the last node had the order */
-    uint64_t bytes_ns; /* until the last had all bytes */
-    uint64_t known_ns; /* until the manager knew that all have the file */
-    uint64_t ended_ns; /* until it knew that what it started has ended everywhere */
+    uint64_t heard_ns;  /* until the last node had the order */
+    uint64_t bytes_ns;  /* until the last had all bytes */
+    uint64_t known_ns;  /* until the manager knew that all have the file */
+    uint64_t ended_ns;  /* until it knew that what it started has ended everywhere */
     uint64_t spread_ns; /* of the pieces alone: from the last node's order to the last byte */
-    uint64_t bound_ns; /* the least: a latency for each doubling of nodes, and the bytes through one link */
-    uint64_t predicted_ns; /* by rm/spread.h, of the shape that was taken */
+    uint64_t
+        bound_ns; /* the least: a latency for each doubling of nodes, and the bytes through one link */
+    uint64_t predicted_ns;  /* by rm/spread.h, of the shape that was taken */
     uint64_t crossed_bytes; /* between switches */
-    uint64_t again; /* pieces that came and were there */
-    uint64_t read;  /* by those who pass on: they had left the slots */
+    uint64_t again;         /* pieces that came and were there */
+    uint64_t read;          /* by those who pass on: they had left the slots */
     uint64_t events, steps, messages;
 };
 

@@ -125,7 +125,7 @@ static void test_switches(void) {
     c.between_bytes_per_s = c.link.bytes_per_s;
     if (!run(&c, &along))
         return;
-    c.scattered = true;
+    c.order = DELIVERY_ACROSS;
     if (!run(&c, &across))
         return;
     CHECK(along.crossed_bytes >= 2 * c.bytes && along.crossed_bytes < 3 * c.bytes);

@@ -109,6 +109,22 @@ static int load(struct stock *f, const struct delivery_config *c, uint32_t piece
 
 /* ---- where ---- */
 
+static const char *const orders[DELIVERY_ORDERS] = {
+    [DELIVERY_ALONG] = "along", [DELIVERY_ACROSS] = "across"};
+
+const char *delivery_order_name(enum delivery_order order) {
+    return order < DELIVERY_ORDERS ? orders[order] : "?";
+}
+
+bool delivery_order_parse(const char *name, enum delivery_order *ret) {
+    for (int i = 0; i < DELIVERY_ORDERS; i++)
+        if (strcmp(orders[i], name) == 0) {
+            *ret = (enum delivery_order)i;
+            return true;
+        }
+    return false;
+}
+
 static uint32_t *place_nodes(const struct delivery_config *c) {
     if (c->per_switch == 0)
         return NULL;
@@ -116,7 +132,7 @@ static uint32_t *place_nodes(const struct delivery_config *c) {
     ASSERT(at != NULL);
     uint32_t switches = (c->nodes - 1) / c->per_switch + 1;
     for (uint32_t i = 0; i < c->nodes; i++)
-        at[i] = c->scattered ? i % switches : i / c->per_switch;
+        at[i] = c->order == DELIVERY_ACROSS ? i % switches : i / c->per_switch;
     return at;
 }
 

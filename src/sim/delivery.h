@@ -14,6 +14,11 @@
 
 enum { DELIVERY_SWITCHES_MAX = 64 };
 
+/* How nodes of several switches are numbered. */
+enum delivery_order { DELIVERY_ALONG, DELIVERY_ACROSS, DELIVERY_ORDERS };
+const char *delivery_order_name(enum delivery_order order);
+bool delivery_order_parse(const char *name, enum delivery_order *ret);
+
 struct delivery_config {
     struct link_model link;
     uint64_t bytes;
@@ -29,7 +34,7 @@ struct delivery_config {
     /* Switches in a row with so many nodes each, and the rate of the links between them; 0: one for all. */
     uint32_t per_switch;
     uint64_t between_bytes_per_s;
-    bool scattered; /* nodes are numbered across switches, not along */
+    enum delivery_order order;
     uint64_t seed;
 };
 

@@ -282,7 +282,7 @@ for r in rows:
 END
 check 'a plot of it' python3 -c 'import sys, xml.dom.minidom as x
 x.parse(sys.argv[1])' "$scratch/delivery.svg"
-storm bench transfer --sim --nodes 12 --arity 2,4 --per-switch 4 --scattered --even --slots 4
+storm bench transfer --sim --nodes 12 --arity 2,4 --per-switch 4 --numbering across --even --slots 4
 check 'transfer --sim prints a table' grep -q '^ *12 .* k-ary:4 ' "$out"
 storm bench transfer --sim --tree star
 check 'no such shape' is_mistake 'a list of auto'

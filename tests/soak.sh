@@ -16,6 +16,8 @@ echo "== campaign of jobs"
 build/storm campaign --jobs --seeds "${STORM_JOBS_SEEDS:-2000}"
 echo "== campaign of files"
 build/storm campaign --files --seeds "${STORM_FILES_SEEDS:-20000}"
+echo "== 12 MB to 16,384 nodes and 1 GB to 1,024, simulated"
+STORM_DELIVERY=full build/delivery_test
 echo "== $STORM_KILLS kills"
 build/kill_test
 echo "== $STORM_FILE_FAULTS transfers, something happens to a node in each"

@@ -333,6 +333,9 @@ static int check(struct transfer_settings *s) {
 }
 
 int bench_transfer(int argc, char **argv) {
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--sim") == 0)
+            return bench_delivery(argc, argv);
     struct transfer_settings s = {
         .runs = 5, .size_text = "1MB,12MB,100MB", .source = "ram", .command = s.self};
     options_list("1,4,16,64", &s.nodes);
@@ -354,6 +357,7 @@ int bench_transfer(int argc, char **argv) {
     if (count == OPTIONS_HELP) {
         puts(
             "usage: storm bench transfer [OPTIONS]\n"
+            "       storm bench transfer --sim [OPTIONS]    simulated clusters; see its --help\n"
             "\n"
             "How long `storm cp` takes with a file that no node has, from the start of the command\n"
             "until it is on all nodes of a temporary cluster on this machine.");

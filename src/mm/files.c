@@ -24,7 +24,6 @@
 #define MOVE_NS (24 * 3600 * NS_PER_S)
 
 /* Nodes of one host: what all copies together come to. */
-enum { USUAL_SLOTS = 6 };
 #define USUAL_BYTES_PER_S ((uint64_t)3200 * 1000 * 1000)
 #define USUAL_LATENCY_NS  (20 * NS_PER_US)
 #define USUAL_MESSAGE_NS  (5 * NS_PER_US)
@@ -269,7 +268,7 @@ static void choose(struct copying *c, const struct message_copy *t, const struct
                                  .shared = true};
     c->spread = t->shape == SPREAD_AUTO ? spread_choose(&terms)
                                         : (struct spread){.shape = t->shape, .arity = t->arity};
-    c->slots = t->slots > 1 ? t->slots : USUAL_SLOTS;
+    c->slots = t->slots > 1 ? t->slots : spread_slots(b->piece_bytes, terms.shared);
 }
 
 /* Is one of them away for a moment, as far as we know? */

@@ -91,11 +91,14 @@ static uint32_t source_body(const struct yard *y, const struct shipment *s) {
     return s->source == NO_NODE ? yard_client(y, s->client) : yard_mover(y, s->source);
 }
 
-/* Who hears this: the mover that is the source; of those who receive the hosts, if there are any. */
+/* Who hears this: the mover that is the source; the root, if it is for it to tell; of those who receive the
+ * hosts, if there are any. */
 static bool concerns(const struct yard *y, const struct shipment *s, enum saying_kind kind,
                      uint32_t who) {
     if (kind == SAY_OFFER || kind == SAY_WITHDRAW)
         return who == source_body(y, s);
+    if (y->config.prim != NULL)
+        return who == y->config.nodes;
     uint32_t node = who < y->universe ? who : who - y->universe;
     return y->config.hosts == (who < y->universe) && node < y->config.nodes &&
            nodeset_has(&s->set, node);
@@ -257,7 +260,10 @@ static struct machine make_mover(struct yard *y, uint32_t who) {
     struct life *l = &y->lives[body_index(y, who)];
     struct mover_config c = y->config.mover;
     c.universe = y->universe;
-    c.self = who < yard_client(y, 0) ? body_index(y, who) : NO_NODE;
+    bool client = who >= yard_client(y, 0);
+    c.self = client ? NO_NODE : body_index(y, who);
+    if (client && y->config.client_takers > 0)
+        c.takers = y->config.client_takers;
     size_t bytes = mover_bytes(&c);
     struct arena a;
     free(l->memory);
@@ -273,6 +279,8 @@ static struct machine make_daemon(void *context, uint32_t who, struct globals gl
     (void)globals;
     if (who >= y->universe)
         return make_mover(y, who);
+    if (y->config.prim != NULL)
+        return y->config.host(y->config.context, who);
     struct host *h = &y->hosts[who];
     *h = (struct host){.yard = y, .node = who};
     return (struct machine){.self = h, .step = host_step};
@@ -357,10 +365,16 @@ struct yard *yard_new(const struct yard_config *c) {
         .observe = on_step,
         .lower = make_nothing,
         .lower_bytes = 64,
+        .switches = c->switches,
+        .between_bytes_per_s = c->between_bytes_per_s,
         .movers = true,
         .clients = c->clients,
         .process = on_effect,
         .news = on_news};
+    if (c->prim != NULL) {
+        config.prim = *c->prim;
+        config.lower = NULL;
+    }
     y->world = world_new(&config);
     ASSERT(y->world != NULL);
     make_depots(y);
@@ -400,12 +414,14 @@ void yard_boot(struct yard *y, uint32_t who) {
     if (world_up(y->world, who))
         return;
     y->heard[who] = y->saying_count; /* what a host has to say it says when it has its link */
-    world_boot(y->world, who, false);
+    world_boot(y->world, who, y->config.prim != NULL && who == y->config.nodes);
 }
 
 void yard_boot_all(struct yard *y) {
     for (uint32_t i = 0; i < y->bodies; i++)
         yard_boot(y, y->universe + i);
+    if (y->config.prim != NULL)
+        yard_boot(y, y->config.nodes);
     for (uint32_t i = 0; y->config.hosts && i < y->config.nodes; i++)
         yard_boot(y, i);
 }

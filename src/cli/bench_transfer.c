@@ -45,7 +45,7 @@ static const struct contender_info {
 struct transfer_settings {
     struct number_list nodes, sizes;
     uint64_t runs;
-    const char *size_text, *tree, *chunk, *slots, *source, *svg, *command;
+    const char *size_text, *tree, *chunk, *slots, *send, *source, *svg, *command;
     bool flat, breakdown, json;
     char self[PATH_MAX];
 };
@@ -68,7 +68,7 @@ static int copy_out(const struct transfer_settings *s, const struct cargo *c, co
     const char *args[TEMPCLUSTER_ARGS_MAX] = {"cp", "--json"};
     int count = 2;
     const char *const options[][2] = {
-        {"--tree", tree}, {"--chunk", s->chunk}, {"--slots", s->slots}};
+        {"--tree", tree}, {"--chunk", s->chunk}, {"--slots", s->slots}, {"--send", s->send}};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (options[i][1] != NULL) {
             args[count++] = options[i][0];
@@ -346,6 +346,7 @@ int bench_transfer(int argc, char **argv) {
         {"tree", OPTION_TEXT, &s.tree, "SHAPE", "as for storm cp; otherwise as is best"},
         {"chunk", OPTION_TEXT, &s.chunk, "SIZE", "as for storm cp"},
         {"slots", OPTION_TEXT, &s.slots, "N", "as for storm cp"},
+        {"send", OPTION_TEXT, &s.send, "TYPE", "as for storm cp"},
         {"source", OPTION_TEXT, &s.source, "WHERE", "the file is in ram (default) or on disk"},
         {"flat", OPTION_FLAG, &s.flat, NULL, "beside all nodes fetching it from one place"},
         {"breakdown", OPTION_FLAG, &s.breakdown, NULL, "where the time goes"},

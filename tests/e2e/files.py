@@ -254,6 +254,26 @@ def program(t, name, code, size=0):
     return path
 
 
+SENDS = ('mmap-all', 'one-map', 'multi-map', 'read')
+
+
+def sends(t):
+    """All send types give the same, and none dies of a file that is cut short while it is mapped."""
+    for how in SENDS:
+        paths = [make(t, f'sent{size}', size, how) for size in (20 << 20, 5 << 20, 1000, 2000)]
+        r = t.run('cp', '--send', how, *paths, f'all:/{how}/')
+        t.check(f'--send {how}', r.status == 0 and not any(
+            have(t, f'/{how}/{os.path.basename(p)}', everybody(), p) for p in paths), r)
+        h = Held(t, '--send', how, '--chunk', '16KiB', '--slots', '4', make(t, 'cut', 48 << 20, how), 'all:/cut',
+                 near=['n0'])
+        os.truncate(t.path('cut'), 1 << 20)
+        r = h.finish()
+        t.check(f'--send {how}: a source that shrinks is named', h.held and r.status == 1 and 'cut: it ' in r.err and
+                'meanwhile' in r.err and not without(t, '/cut', everybody()), r)
+    r = t.run('cp', '--send', 'pigeon', 'cut', 'all:/cut')
+    t.check('--send: what is none', r.status == 2 and 'pigeon' in r.err and 'mmap-all' in r.err, r)
+
+
 def run_copied(t):
     name = 'a tool'
     shutil.copy('/bin/sh', t.path(name))
@@ -446,5 +466,5 @@ def left_behind(t):
     t.check('and up brings empty nodes', r.status == 0 and not without(t, '/stays', everybody()), r)
 
 
-play(plain, sparse, folders, replaced, mistakes, clashes, shapes, run_copied, cached, together, interrupted, tcp,
+play(plain, sparse, folders, replaced, mistakes, clashes, shapes, sends, run_copied, cached, together, interrupted, tcp,
      left_behind, up=('--local', str(NODES), '--orphan', '2s'))

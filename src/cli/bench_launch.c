@@ -16,7 +16,7 @@
 #include "base/units.h"
 #include "cli/bench.h"
 #include "cli/bench_image.h"
-#include "cli/companion.h"
+#include "os/companion.h"
 #include "cli/complain.h"
 #include "cli/peers.h"
 #include "cli/plot.h"

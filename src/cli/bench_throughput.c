@@ -18,7 +18,7 @@
 #include "base/sort.h"
 #include "base/units.h"
 #include "cli/bench.h"
-#include "cli/companion.h"
+#include "os/companion.h"
 #include "cli/complain.h"
 #include "cli/ends.h"
 #include "cli/report.h"

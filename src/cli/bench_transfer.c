@@ -17,7 +17,7 @@
 #include "base/units.h"
 #include "cli/bench.h"
 #include "cli/cargo.h"
-#include "cli/companion.h"
+#include "os/companion.h"
 #include "cli/complain.h"
 #include "cli/plot.h"
 #include "cli/report.h"

@@ -175,6 +175,9 @@ static void tell(struct cp *c) {
     t->bytes = c->bytes;
     t->read = c->survey != NULL ? survey_bytes_read(c->survey) : 0;
     t->given = v.bytes_put;
+    if ((c->request->sending.fabric != NULL || t->fabric[0] != '\0') &&
+        (c->request->verbose || c->request->json))
+        cp_count(c);
     if (c->request->verbose)
         tally_print(t, stderr);
     if (c->request->json)
@@ -266,6 +269,7 @@ int cp_send(struct cp *c, uint32_t source, struct bundle *b, const char *to, boo
                              .arity = s->spread.arity,
                              .slots = s->slots == 0 ? 1 : (uint32_t)s->slots,
                              .set = &c->set,
+                             .fabric = bytes_from_str(c->tally.fabric),
                              .descriptor = bytes_of(descriptor, len < 0 ? 0 : (size_t)len)};
     if (source == NO_NODE)
         m.address = giver_address(c->giver);
@@ -285,6 +289,11 @@ int cp_send(struct cp *c, uint32_t source, struct bundle *b, const char *to, boo
     return c->status;
 }
 
+int cp_prepare(struct cp *c) {
+    return sending_prepare(&c->request->sending, "cp", &c->contact.cluster, c->giver,
+                           c->tally.fabric);
+}
+
 static int from_here(struct cp *c, const char *to, bool replace) {
     char why[256];
     int r = giver_new(&c->contact.loop, &c->contact.cluster, NULL, &c->giver, why);
@@ -292,6 +301,9 @@ static int from_here(struct cp *c, const char *to, bool replace) {
         complain("cp", "%s", why);
         return STATUS_STORM;
     }
+    r = cp_prepare(c);
+    if (r != 0)
+        return r;
     c->offer = giver_offer(c->giver, c->survey);
     struct bundle b = *survey_bundle(c->survey);
     return cp_send(c, NO_NODE, &b, to, replace);
@@ -312,7 +324,7 @@ static int go(struct cp *c, char **argv, int count) {
     if (path == NULL)
         r = from_here(c, to, !c->into);
     else if (to != NULL)
-        r = cp_between(c, path, to, !c->into);
+        r = (r = cp_prepare(c)) != 0 ? r : cp_between(c, path, to, !c->into);
     else
         r = cp_fetch(c, path, argv[count]);
     if (r == STATUS_OK && to != NULL)
@@ -371,6 +383,8 @@ int cp_main(int argc, char **argv) {
          "of a piece, about; otherwise 128KiB or more"},
         {"slots", OPTION_NUMBER, &q.sending.slots, "N", "pieces that a node takes ahead"},
         {"send", OPTION_TEXT, &q.sending.send, "TYPE", "how files are read: " SEND_TYPE_NAMES},
+        {"fabric", OPTION_TEXT, &q.sending.fabric, "F",
+         "auto (default), streams, ofi or ofi:PROVIDER: what carries them"},
         {"verbose,v", OPTION_FLAG, &q.verbose, NULL, "say how it was done"},
         {"quiet,q", OPTION_FLAG, &q.quiet, NULL, "show no progress"},
         {"json", OPTION_FLAG, &q.json, NULL, "say how it was done, as JSON"},
@@ -406,6 +420,7 @@ int cp_main(int argc, char **argv) {
     if (r == 0)
         r = go(&c, argv, count);
     survey_free(c.survey);
+    free(c.tally.movers);
     free(c.storage);
     return r;
 }

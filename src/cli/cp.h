@@ -34,8 +34,14 @@ struct cp {
 
 /* What is to be sent, to whom, is known: it goes. Returns the exit status. */
 int cp_send(struct cp *c, uint32_t source, struct bundle *b, const char *to, bool replace);
+/* Settles by which fabric it goes, and opens that if we take part. 0, or the exit status. */
+int cp_prepare(struct cp *c);
 /* Ctrl-C ends what we do in order. */
 void cp_catch_signals(struct cp *c);
+
+/* cp_counts.c */
+/* Asks all movers what went which way, for the tally. */
+void cp_count(struct cp *c);
 
 /* cp_fetch.c: files of nodes */
 /* To nodes, from one. */

@@ -241,6 +241,8 @@ int cp_fetch(struct cp *c, const char *path, const char *to) {
     if (r < 0) {
         complain("cp", "%s", why);
         c->status = STATUS_STORM;
+    } else if ((r = cp_prepare(c)) != 0) {
+        c->status = r;
     } else if ((r = ask(c, path, on_offered, &f)) == 0) {
         wait_for_all(&f);
     }

@@ -20,7 +20,7 @@
 
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/companion.h"
+#include "os/companion.h"
 #include "cli/complain.h"
 #include "cli/json.h"
 #include "cli/options.h"

@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "cli/complain.h"
+#include "cli/fabrics.h"
 #include "client/closure.h"
 
 int sending_check(struct sending *s, const char *command) {
@@ -25,7 +26,26 @@ int sending_check(struct sending *s, const char *command) {
         return complain(command, "--slots: from 2 to %d", SLOTS_MAX);
     if (s->send != NULL && !send_type_parse(s->send, &s->type))
         return complain(command, "--send %s: give " SEND_TYPE_NAMES, s->send);
+    if (s->fabric != NULL && !fabrics_word(s->fabric))
+        return complain(command,
+                        "--fabric %s: auto, streams, ofi or ofi:PROVIDER; storm doctor "
+                        "shows which there are",
+                        s->fabric);
     return 0;
+}
+
+int sending_prepare(const struct sending *s, const char *command, const struct cluster *cluster,
+                    struct giver *giver, char out[FABRIC_NAME_MAX + 1]) {
+    char why[256];
+    if (!fabrics_pick(s->fabric, cluster, out))
+        out[0] = '\0';
+    if (out[0] == '\0' || giver == NULL || giver_prepare(giver, out, why) == 0)
+        return 0;
+    bool asked = s->fabric != NULL && strncmp(s->fabric, "ofi", 3) == 0;
+    if (asked)
+        complain(command, "--fabric %s: %s", s->fabric, why);
+    out[0] = '\0'; /* a wish of the cluster's that cannot be fulfilled here */
+    return asked ? STATUS_STORM : 0;
 }
 
 void freight_ledger(char *out, size_t cap) {
@@ -151,6 +171,10 @@ int freight_open(struct freight *f, const struct sending *s, struct loop *loop,
         complain("--copy", "%s", why);
         return STATUS_STORM;
     }
+    char fabric[FABRIC_NAME_MAX + 1];
+    r = sending_prepare(s, "--copy", cluster, f->giver, fabric);
+    if (r != 0)
+        return r;
     struct bundle b = *survey_bundle(f->survey);
     b.goal = GOAL_SPOOL;
     size_t cap = 512 + bundle_room(&b);
@@ -167,6 +191,7 @@ int freight_open(struct freight *f, const struct sending *s, struct loop *loop,
                                 .slots = s->slots == 0 ? 1 : (uint32_t)s->slots,
                                 .set = &none,
                                 .address = giver_address(f->giver),
+                                .fabric = bytes_from_str(fabric),
                                 .descriptor = bytes_of(descriptor, (size_t)len)}};
     len = message_encode(MESSAGE_COPY, &m, room_of(f->files, 2 * cap));
     ASSERT(len > 0);

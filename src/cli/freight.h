@@ -10,7 +10,7 @@
 
 /* How files are to be sent; the options of run, submit and cp. */
 struct sending {
-    const char *tree, *chunk, *send;
+    const char *tree, *chunk, *send, *fabric;
     uint64_t slots;
     struct spread spread; /* AUTO: as is best */
     uint64_t chunk_bytes; /* 0: the usual */
@@ -19,6 +19,10 @@ struct sending {
 
 /* Reads the texts. 0, or the exit status after a complaint. */
 int sending_check(struct sending *s, const char *command);
+
+/* Which fabric it comes to ("": streams), and opens it for who gives, if we do. 0, or the exit status after a complaint. */
+int sending_prepare(const struct sending *s, const char *command, const struct cluster *cluster,
+                    struct giver *giver, char out[FABRIC_NAME_MAX + 1]);
 
 struct freight {
     struct survey *survey;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/units.h"
-#include "cli/companion.h"
+#include "os/companion.h"
 #include "cli/complain.h"
 #include "wire/row.h"
 

@@ -39,19 +39,65 @@ uint64_t tally_since(const struct tally *t, enum tally_stage stage) {
     return latest - t->began_ns;
 }
 
+void tally_mover_set(struct tally_mover *v, const struct message_counted *m) {
+    v->silent = m == NULL;
+    if (m == NULL)
+        return;
+    v->put_fabric = m->put_fabric;
+    v->put_stream = m->put_stream;
+    v->came_fabric = m->came_fabric;
+    v->came_stream = m->came_stream;
+    snprintf(v->why, sizeof v->why, "%.*s", (int)m->text.len, (const char *)m->text.at);
+}
+
+static void print_movers(const struct tally *t, FILE *out) {
+    uint64_t fabric = 0, streams = 0;
+    for (uint32_t i = 0; i < t->mover_count; i++) {
+        const struct tally_mover *v = &t->movers[i];
+        fabric += v->put_fabric;
+        streams += v->put_stream;
+        if (v->silent)
+            fprintf(out, "  %-6s does not say what it gave\n", v->name);
+        else
+            fprintf(out, "  %-6s gave %" PRIu64 " by fabric, %" PRIu64 " by streams%s%s\n", v->name,
+                    v->put_fabric, v->put_stream, v->why[0] == '\0' ? "" : ": ", v->why);
+    }
+    if (t->mover_count > 0)
+        fprintf(out, "cp: %" PRIu64 " bytes by fabric, %" PRIu64 " by streams\n", fabric, streams);
+}
+
 void tally_print(const struct tally *t, FILE *out) {
     char bytes[UNITS_TEXT_MAX], given[UNITS_TEXT_MAX], read[UNITS_TEXT_MAX], time[UNITS_TEXT_MAX];
     units_format_size(t->bytes, bytes, sizeof bytes);
     units_format_size(t->given, given, sizeof given);
     units_format_size(t->read, read, sizeof read);
     fprintf(out,
-            "cp: %s in %" PRIu32 " pieces to %" PRIu32 " nodes, %s\n"
+            "cp: %s in %" PRIu32 " pieces to %" PRIu32 " nodes, %s, by %s\n"
             "cp: %s (%" PRIu64 " bytes) given from here; %s read to look it over\n",
-            bytes, t->pieces, t->nodes, t->shape, given, t->given, read);
+            bytes, t->pieces, t->nodes, t->shape, t->fabric[0] == '\0' ? "streams" : t->fabric,
+            given, t->given, read);
     for (int i = 0; i < TALLY_STAGES; i++) {
         units_format_duration(tally_since(t, i), time, sizeof time);
         fprintf(out, "  %-16s %10s\n", stages[i].words, time);
     }
+    print_movers(t, out);
+}
+
+static void json_movers(struct json *j, const struct tally *t) {
+    json_open(j, "movers", '[');
+    for (uint32_t i = 0; i < t->mover_count; i++) {
+        const struct tally_mover *v = &t->movers[i];
+        json_open(j, NULL, '{');
+        json_word(j, "name", v->name);
+        json_bool(j, "silent", v->silent);
+        json_number(j, "put_fabric", v->put_fabric);
+        json_number(j, "put_stream", v->put_stream);
+        json_number(j, "came_fabric", v->came_fabric);
+        json_number(j, "came_stream", v->came_stream);
+        json_word(j, "why", v->why);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
 }
 
 void tally_json(const struct tally *t, FILE *out) {
@@ -65,6 +111,9 @@ void tally_json(const struct tally *t, FILE *out) {
     json_word(&j, "shape", t->shape);
     for (int i = 0; i < TALLY_STAGES; i++)
         json_ms(&j, stages[i].name, tally_since(t, i));
+    json_word(&j, "fabric", t->fabric[0] == '\0' ? "streams" : t->fabric);
+    if (t->mover_count > 0)
+        json_movers(&j, t);
     json_close(&j, '}');
     fputc('\n', out);
 }

@@ -17,8 +17,9 @@
 
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/companion.h"
+#include "os/companion.h"
 #include "cli/complain.h"
+#include "cli/fabrics.h"
 #include "cli/options.h"
 #include "cli/pulse.h"
 #include "cli/release.h"
@@ -56,6 +57,7 @@ struct up {
     enum confine confines;
     uint64_t quantum_ns;
     uint64_t orphan_ns;
+    const char *fabric;
     const char *hook;
     bool verbose;
     uint64_t begin_ns;
@@ -115,6 +117,9 @@ static int check(struct up *u) {
     if (r != 0)
         return r;
     u->cluster.orphan_ns = u->orphan_ns;
+    if (u->fabric != NULL && !fabrics_word(u->fabric))
+        return complain("up", "--fabric %s: give auto, streams, ofi or ofi:PROVIDER", u->fabric);
+    snprintf(u->cluster.fabric, sizeof u->cluster.fabric, "%s", u->fabric == NULL ? "" : u->fabric);
     r = cluster_folder(u->name, u->folder, sizeof u->folder);
     if (r == -EINVAL)
         return complain(u->name, "this cannot be a cluster's name; use letters, digits, - and _");
@@ -399,6 +404,7 @@ int up_main(int argc, char **argv) {
         {"quantum", OPTION_DURATION, &u.quantum_ns, "T", "not used yet"},
         {"orphan", OPTION_DURATION, &u.orphan_ns, "T",
          "a job whose command is gone for so long is ended (default 30s)"},
+        {"fabric", OPTION_TEXT, &u.fabric, "F", "by which files go: as for storm cp"},
         {"hook", OPTION_TEXT, &u.hook, "PROGRAM",
          "run with NODE down|up when a node goes or comes"},
         {"verbose,v", OPTION_FLAG, &u.verbose, NULL, "more about it"},

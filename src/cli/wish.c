@@ -46,6 +46,7 @@ void wish_table(struct wish *w, enum wish_command command, struct option table[W
          {"tree", OPTION_TEXT, &w->sending.tree, "SHAPE", "by which way: chain, k-ary:N, pair"}},
         {RUN, {"chunk", OPTION_TEXT, &w->sending.chunk, "SIZE", "in pieces of about this size"}},
         {RUN, {"slots", OPTION_NUMBER, &w->sending.slots, "N", "so many of them ahead"}},
+        {RUN, {"fabric", OPTION_TEXT, &w->sending.fabric, "F", "auto, streams, ofi[:PROVIDER]"}},
         {JOBS, {"dry-run", OPTION_FLAG, &w->dry_run, NULL, "say what would be asked for"}},
         {RUN,
          {"auto", OPTION_FLAG, &w->automatic, NULL, "bring a local cluster up if there is none"}},

@@ -23,6 +23,7 @@ static struct cluster example(void) {
                         .watcher = 4711,
                         .guarantee = "cgroup of its own",
                         .orphan_ns = 2000000000,
+                        .fabric = "ofi:verbs;ofi_rxm",
                         .hook = "/usr/local/bin/repair it"};
     CHECK_EQ(address_parse(&c.manager, "unix:/tmp/x/manager"), 0);
     return c;
@@ -43,6 +44,7 @@ static void check_same(const struct cluster *a, const struct cluster *b) {
     CHECK_STR(a->guarantee, b->guarantee);
     CHECK_EQ(a->orphan_ns, b->orphan_ns);
     CHECK_STR(a->hook, b->hook);
+    CHECK_STR(a->fabric, b->fabric);
 }
 
 static void test_file(void) {

@@ -26,7 +26,24 @@ struct giver {
     char path[CLUSTER_PATH_MAX + ADDRESS_TEXT_MAX]; /* of the socket; "": none */
     char address[ADDRESS_TEXT_MAX];
     char spool[CLUSTER_PATH_MAX + 48]; /* of what is fetched; "": none */
+    struct giver_fetches fetches;
+    char fabric[FABRIC_NAME_MAX + 1]; /* "": streams */
+    char source[INET_ADDRSTRLEN];
+    giver_counted *counted;
+    void *counted_context;
 };
+
+static void on_arrived(void *context, const struct message_arrived *a) {
+    const struct giver *g = context;
+    if (g->fetches.arrived != NULL)
+        g->fetches.arrived(g->fetches.context, a);
+}
+
+static void on_counted(void *context, uint32_t node, const struct message_counted *m) {
+    const struct giver *g = context;
+    if (g->counted != NULL)
+        g->counted(g->counted_context, node, m);
+}
 
 static uint64_t draw(void) {
     uint64_t number = 0;
@@ -119,6 +136,7 @@ static int make_book(struct giver *g, const struct cluster *c) {
         return -errno;
     if (c->links == TRANSPORT_TCP)
         host = c->manager.in.sin_addr;
+    plan_fabric(c->links, host, g->source);
     for (uint32_t i = 0; i <= c->nodes; i++) {
         g->book[i] = plan_mover(i, c->links, host);
         if (c->links == TRANSPORT_UNIX)
@@ -155,13 +173,16 @@ int giver_new(struct loop *loop, const struct cluster *cluster, const struct giv
                                    .life = (uint32_t)draw(),
                                    .key = {cluster->key[0], cluster->key[1]},
                                    .book = g->book,
-                                   .listener = fd};
+                                   .listener = fd,
+                                   .source = g->source,
+                                   .arrived = on_arrived,
+                                   .counted = on_counted,
+                                   .context = g};
     struct depot_config depot = {.spool = g->spool, .root = "/", .cache_bytes = MIB};
     if (fetches != NULL) {
         make_spool(g);
         config.depot = &depot;
-        config.arrived = fetches->arrived;
-        config.context = fetches->context;
+        g->fetches = *fetches;
     }
     r = fd;
     if (fd >= 0)
@@ -213,6 +234,7 @@ uint64_t giver_fetch(struct giver *g, const struct message_offered *o, const cha
                                     .shape = SPREAD_FLAT,
                                     .slots = 8,
                                     .set = &none,
+                                    .fabric = bytes_from_str(g->fabric),
                                     .descriptor = bytes_of(descriptor, len < 0 ? 0 : (size_t)len)}};
     if (len > 0)
         porter_order(g->porter, MESSAGE_TRANSFER, &m);
@@ -225,6 +247,25 @@ void giver_fetched(struct giver *g, uint64_t number) {
     store_le64(bytes, number);
     union message m = {.enough = {.transfers = bytes_of(bytes, sizeof bytes)}};
     porter_order(g->porter, MESSAGE_ENOUGH, &m);
+}
+
+int giver_prepare(struct giver *g, const char *fabric, char why[256]) {
+    int r = porter_prepare(g->porter, bytes_from_str(fabric), why);
+    if (r == 0)
+        snprintf(g->fabric, sizeof g->fabric, "%s", fabric);
+    return r;
+}
+
+void giver_counts(const struct giver *g, uint64_t offer, struct message_counted *ret) {
+    porter_counts(g->porter, offer, ret);
+}
+
+void giver_count(struct giver *g, const struct nodeset *set, uint64_t offer, giver_counted *counted,
+                 void *context) {
+    g->counted = counted;
+    g->counted_context = context;
+    NODESET_EACH (n, set)
+        porter_count(g->porter, n, offer);
 }
 
 struct bytes giver_address(const struct giver *g) {

@@ -35,6 +35,15 @@ uint64_t giver_fetch(struct giver *g, const struct message_offered *o, const cha
 /* It was told, and is not needed any more. Not from within `arrived`. */
 void giver_fetched(struct giver *g, uint64_t number);
 
+/* What is given or fetched goes by this fabric ("ofi:tcp"): opens it. 0, or -errno with the reason. */
+int giver_prepare(struct giver *g, const char *fabric, char why[256]);
+
+typedef void giver_counted(void *context, uint32_t node, const struct message_counted *m);
+/* What went which way of an offer: here, and at these nodes, which may not answer (then NULL is told, or nothing). */
+void giver_counts(const struct giver *g, uint64_t offer, struct message_counted *ret);
+void giver_count(struct giver *g, const struct nodeset *set, uint64_t offer, giver_counted *counted,
+                 void *context);
+
 /* Where nodes find it: for COPY and SUBMIT. */
 struct bytes giver_address(const struct giver *g);
 

@@ -49,7 +49,8 @@ static void order(struct mm *m, struct copying *c) {
                                     .arity = c->spread.arity,
                                     .slots = c->slots,
                                     .set = &c->set,
-                                    .address = bytes_of(c->body, c->address_len)}};
+                                    .address = bytes_of(c->body, c->address_len),
+                                    .fabric = bytes_of(c->fabric, c->fabric_len)}};
     struct say_all how = {
         .set = &c->set, .tag = tag_of(c), .timeout_ns = m->config.launch_ns, .event = EVENT_FILES};
     bool said = say_all(m->out, &how, m->config.limits.body_bytes, MESSAGE_TRANSFER, &t,
@@ -313,6 +314,8 @@ struct copying *files_begin(struct mm *m, const struct message_copy *t, const ch
     c->descriptor_len = (uint32_t)t->descriptor.len;
     memcpy(c->body, t->address.at, t->address.len);
     memcpy(c->body + t->address.len, t->descriptor.at, t->descriptor.len);
+    c->fabric_len = (uint32_t)t->fabric.len;
+    memcpy(c->fabric, t->fabric.at, t->fabric.len);
     nodeset_copy(&c->set, t->set);
     choose(c, t, &b);
     c->transfer = transfer_number(m->epoch, ++m->copy_count, (uint32_t)(c - m->copies));

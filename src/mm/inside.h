@@ -157,7 +157,9 @@ struct copying {
     uint8_t text[200];
     uint32_t address_len, descriptor_len;
     uint8_t *body; /* both; half of limits.body_bytes */
-    uint64_t key;  /* of a run's files */
+    uint32_t fabric_len;
+    uint8_t fabric[FABRIC_NAME_MAX];
+    uint64_t key; /* of a run's files */
 };
 
 /* Which nodes have the files of a descriptor, as far as we know. */

@@ -3,12 +3,23 @@
 #include "os/buffers.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/assert.h"
 
+static void release(struct buffer *b) {
+    if (b->memory < 0) {
+        free(b->at);
+        return;
+    }
+    munmap(b->at, b->bytes);
+    close(b->memory);
+}
+
 void buffers_fini(struct buffers *b) {
     for (uint32_t i = 0; i < b->count; i++)
-        free(b->list[i].at);
+        release(&b->list[i]);
     free(b->list);
     *b = (struct buffers){0};
 }
@@ -25,7 +36,7 @@ struct buffer *buffers_find(const struct buffers *b, uint32_t number) {
     return found == NULL || found->closed ? NULL : found;
 }
 
-struct buffer *buffers_open(struct buffers *b, uint32_t number, uint64_t bytes) {
+static struct buffer *add(struct buffers *b, uint32_t number, uint64_t bytes) {
     ASSERT(buffers_find(b, number) == NULL);
     if (b->count == b->cap) {
         uint32_t cap = b->cap ? 2 * b->cap : 8;
@@ -35,17 +46,39 @@ struct buffer *buffers_open(struct buffers *b, uint32_t number, uint64_t bytes) 
         b->list = list;
         b->cap = cap;
     }
-    uint8_t *at = calloc(1, bytes ? bytes : 1);
-    if (at == NULL)
+    b->list[b->count] = (struct buffer){.number = number, .bytes = bytes, .memory = -1};
+    return &b->list[b->count];
+}
+
+struct buffer *buffers_open(struct buffers *b, uint32_t number, uint64_t bytes) {
+    struct buffer *made = add(b, number, bytes);
+    if (made == NULL || (made->at = calloc(1, bytes ? bytes : 1)) == NULL)
         return NULL;
-    b->list[b->count] = (struct buffer){.number = number, .bytes = bytes, .at = at};
-    return &b->list[b->count++];
+    b->count++;
+    return made;
+}
+
+struct buffer *buffers_share(struct buffers *b, uint32_t number, uint64_t bytes) {
+    struct buffer *made = bytes == 0 ? NULL : add(b, number, bytes);
+    int memory = made == NULL ? -1 : memfd_create("storm slots", MFD_CLOEXEC);
+    void *at = MAP_FAILED;
+    if (memory >= 0 && ftruncate(memory, (off_t)bytes) == 0)
+        at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    if (at == MAP_FAILED) {
+        if (memory >= 0)
+            close(memory);
+        return buffers_open(b, number, bytes);
+    }
+    made->at = at;
+    made->memory = memory;
+    b->count++;
+    return made;
 }
 
 static void let_go(struct buffers *b, struct buffer *gone) {
     if (!gone->closed || gone->lent > 0)
         return;
-    free(gone->at);
+    release(gone);
     *gone = b->list[--b->count];
 }
 

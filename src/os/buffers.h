@@ -12,6 +12,7 @@ struct buffer {
     bool closed;   /* it goes when nothing of it is lent any more */
     uint64_t bytes;
     uint8_t *at;
+    int memory; /* descriptor of it, for another process; -1: it is ours alone */
 };
 
 struct buffers {
@@ -23,6 +24,8 @@ void buffers_fini(struct buffers *b);
 struct buffer *buffers_find(const struct buffers *b, uint32_t number); /* NULL if there is none */
 /* Zeroed. NULL if there is no memory. */
 struct buffer *buffers_open(struct buffers *b, uint32_t number, uint64_t bytes);
+/* The same, of memory that can be shared with another process. */
+struct buffer *buffers_share(struct buffers *b, uint32_t number, uint64_t bytes);
 void buffers_close(struct buffers *b, uint32_t number);
 /* A part is lent, and is not any more: until then its bytes stay, even if the buffer is closed. */
 void buffers_lend(struct buffers *b, uint32_t number);

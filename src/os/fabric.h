@@ -118,6 +118,11 @@ struct fabric_calls {
 /* What a program links that has libfabric. */
 extern const struct fabric_calls fabric_ofi;
 
+/* The same: tells the providers that can do what we need, with the device or network of each, the fastest first; one may
+ * come several times. 0 or -errno: there are none. */
+int fabric_ofi_providers(void (*tell)(void *context, const char *name, const char *domain),
+                         void *context);
+
 /* -EBADMSG if it is no grant. */
 static inline int fabric_far(struct bytes grant, struct fabric_far *ret) {
     if (grant.len != FABRIC_GRANT_BYTES)

@@ -99,6 +99,19 @@ static int choose(struct fabric *f, char why[FABRIC_WHY_BYTES]) {
     return -ENODEV;
 }
 
+int fabric_ofi_providers(void (*tell)(void *context, const char *name, const char *domain),
+                         void *context) {
+    struct fi_info *hints = hints_new(NULL), *list = NULL;
+    if (hints == NULL)
+        return -ENOMEM;
+    int r = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &list);
+    fi_freeinfo(hints);
+    for (const struct fi_info *i = r == 0 ? list : NULL; i != NULL; i = i->next)
+        tell(context, i->fabric_attr->prov_name, i->domain_attr->name);
+    fi_freeinfo(list);
+    return fabric_error(r);
+}
+
 /* ---- memory ---- */
 
 static uint64_t draw_key(const struct fabric *f) {

@@ -104,6 +104,13 @@ struct address plan_mover(uint32_t node, enum transport links, struct in_addr ho
                                    : plan_address(PLAN_NODES_MAX + 1 + node, links, host);
 }
 
+void plan_fabric(enum transport links, struct in_addr host, char out[INET_ADDRSTRLEN]) {
+    bool local_only = links == TRANSPORT_UNIX || ntohl(host.s_addr) >> 24 == IN_LOOPBACKNET;
+    if (local_only)
+        host.s_addr = htonl(INADDR_LOOPBACK);
+    inet_ntop(AF_INET, &host, out, INET_ADDRSTRLEN);
+}
+
 struct address plan_launcher(uint32_t node) {
     return local("seqpacket:p", node);
 }

@@ -32,6 +32,9 @@ struct address plan_launcher(uint32_t node);
 /* And its file mover. */
 struct address plan_mover(uint32_t node, enum transport links, struct in_addr host);
 
+/* Where movers are in a fabric that has IP addresses: that host, or this machine by its usual name. */
+void plan_fabric(enum transport links, struct in_addr host, char out[INET_ADDRSTRLEN]);
+
 /* An address of this cluster's own on the loopback network: its ports are never in the way of, nor
  * taken by, connections that others make. */
 struct in_addr plan_draw_host(void);

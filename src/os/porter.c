@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "os/alarms.h"
 #include "os/buffers.h"
+#include "os/carriage.h"
 #include "os/gather.h"
 #include "os/loans.h"
 #include "rm/spread.h"
@@ -78,6 +79,7 @@ struct porter {
     struct link_counts counts;
     struct alarms alarms;
     struct buffers buffers;
+    struct carriage *carriage;
     struct depot *depot;
     struct mover *mover;
     struct machine machine;
@@ -100,6 +102,7 @@ struct porter {
     struct lent *lent; /* by tag */
     uint32_t *lent_free;
     uint32_t lent_cap, lent_free_count;
+    uint64_t count_offer; /* that nodes are asked about */
 };
 
 static void feed(struct porter *p, struct input *in);
@@ -203,6 +206,8 @@ static void put(struct porter *p, const struct effect_put *put) {
     ASSERT(tag >= 0);
     p->lent[tag] = (struct lent){*put, l == NULL ? NULL : original_hold(l->loan.file)};
     buffers_lend(&p->buffers, put->buffer);
+    if (carriage_put(p->carriage, put, b, (uint64_t)tag))
+        return;
     uint64_t offset = 0;
     int fd = l == NULL ? open_twin(p, put, &offset) : -1;
     const uint8_t *at = l == NULL ? b->at + put->offset : l->loan.bytes.at;
@@ -227,14 +232,109 @@ static enum refusal on_put(void *context, uint32_t link, const struct message_pu
         return REFUSAL_BODY;
     if (at != m->body.at && m->body.len > 0)
         memcpy(at, m->body.at, m->body.len);
-    struct input in = {.kind = INPUT_PUT};
-    in.put = (struct input_put){.link = link,
-                                .buffer = m->buffer,
-                                .offset = m->offset,
-                                .len = (uint32_t)m->body.len,
-                                .note = m->note};
-    feed(p, &in);
+    struct input_put put = {.link = link,
+                            .buffer = m->buffer,
+                            .offset = m->offset,
+                            .len = (uint32_t)m->body.len,
+                            .note = m->note};
+    carriage_came(p->carriage, &put);
     return REFUSAL_NONE;
+}
+
+/* ---- by a fabric ---- */
+
+static void on_carried(void *context, const struct input_put *put) {
+    struct input in = {.kind = INPUT_PUT, .put = *put};
+    feed(context, &in);
+}
+
+static void send_to(void *context, uint32_t link, uint16_t type, const union message *m) {
+    const struct porter *p = context;
+    uint8_t body[1024];
+    long len = message_encode(type, m, room_of(body, sizeof body));
+    ASSERT(len >= 0);
+    struct effect_send send = {
+        .links = &link, .link_count = 1, .type = type, .head = bytes_of(body, (size_t)len)};
+    links_send(p->links, &send);
+}
+
+static void drop_link(void *context, uint32_t link, enum role peer) {
+    struct porter *p = context;
+    struct input in = {.kind = INPUT_LINK_DOWN, .link = {.link = link, .role = peer}};
+    links_close(p->links, link, REFUSAL_NONE);
+    carriage_link_gone(p->carriage, link, true);
+    feed(p, &in);
+}
+
+/* Cookies of links that are opened to ask for counts; the mover's own are counted from one. */
+#define COUNT_COOKIE ((uint64_t)1 << 63)
+
+static void tell_counted(struct porter *p, uint32_t node, const struct message_counted *c) {
+    if (p->config.counted != NULL)
+        p->config.counted(p->config.context, node, c);
+}
+
+void porter_count(struct porter *p, uint32_t node, uint64_t offer) {
+    struct effect_open open = {.purpose = PURPOSE_FILES, .node = node, .cookie = COUNT_COOKIE};
+    p->count_offer = offer;
+    links_open(p->links, &open);
+}
+
+void porter_counts(const struct porter *p, uint64_t offer, struct message_counted *ret) {
+    carriage_count(p->carriage, offer, ret);
+}
+
+int porter_prepare(struct porter *p, struct bytes fabric, char why[256]) {
+    return carriage_prepare(p->carriage, fabric, why);
+}
+
+/* What movers' worlds say to each other: true if this was such. */
+static bool heard_beside(struct porter *p, const struct input_message *in) {
+    union message m;
+    if (in->type < MESSAGE_WINDOW || in->type > MESSAGE_COUNTED)
+        return false;
+    if (message_decode(in->type, in->body, NULL, &m) < 0)
+        return true;
+    if (in->type == MESSAGE_WINDOW) {
+        carriage_window(p->carriage, in->link, &m.window);
+    } else if (in->type == MESSAGE_PLACED) {
+        const struct buffer *b = buffers_find(&p->buffers, m.placed.buffer);
+        if (!carriage_placed(p->carriage, in->link, &m.placed, b))
+            drop_link(p, in->link, ROLE_GIVER);
+    } else if (in->type == MESSAGE_COUNT) {
+        uint64_t offer = m.count.offer;
+        carriage_count(p->carriage, offer, &m.counted);
+        send_to(p, in->link, MESSAGE_COUNTED, &m);
+    } else {
+        tell_counted(p, in->peer, &m.counted);
+        links_close(p->links, in->link, REFUSAL_NONE);
+    }
+    return true;
+}
+
+/* A link of ours that is only there to ask: true if this was about one. */
+static bool heard_of_asking(struct porter *p, const struct input *in) {
+    if ((in->kind != INPUT_LINK_UP && in->kind != INPUT_LINK_DOWN) ||
+        in->link.cookie != COUNT_COOKIE)
+        return false;
+    union message m = {.count = {.offer = p->count_offer}};
+    if (in->kind == INPUT_LINK_UP)
+        send_to(p, in->link.link, MESSAGE_COUNT, &m);
+    else
+        tell_counted(p, in->link.peer, NULL);
+    return true;
+}
+
+/* What a mover is told, and its world must know too. */
+static void overhear(struct porter *p, uint32_t link, uint16_t type, struct bytes body) {
+    union message m;
+    if ((type != MESSAGE_TRANSFER && type != MESSAGE_JOIN) ||
+        message_decode(type, body, p->scratch, &m) < 0)
+        return;
+    if (type == MESSAGE_TRANSFER)
+        carriage_transfer(p->carriage, &m.transfer);
+    else
+        carriage_joined(p->carriage, link, &m.join);
 }
 
 /* ---- effects ---- */
@@ -276,6 +376,9 @@ static void queue_deed(struct porter *p, const struct effect *e) {
 static void say(struct porter *p, const struct effect_send *s) {
     union message m;
     if (s->link_count != 1 || s->links[0] != 0) {
+        if (s->type == MESSAGE_JOIN && message_decode(s->type, s->head, NULL, &m) == 0)
+            carriage_join(p->carriage, s->links[0], &m.join,
+                          buffers_find(&p->buffers, m.join.buffer));
         links_send(p->links, s);
         return;
     }
@@ -294,12 +397,16 @@ static void carry_out(struct porter *p, const struct effect *e) {
         break;
     case EFFECT_CLOSE:
         links_close(p->links, e->close.link, (enum refusal)e->close.refusal);
+        carriage_link_gone(p->carriage, e->close.link, true);
         break;
     case EFFECT_TIMER:
         alarms_set(&p->alarms, e->layer, e->timer.id, e->timer.at);
         break;
     case EFFECT_BUFFER_OPEN: {
-        struct buffer *b = buffers_open(&p->buffers, e->buffer.buffer, e->buffer.bytes);
+        bool shared = carriage_shares(p->carriage);
+        const struct buffer *b = shared
+                                     ? buffers_share(&p->buffers, e->buffer.buffer, e->buffer.bytes)
+                                     : buffers_open(&p->buffers, e->buffer.buffer, e->buffer.bytes);
         ASSERT(b != NULL);
         break;
     }
@@ -307,6 +414,7 @@ static void carry_out(struct porter *p, const struct effect *e) {
         buffers_find(&p->buffers, e->buffer.buffer)->link = e->buffer.link;
         break;
     case EFFECT_BUFFER_CLOSE:
+        carriage_buffer_gone(p->carriage, e->buffer.buffer);
         buffers_close(&p->buffers, e->buffer.buffer);
         break;
     case EFFECT_PUT:
@@ -462,6 +570,12 @@ static void on_link(void *context, enum purpose purpose, const struct input *in)
         present(p, &in->message);
         return;
     }
+    if (heard_of_asking(p, in) || (in->kind == INPUT_MESSAGE && heard_beside(p, &in->message)))
+        return;
+    if (in->kind == INPUT_MESSAGE)
+        overhear(p, in->message.link, in->message.type, in->message.body);
+    else if (in->kind == INPUT_LINK_DOWN && in->link.link != 0)
+        carriage_link_gone(p->carriage, in->link.link, false);
     feed(p, &copy);
     if (purpose == PURPOSE_MOVER && p->config.host != NULL)
         p->config.host(p->config.context, in->kind != INPUT_LINK_DOWN);
@@ -543,7 +657,7 @@ static void do_page(struct porter *p, const struct deed *d) {
     feed(p, &in);
 }
 
-/* From its file straight away, if it can be sent so. */
+/* From its file straight away, if it can be sent so; a fabric takes it out of the slot. */
 static int load_offered(struct porter *p, struct survey *s, const struct effect_piece *e,
                         struct room out, char why[256]) {
     struct place_loan l = {
@@ -556,7 +670,7 @@ static int load_offered(struct porter *p, struct survey *s, const struct effect_
         return r < 0 ? r : -EMSGSIZE;
     }
     loans_drop(&p->loans, e->buffer, e->offset);
-    r = survey_lend(s, offset, len, &l.loan, why);
+    r = carriage_shares(p->carriage) ? 0 : survey_lend(s, offset, len, &l.loan, why);
     if (r > 0)
         loans_add(&p->loans, &l);
     else if (r == 0)
@@ -661,6 +775,8 @@ void porter_settle(struct porter *p) {
     }
     if (p->sent_count > 0)
         loop_wake_at(p->config.loop, p->config.loop->now);
+    carriage_settle(p->carriage);
+    work_off(p);
     links_settle(p->links);
     uint64_t next = alarms_next(&p->alarms);
     if (next != 0)
@@ -675,6 +791,7 @@ void porter_order(struct porter *p, uint16_t type, const union message *m) {
     ASSERT(len >= 0);
     struct input in = {.kind = INPUT_MESSAGE};
     in.message = (struct input_message){.type = type, .body = bytes_of(body, (size_t)len)};
+    overhear(p, 0, type, in.message.body);
     feed(p, &in);
     free(body);
 }
@@ -727,6 +844,16 @@ static int open_links(struct porter *p) {
                                  .place = on_place,
                                  .sent = on_sent,
                                  .context = p};
+    struct carriage_config carriage = {.loop = c->loop,
+                                       .source = c->source,
+                                       .send = send_to,
+                                       .put = on_carried,
+                                       .sent = on_sent,
+                                       .drop = drop_link,
+                                       .context = p};
+    p->carriage = carriage_new(&carriage);
+    if (p->carriage == NULL)
+        return -ENOMEM;
     conns_keep_memory();
     p->links = links_new(&links);
     return p->links == NULL ? -ENOMEM : 0;
@@ -760,6 +887,7 @@ void porter_free(struct porter *p) {
         if (p->bundles[i].in != NULL)
             depot_close(p->bundles[i].in, true);
     links_free(p->links);
+    carriage_free(p->carriage);
     depot_free(p->depot);
     loans_fini(&p->loans);
     buffers_fini(&p->buffers);

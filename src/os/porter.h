@@ -3,7 +3,8 @@
  *
  * Lives in a process of its own beside a node's manager (os/haulage.c), or inside a command that has files
  * to give or fetches some. Bytes of a piece are copied out of a socket into a slot, from there into the
- * file and into the sockets of those who take them: nowhere else. */
+ * file and into the sockets of those who take them: nowhere else. Or a fabric carries them from slot to
+ * slot: os/carriage.h. */
 #pragma once
 
 #include "fm/mover.h"
@@ -25,10 +26,13 @@ struct porter_config {
     const struct address *book;       /* where movers listen, by node */
     int listener;                     /* taken over; -1: nobody comes */
     const struct depot_config *depot; /* NULL: nothing is taken in */
+    const char *source;               /* IP address to be at in a fabric; NULL: any */
     /* A command's: what became of a transfer that it receives. Called from porter_settle. May be NULL. */
     void (*arrived)(void *context, const struct message_arrived *a);
     /* The node's manager has come or gone. May be NULL. */
     void (*host)(void *context, bool there);
+    /* What a node's mover has counted, NULL if it does not say; see porter_count. May be NULL. */
+    void (*counted)(void *context, uint32_t node, const struct message_counted *c);
     void *context;
 };
 
@@ -45,6 +49,13 @@ void porter_order(struct porter *p, uint16_t type, const union message *m);
 /* At the end of every turn: works off what is to be done with files, sends what has gathered, sees to
  * timers. */
 void porter_settle(struct porter *p);
+
+/* A transfer from here, or to here, will ask for this fabric: opens it. 0, or -errno with the reason. */
+int porter_prepare(struct porter *p, struct bytes fabric, char why[256]);
+/* What went which way, here, of what is on offer under this number. */
+void porter_counts(const struct porter *p, uint64_t offer, struct message_counted *ret);
+/* Asks a node's mover the same; `counted` tells. */
+void porter_count(struct porter *p, uint32_t node, uint64_t offer);
 
 /* Does anybody take something from here? */
 bool porter_giving(const struct porter *p);

@@ -412,6 +412,12 @@ static void walk_slots(struct codec *c, uint32_t *slots) {
         c->failed = true;
 }
 
+static void walk_fabric(struct codec *c, struct bytes *name) {
+    codec_bytes(c, name, 1);
+    if (name->len > FABRIC_NAME_MAX)
+        c->failed = true;
+}
+
 static void walk_transfer(struct codec *c, union message *m) {
     struct message_transfer *t = &m->transfer;
     codec_u64(c, &t->transfer);
@@ -422,6 +428,7 @@ static void walk_transfer(struct codec *c, union message *m) {
     walk_slots(c, &t->slots);
     codec_set(c, t->set);
     codec_bytes(c, &t->address, 1);
+    walk_fabric(c, &t->fabric);
     codec_rest(c, &t->descriptor);
 }
 
@@ -503,7 +510,43 @@ static void walk_copy(struct codec *c, union message *m) {
     walk_slots(c, &t->slots);
     codec_set(c, t->set);
     codec_bytes(c, &t->address, 1);
+    walk_fabric(c, &t->fabric);
     codec_rest(c, &t->descriptor);
+}
+
+static void walk_window(struct codec *c, union message *m) {
+    struct message_window *w = &m->window;
+    codec_u32(c, &w->buffer);
+    codec_u32(c, &w->note);
+    walk_fabric(c, &w->fabric);
+    codec_bytes(c, &w->address, 1);
+    codec_bytes(c, &w->grant, 1);
+    if ((w->note & 0xff) != 0)
+        c->failed = true;
+}
+
+static void walk_placed(struct codec *c, union message *m) {
+    struct message_placed *p = &m->placed;
+    codec_u32(c, &p->buffer);
+    codec_u64(c, &p->offset);
+    codec_u32(c, &p->len);
+    codec_u64(c, &p->note);
+    if (p->len == 0)
+        c->failed = true;
+}
+
+static void walk_count(struct codec *c, union message *m) {
+    codec_u64(c, &m->count.offer);
+}
+
+static void walk_counted(struct codec *c, union message *m) {
+    struct message_counted *t = &m->counted;
+    codec_u64(c, &t->offer);
+    codec_u64(c, &t->put_fabric);
+    codec_u64(c, &t->put_stream);
+    codec_u64(c, &t->came_fabric);
+    codec_u64(c, &t->came_stream);
+    codec_bytes(c, &t->text, 1);
 }
 
 static void walk_copied(struct codec *c, union message *m) {
@@ -597,6 +640,10 @@ static const struct message_rule rules[MESSAGE_TYPES] = {
     ROW(COPIED, MANAGER, CONTROL, STATE, walk_copied),
     ROW(OFFER, CLIENT | ROOT | HOST, CONTROL, STATE, walk_offer),
     ROW(OFFERED, MOVER | NODE | MANAGER, CONTROL, BODY, walk_offered),
+    ROW(WINDOW, TAKER, BULK, PART, walk_window),
+    ROW(PLACED, GIVER, BULK, SMALL, walk_placed),
+    ROW(COUNT, TAKER, BULK, SMALL, walk_count),
+    ROW(COUNTED, GIVER, BULK, STATE, walk_counted),
 };
 
 const struct message_rule *message_rule(uint16_t type) {

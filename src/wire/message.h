@@ -85,6 +85,11 @@ enum message_type {
     /* client to root, root to nodes, a node's manager to its mover; and back */
     MESSAGE_OFFER,   /* make these files ready to be had from you */
     MESSAGE_OFFERED, /* they are, under this number; or why not */
+    /* between the worlds of two movers, beside what the movers say: bytes by a fabric */
+    MESSAGE_WINDOW,  /* taker to giver, before JOIN: you may write into this memory of mine */
+    MESSAGE_PLACED,  /* giver to taker, for each put by the fabric: this is what will be there */
+    MESSAGE_COUNT,   /* a command to a node's mover: what went which way? */
+    MESSAGE_COUNTED, /* so much */
     MESSAGE_TYPES
 };
 
@@ -582,6 +587,7 @@ struct message_transfer {
     uint32_t slots;          /* pieces that a receiver takes ahead, in each tree */
     struct nodeset *set;     /* who receives */
     struct bytes address;    /* of a source that is no node */
+    struct bytes fabric;     /* that pieces go by, "ofi:tcp"; empty: streams */
     struct bytes descriptor; /* wire/bundle.h */
 };
 
@@ -655,6 +661,7 @@ struct message_copy {
     uint32_t slots;
     struct nodeset *set;
     struct bytes address; /* where the client gives it out */
+    struct bytes fabric;  /* as in TRANSFER */
     struct bytes descriptor;
 };
 
@@ -668,6 +675,36 @@ struct message_copied {
     uint32_t node;           /* the first of those, NO_NODE: none */
     int32_t error;           /* why */
     struct bytes text;
+};
+
+/* Of the name of a fabric. */
+enum { FABRIC_NAME_MAX = 64 };
+
+struct message_window {
+    uint32_t buffer;      /* of the JOIN that follows */
+    uint32_t note;        /* the lowest byte counts puts, the rest is to come back with each */
+    struct bytes fabric;  /* its name */
+    struct bytes address; /* there */
+    struct bytes grant;   /* os/fabric.h */
+};
+
+/* As a PUT, without the bytes. */
+struct message_placed {
+    uint32_t buffer;
+    uint64_t offset;
+    uint32_t len;
+    uint64_t note;
+};
+
+struct message_count {
+    uint64_t offer;
+};
+
+struct message_counted {
+    uint64_t offer;
+    uint64_t put_fabric, put_stream;   /* bytes of pieces that this mover has given */
+    uint64_t came_fabric, came_stream; /* and got */
+    struct bytes text;                 /* why it used streams though a fabric was asked for */
 };
 
 /* Decoded or to be encoded; set pointers are given by the caller before decoding. */
@@ -726,6 +763,10 @@ union message {
     struct message_copied copied;
     struct message_offer offer;
     struct message_offered offered;
+    struct message_window window;
+    struct message_placed placed;
+    struct message_count count;
+    struct message_counted counted;
 };
 
 struct message_rule {

@@ -32,6 +32,7 @@ static void fill_file(uint16_t type, union message *m) {
         m->transfer.slots = SLOTS_MAX;
         m->transfer.set = &sets[0];
         m->transfer.address = bytes_of(body, 9);
+        m->transfer.fabric = bytes_of(body, 7);
         m->transfer.descriptor = bytes_of(body, 10);
         break;
     case MESSAGE_ENOUGH:
@@ -60,6 +61,7 @@ static void fill_file(uint16_t type, union message *m) {
         m->copy.slots = 1;
         m->copy.set = &sets[0];
         m->copy.address = bytes_of(body, 9);
+        m->copy.fabric = bytes_of(body, 5);
         m->copy.descriptor = bytes_of(body, 11);
         break;
     case MESSAGE_OFFER:
@@ -70,6 +72,18 @@ static void fill_file(uint16_t type, union message *m) {
         m->offered.error = -2;
         m->offered.text = bytes_of(body, 4);
         m->offered.descriptor = bytes_of(body, 12);
+        break;
+    case MESSAGE_WINDOW:
+        m->window.note = 0xabcd00;
+        m->window.fabric = bytes_of(body, FABRIC_NAME_MAX);
+        m->window.address = bytes_of(body, 30);
+        m->window.grant = bytes_of(body, 24);
+        break;
+    case MESSAGE_PLACED:
+        m->placed.len = 1;
+        break;
+    case MESSAGE_COUNTED:
+        m->counted.text = bytes_of(body, 3);
         break;
     case MESSAGE_COPIED:
         m->copied.set = &sets[0];
@@ -398,6 +412,12 @@ static void test_fields_of_files_out_of_range_are_refused(void) {
     fill(MESSAGE_JOIN, &m, 0);
     m.join.first = m.join.page + 1;
     CHECK(message_encode(MESSAGE_JOIN, &m, room_of(bytes, sizeof bytes)) < 0);
+    fill(MESSAGE_WINDOW, &m, 0);
+    m.window.note |= 1; /* the byte that counts */
+    CHECK(message_encode(MESSAGE_WINDOW, &m, room_of(bytes, sizeof bytes)) < 0);
+    fill(MESSAGE_WINDOW, &m, 0);
+    m.window.fabric.len++;
+    CHECK(message_encode(MESSAGE_WINDOW, &m, room_of(bytes, sizeof bytes)) < 0);
     fill(MESSAGE_ARRIVED, &m, 0);
     m.arrived.error = 5;
     CHECK(message_encode(MESSAGE_ARRIVED, &m, room_of(bytes, sizeof bytes)) < 0);

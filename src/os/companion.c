@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs that belong to storm: see companion.h. */
-#include "cli/companion.h"
+#include "os/companion.h"
 
 #include <errno.h>
 #include <limits.h>

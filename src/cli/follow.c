@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,6 +29,12 @@ static void note_nodes(struct follow *f, const struct message_news *n) {
     size_t len = nodeset_format(n->nodes, f->contact.cluster.prefix, f->nodes, sizeof f->nodes);
     if (len >= sizeof f->nodes)
         snprintf(f->nodes + sizeof f->nodes - 4, 4, "...");
+}
+
+/* Where its files will be. */
+static void note_run(struct follow *f, const struct message_news *n) {
+    if (f->ran_on_storage != NULL && n->state == STATE_RUNNING && !nodeset_empty(n->nodes))
+        nodeset_copy(&f->ran_on, n->nodes);
 }
 
 static void on_over(struct follow *f, const struct message_news *n) {
@@ -56,6 +63,7 @@ static void on_news(void *context, const struct message_news *n) {
     if (f->since_ns[n->state] == 0)
         f->since_ns[n->state] = n->since_ns;
     note_nodes(f, n);
+    note_run(f, n);
     if (n->state == STATE_RUNNING && f->output != NULL)
         output_nodes(f->output, n->nodes, n->procs);
     if (n->state == STATE_RUNNING && f->typing != NULL)
@@ -87,6 +95,7 @@ static void on_up(void *context) {
 static void on_lost(void *context, enum session_loss why) {
     struct follow *f = context;
     f->done = true;
+    f->lost = true;
     f->status = STATUS_STORM;
     if (f->job == 0) {
         contact_lost(&f->contact.cluster, why);
@@ -198,11 +207,21 @@ int follow_connect(struct follow *f, const struct wish *w) {
     return r;
 }
 
+static void expect_files(struct follow *f) {
+    uint32_t nodes = f->contact.cluster.nodes;
+    f->ran_on_storage = malloc(nodeset_bytes(nodes));
+    ASSERT(f->ran_on_storage != NULL);
+    nodeset_init(&f->ran_on, nodes, f->ran_on_storage);
+    nodeset_add_range(&f->ran_on, 0, nodes - 1);
+}
+
 int follow_begin(struct follow *f, const struct order *o) {
     f->order = o;
     f->epilogue.verbose = f->wish->verbose;
     f->epilogue.limit_ns = f->wish->time_ns;
     int r = begin_streams(f);
+    if (o != NULL && (o->submit.flags & JOB_FETCH) != 0)
+        expect_files(f);
     return r == 0 && o != NULL ? submit(f) : r;
 }
 
@@ -299,9 +318,11 @@ static bool is_expected(const struct follow *f) {
 
 static void finish(struct follow *f) {
     rawtty_end(&f->tty);
-    signals_end(f);
     if (f->output != NULL)
         output_finish(f->output);
+    if (f->ran_on_storage != NULL)
+        follow_fetch(f);
+    signals_end(f);
     if (f->over && !is_expected(f))
         epilogue_print(&f->contact.cluster, &f->last, &f->epilogue);
     if (f->over && f->signals.interrupted_at != 0 && f->last.state == STATE_KILLED)
@@ -312,11 +333,12 @@ static void finish(struct follow *f) {
         f->status = STATUS_STORM;
     if (f->wish->verbose)
         follow_times(f);
-    if (f->over && f->last.output > 0) /* until then its launchers keep what we have */
+    if (f->over && (f->last.output > 0 || f->ran_on_storage != NULL)) /* until then nodes keep it */
         session_unfollow(f->contact.session, f->job);
     output_free(f->output);
     typing_free(f->typing);
     giver_free(f->giver);
+    free(f->ran_on_storage);
     contact_close(&f->contact);
 }
 

@@ -41,7 +41,10 @@ struct follow {
     uint32_t job; /* 0: no number yet */
     bool over, done;
     bool failed; /* its output could not be written */
+    bool lost;   /* the manager is */
     int status;
+    struct nodeset ran_on; /* all nodes until it is known */
+    void *ran_on_storage;
     struct message_news last; /* without what it borrows */
     char nodes[256];          /* of which the last news told */
     char text[300];
@@ -66,6 +69,9 @@ int follow_until_over(struct follow *f);
 void signals_begin(struct follow *f);
 void signals_end(struct follow *f);
 void signals_settle(struct follow *f);
+
+/* What the job has left that is wanted here; follow_fetch.c. */
+void follow_fetch(struct follow *f);
 
 /* -v: how long every stage took. */
 void follow_times(const struct follow *f);

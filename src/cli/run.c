@@ -37,9 +37,7 @@ static int run(struct follow *f, struct wish *w, struct order *o, char **argv) {
         return STATUS_OK;
     }
     signals_begin(f); /* what we leave in the cluster's folder must be taken away */
-    if (w->copy || w->libraries)
-        r = freight_open(&o->freight, &w->sending, &f->contact.loop, &f->contact.cluster,
-                         &o->submit.files);
+    r = freight_open(&o->freight, &w->sending, &f->contact.loop, &f->contact.cluster, &o->submit);
     if (r != 0)
         return r;
     f->keep = w->detach;

@@ -42,6 +42,8 @@ void wish_table(struct wish *w, enum wish_command command, struct option table[W
         {SUBMIT, {"wait", OPTION_FLAG, &w->wait, NULL, "until it is over, with its status"}},
         {RUN, {"copy", OPTION_FLAG, &w->copy, NULL, "send the program to the nodes first"}},
         {RUN, {"with-libs", OPTION_FLAG, &w->libraries, NULL, "and its shared libraries"}},
+        {RUN, {"input", OPTION_TEXTS, &w->inputs, "FILE[:NAME]", "put it in the job's folder"}},
+        {RUN, {"fetch", OPTION_TEXTS, &w->fetches, "GLOB[:DIR]", "bring it from there at the end"}},
         {RUN,
          {"tree", OPTION_TEXT, &w->sending.tree, "SHAPE", "by which way: chain, k-ary:N, pair"}},
         {RUN, {"chunk", OPTION_TEXT, &w->sending.chunk, "SIZE", "in pieces of about this size"}},

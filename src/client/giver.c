@@ -236,10 +236,11 @@ uint64_t giver_fetch(struct giver *g, const struct message_offered *o, const cha
                                     .set = &none,
                                     .fabric = bytes_from_str(g->fabric),
                                     .descriptor = bytes_of(descriptor, len < 0 ? 0 : (size_t)len)}};
-    if (len > 0)
+    bool fits = len > 0 && bundle_decode(m.transfer.descriptor, &b) == 0;
+    if (fits)
         porter_order(g->porter, MESSAGE_TRANSFER, &m);
     free(descriptor);
-    return len > 0 ? number : 0;
+    return fits ? number : 0;
 }
 
 void giver_fetched(struct giver *g, uint64_t number) {

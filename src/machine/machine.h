@@ -128,6 +128,7 @@ struct input_boot {
     uint64_t random_seed; /* for jitter */
     uint64_t wall_ns;     /* the calendar's time when `now` was 0, for what people read */
     struct bytes stowed;  /* by the last life, with EFFECT_STOW; empty: nothing, or lost */
+    struct bytes folders; /* of runs, that are here: their numbers, 8 bytes each */
 };
 
 struct input_message {

@@ -49,6 +49,7 @@ static void walk_boot(struct walker *w, struct input_boot *b) {
     codec_u64(&w->c, &b->random_seed);
     codec_u64(&w->c, &b->wall_ns);
     codec_bytes(&w->c, &b->stowed, 1);
+    codec_bytes(&w->c, &b->folders, 8);
 }
 
 static void walk_message(struct walker *w, struct input_message *m) {

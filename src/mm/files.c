@@ -19,6 +19,7 @@
 #include "rm/spread.h"
 #include "rm/transfer.h"
 #include "wire/bundle.h"
+#include "wire/folder.h"
 
 /* For a transfer as a whole: nodes find out on their own when nothing comes. */
 #define MOVE_NS (24 * 3600 * NS_PER_S)
@@ -50,6 +51,7 @@ static void order(struct mm *m, struct copying *c) {
                                     .slots = c->slots,
                                     .set = &c->set,
                                     .address = bytes_of(c->body, c->address_len),
+                                    .run = c->inputs ? c->run : 0,
                                     .fabric = bytes_of(c->fabric, c->fabric_len)}};
     struct say_all how = {
         .set = &c->set, .tag = tag_of(c), .timeout_ns = m->config.launch_ns, .event = EVENT_FILES};
@@ -378,15 +380,32 @@ static uint64_t key_of(struct bytes descriptor) {
     return key == 0 ? 1 : key;
 }
 
-bool files_send(struct mm *m, const struct running *r, struct bytes files, const char **why) {
+/* The descriptor again, with the run's own folder as where it goes: who made it did not know that. */
+static bool aim(struct mm *m, struct copying *c, struct bytes descriptor, uint64_t run) {
+    char to[RUN_FOLDER_MAX];
+    struct bundle b;
+    if (bundle_decode(descriptor, &b) < 0 || b.goal != GOAL_PATH)
+        return false;
+    run_folder_path(run, to);
+    b.to = bytes_from_str(to);
+    size_t room = m->config.limits.body_bytes / 2 - c->address_len;
+    long len = bundle_encode(&b, room_of(c->body + c->address_len, room));
+    if (len < 0)
+        return false;
+    c->descriptor_len = (uint32_t)len;
+    return true;
+}
+
+bool files_send(struct mm *m, const struct running *r, struct bytes files, bool inputs,
+                const char **why) {
     union message t;
     *why = NULL;
     if (message_decode(MESSAGE_COPY, files, m->scratch, &t) < 0) {
         *why = "what is said of its files makes no sense";
         return false;
     }
-    uint64_t key = key_of(t.copy.descriptor);
-    struct holders *h = holders_of(m, key);
+    uint64_t key = inputs ? 0 : key_of(t.copy.descriptor);
+    struct holders *h = inputs ? NULL : holders_of(m, key);
     nodeset_copy(&m->scratch[0], &r->waiting);
     if (h != NULL)
         nodeset_subtract(&m->scratch[0], &h->set);
@@ -398,6 +417,12 @@ bool files_send(struct mm *m, const struct running *r, struct bytes files, const
         return false;
     c->run = r->run;
     c->key = key;
+    c->inputs = inputs;
+    if (inputs && !aim(m, c, t.copy.descriptor, r->run)) {
+        *why = "what is said of its input files makes no sense";
+        c->transfer = 0;
+        return false;
+    }
     files_go(m, c);
     return true;
 }

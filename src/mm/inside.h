@@ -85,7 +85,7 @@ enum phase {
 struct running {
     uint32_t job; /* 0: the place is free */
     uint8_t phase;
-    bool copied;     /* its files are there */
+    uint8_t copied;  /* so many of its two bundles of files are there */
     bool told;       /* followers know that it is over but for nodes that are lost */
     bool suspended;  /* by its user */
     bool held;       /* it has been: what holds is said again and again */
@@ -145,6 +145,7 @@ struct copying {
     uint32_t link; /* the client that wants it, 0: none */
     uint64_t request[2];
     uint64_t run; /* or the run */
+    bool inputs;  /* they are for its folder */
     uint64_t offer;
     uint32_t source;
     struct spread spread;
@@ -360,7 +361,8 @@ void files_offered(struct mm *m, uint32_t node, const struct message_offered *o)
 void files_run_over(struct mm *m, uint64_t run);
 /* Begins to send a run's files to those of its nodes that lack them; false if none does. `why` is set if it cannot
  * be. */
-bool files_send(struct mm *m, const struct running *r, struct bytes files, const char **why);
+bool files_send(struct mm *m, const struct running *r, struct bytes files, bool inputs,
+                const char **why);
 /* What we thought to be there is not, on that node. */
 void files_missing(struct mm *m, uint32_t node);
 /* A node has come anew: who knows what it has. */

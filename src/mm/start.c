@@ -171,7 +171,7 @@ void start_copied(struct mm *m, uint64_t run, const struct copying *c) {
                          .value = (uint32_t)-c->error,
                          .bad = 1};
     if (c->error == 0) {
-        r->copied = true;
+        r->copied++;
         fetch(m, j, r);
     } else if (c->error == -EHOSTDOWN) { /* others may do */
         undo(m, j, r, NULL);
@@ -179,6 +179,29 @@ void start_copied(struct mm *m, uint64_t run, const struct copying *c) {
         keep_words(m, j->id, bytes_of(c->text, c->text_len));
         undo(m, j, r, &why);
     }
+}
+
+/* One bundle after the other. False if all that it needs is there. */
+static bool send_files(struct mm *m, struct job *j, struct running *r,
+                       const struct message_submit *s) {
+    const struct bytes bundles[] = {s->files, s->inputs};
+    struct ending why = {
+        .node = NO_NODE, .cause = CAUSE_FAILED, .step = SPAWN_COPY, .value = EAGAIN, .bad = 1};
+    for (; r->copied < 2; r->copied++) {
+        const char *wrong = NULL;
+        if (bundles[r->copied].len == 0)
+            continue;
+        if (files_send(m, r, bundles[r->copied], r->copied == 1, &wrong)) {
+            r->phase = PHASE_COPYING;
+            return true;
+        }
+        if (wrong != NULL) {
+            keep_words(m, j->id, bytes_from_str(wrong));
+            undo(m, j, r, &why);
+            return true;
+        }
+    }
+    return false;
 }
 
 void start_fetched(struct mm *m, const struct input_fetched *in) {
@@ -193,23 +216,14 @@ void start_fetched(struct mm *m, const struct input_fetched *in) {
         undo(m, j, r, j->reason != REASON_NONE ? NULL : &why);
         return;
     }
-    const char *wrong = NULL;
-    if (s.files.len > 0 && !r->copied && files_send(m, r, s.files, &wrong)) {
-        r->phase = PHASE_COPYING;
+    if (send_files(m, j, r, &s))
         return;
-    }
-    if (wrong != NULL) {
-        keep_words(m, j->id, bytes_from_str(wrong));
-        why.step = SPAWN_COPY;
-        why.value = EAGAIN;
-        undo(m, j, r, &why);
-        return;
-    }
     union message launch = {.launch = {.run = r->run,
                                        .procs = j->procs,
                                        .window = stream_window(j->procs),
                                        .index = j->index,
-                                       .set = &r->set}};
+                                       .set = &r->set,
+                                       .folder = (j->flags & JOB_FOLDER) != 0}};
     struct say_all how = {.set = &r->waiting,
                           .tag = r->run,
                           .timeout_ns = m->config.launch_ns,

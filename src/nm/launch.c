@@ -95,7 +95,8 @@ static struct run *take(struct nm *n, struct bytes body, uint64_t order) {
     r->whole = true;
     nodeset_copy(&r->set, m.launch.set);
     keep_first(&r->set, m.launch.procs);
-    int error = describe(n, r, &m.launch);
+    int error =
+        m.launch.folder && !folders_add(n, m.launch.run) ? -EAGAIN : describe(n, r, &m.launch);
     if (error < 0)
         failed(n, r, -error);
     return r;
@@ -141,6 +142,8 @@ void launch_command(struct nm *n, const struct message_command *m) {
     if (r == NULL && !n->ready)
         return; /* the launcher may have it */
     if (r == NULL) {
+        if (m->verb == VERB_KILL)
+            folders_drop(n, m->run);
         ends_unknown(n, m->run);
         return;
     }
@@ -172,8 +175,12 @@ void launch_command(struct nm *n, const struct message_command *m) {
 
 void launch_forget(struct nm *n, const struct message_forget *m) {
     for (size_t at = 0; at < m->runs.len; at += 8) {
-        struct run *r = run_find(n, load_le64(m->runs.at + at));
-        if (r != NULL && (r->decided || r->over || n->settled != 0))
+        uint64_t run = load_le64(m->runs.at + at);
+        struct run *r = run_find(n, run);
+        if (r != NULL && !r->decided && !r->over && n->settled == 0)
+            continue;
+        if (r != NULL)
             run_drop(n, r);
+        folders_drop(n, run);
     }
 }

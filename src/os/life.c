@@ -21,6 +21,7 @@
 #include "os/conn.h"
 #include "os/buffers.h"
 #include "os/drawer.h"
+#include "os/jobfolders.h"
 #include "os/store.h"
 #include "wire/message.h"
 
@@ -362,6 +363,9 @@ static int open_links(struct life *l) {
     return l->links == NULL ? complain(c, "links", -ENOMEM) : 0;
 }
 
+/* Folders of runs that are told of; more are not here unless something is very wrong. */
+enum { FOLDERS_BYTES = 8 * 64 };
+
 /* The calendar's time when the monotonic clock was 0. */
 static uint64_t wall_ns(void) {
     struct timespec t;
@@ -373,6 +377,10 @@ static void boot(struct life *l) {
     uint64_t seed = 0;
     ssize_t got = getrandom(&seed, sizeof seed, 0);
     ASSERT(got == sizeof seed);
+    char root[PATH_MAX + 8];
+    uint8_t folders[FOLDERS_BYTES];
+    snprintf(root, sizeof root, "%s/root", l->config.folder);
+    size_t folders_len = l->config.root ? 0 : jobfolders_list(root, folders, sizeof folders);
     struct input in = {.kind = INPUT_BOOT, .now = l->loop.now};
     in.boot = (struct input_boot){.node = l->config.self,
                                   .boots = l->store.kept.boots,
@@ -381,7 +389,8 @@ static void boot(struct life *l) {
                                   .epoch = l->config.root ? l->store.kept.epoch : 0,
                                   .random_seed = seed,
                                   .wall_ns = wall_ns(),
-                                  .stowed = drawer_look(&l->drawer)};
+                                  .stowed = drawer_look(&l->drawer),
+                                  .folders = bytes_of(folders, folders_len)};
     life_feed(l, LAYER_PRIM, &in);
 }
 

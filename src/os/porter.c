@@ -19,10 +19,11 @@
 #include "os/buffers.h"
 #include "os/carriage.h"
 #include "os/gather.h"
+#include "os/jobfolders.h"
 #include "os/loans.h"
 #include "rm/spread.h"
 
-enum { EFFECTS_MAX = 16384, OFFERS_MAX = 64 };
+enum { EFFECTS_MAX = 16384, OFFERS_MAX = 64, CLEARS_MAX = 64 };
 #define EFFECT_BYTES_MAX (16 * MIB)
 #define FRAME_BYTES_MAX  (8 * MIB)
 
@@ -563,9 +564,37 @@ static void present(struct porter *p, const struct input_message *in) {
     free(memory);
 }
 
+/* Folders of runs are to go: what was to be written there is done or dropped before. Those that are gone are told. */
+static void clear(struct porter *p, const struct input_message *in) {
+    union message m;
+    uint8_t runs[8 * CLEARS_MAX], body[8 * CLEARS_MAX + 16];
+    size_t len = 0;
+    if (message_decode(MESSAGE_CLEAR, in->body, p->scratch, &m) < 0)
+        return;
+    work_off(p);
+    for (size_t at = 0; at < m.clear.runs.len && len < sizeof runs; at += 8) {
+        if (!jobfolders_remove(p->config.depot->root, load_le64(m.clear.runs.at + at)))
+            continue;
+        memcpy(runs + len, m.clear.runs.at + at, 8);
+        len += 8;
+    }
+    union message gone = {.clear = {.runs = bytes_of(runs, len)}};
+    long n = message_encode(MESSAGE_CLEAR, &gone, room_of(body, sizeof body));
+    ASSERT(n > 0);
+    struct effect_send send = {.links = &in->link,
+                               .link_count = 1,
+                               .type = MESSAGE_CLEAR,
+                               .head = bytes_of(body, (size_t)n)};
+    links_send(p->links, &send);
+}
+
 static void on_link(void *context, enum purpose purpose, const struct input *in) {
     struct porter *p = context;
     struct input copy = *in;
+    if (in->kind == INPUT_MESSAGE && in->message.type == MESSAGE_CLEAR) {
+        clear(p, &in->message);
+        return;
+    }
     if (in->kind == INPUT_MESSAGE && in->message.type == MESSAGE_OFFER) {
         present(p, &in->message);
         return;

@@ -38,17 +38,23 @@ static void trace_mover_input(struct hash *h, const struct input *in) {
     }
 }
 
+static void add_boot(struct hash *h, const struct input_boot *b) {
+    hash_u64(h, (uint64_t)b->boots << 32 | b->epoch);
+    hash_u64(h, b->kept);
+    hash_u64(h, b->root);
+    hash_u64(h, b->random_seed);
+    if (b->stowed.len > 0)
+        add_bytes(h, b->stowed);
+    if (b->folders.len > 0)
+        add_bytes(h, b->folders);
+}
+
 void trace_input(struct hash *h, uint32_t node, enum layer layer, const struct input *in) {
     hash_u64(h, in->now);
     hash_u64(h, (uint64_t)node << 32 | (uint64_t)layer << 16 | (uint64_t)in->kind);
     switch (in->kind) {
     case INPUT_BOOT:
-        hash_u64(h, (uint64_t)in->boot.boots << 32 | in->boot.epoch);
-        hash_u64(h, in->boot.kept);
-        hash_u64(h, in->boot.root);
-        hash_u64(h, in->boot.random_seed);
-        if (in->boot.stowed.len > 0)
-            add_bytes(h, in->boot.stowed);
+        add_boot(h, &in->boot);
         break;
     case INPUT_MESSAGE:
         hash_u64(h, (uint64_t)in->message.link << 32 | in->message.epoch);

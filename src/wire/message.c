@@ -215,6 +215,7 @@ static void walk_launch(struct codec *c, union message *m) {
     codec_u32(c, &m->launch.window);
     codec_u32(c, &m->launch.index);
     codec_set(c, m->launch.set);
+    codec_bool(c, &m->launch.folder);
     codec_rest(c, &m->launch.spec);
 }
 
@@ -340,6 +341,7 @@ static void walk_submit(struct codec *c, union message *m) {
     codec_set(c, s->exclude);
     codec_bytes(c, &s->name, 1);
     codec_bytes(c, &s->files, 1);
+    codec_bytes(c, &s->inputs, 1);
     codec_rest(c, &s->spec);
     if (s->flags >= JOB_FLAGS_END)
         c->failed = true;
@@ -429,7 +431,12 @@ static void walk_transfer(struct codec *c, union message *m) {
     codec_set(c, t->set);
     codec_bytes(c, &t->address, 1);
     walk_fabric(c, &t->fabric);
+    codec_u64(c, &t->run);
     codec_rest(c, &t->descriptor);
+}
+
+static void walk_clear(struct codec *c, union message *m) {
+    codec_bytes(c, &m->clear.runs, 8);
 }
 
 static void walk_enough(struct codec *c, union message *m) {
@@ -644,6 +651,7 @@ static const struct message_rule rules[MESSAGE_TYPES] = {
     ROW(PLACED, GIVER, BULK, SMALL, walk_placed),
     ROW(COUNT, TAKER, BULK, SMALL, walk_count),
     ROW(COUNTED, GIVER, BULK, STATE, walk_counted),
+    ROW(CLEAR, HOST | MOVER, CONTROL, STATE, walk_clear),
 };
 
 const struct message_rule *message_rule(uint16_t type) {

@@ -90,6 +90,8 @@ enum message_type {
     MESSAGE_PLACED,  /* giver to taker, for each put by the fabric: this is what will be there */
     MESSAGE_COUNT,   /* a command to a node's mover: what went which way? */
     MESSAGE_COUNTED, /* so much */
+    /* a node's manager to its mover: remove the folders of these runs; and back: they are gone */
+    MESSAGE_CLEAR,
     MESSAGE_TYPES
 };
 
@@ -314,6 +316,7 @@ struct message_launch {
     uint32_t window; /* bytes of each stream that may be on their way to the client */
     uint32_t index;  /* of an array's job */
     struct nodeset *set;
+    bool folder;       /* the run has one of its own on each node */
     struct bytes spec; /* wire/spec.h */
 };
 
@@ -464,7 +467,9 @@ enum job_flag {
     JOB_BAD_EXIT = 4,  /* a nonzero status ends the whole job */
     JOB_EXCLUSIVE = 8, /* shares no node */
     JOB_SCRIPT = 16,   /* one process on the first node, whatever the size */
-    JOB_FLAGS_END = 32
+    JOB_FOLDER = 32,   /* has a folder of its own on each node */
+    JOB_FETCH = 64,    /* and files from it are wanted when it is over */
+    JOB_FLAGS_END = 128
 };
 
 struct message_submit {
@@ -482,8 +487,9 @@ struct message_submit {
     struct nodeset *on;      /* only these nodes; empty: any */
     struct nodeset *exclude; /* none of these */
     struct bytes name;
-    struct bytes files; /* that must be on its nodes first: the body of a COPY. Empty: none */
-    struct bytes spec;  /* wire/spec.h */
+    struct bytes files;  /* that must be on its nodes first: the body of a COPY. Empty: none */
+    struct bytes inputs; /* the same, for its folder: where that is is filled in for each run */
+    struct bytes spec;   /* wire/spec.h */
 };
 
 struct message_act {
@@ -588,7 +594,12 @@ struct message_transfer {
     struct nodeset *set;     /* who receives */
     struct bytes address;    /* of a source that is no node */
     struct bytes fabric;     /* that pieces go by, "ofi:tcp"; empty: streams */
+    uint64_t run;            /* whose folder it is for; 0: it is for none */
     struct bytes descriptor; /* wire/bundle.h */
+};
+
+struct message_clear {
+    struct bytes runs; /* 8 bytes each */
 };
 
 struct message_enough {
@@ -767,6 +778,7 @@ union message {
     struct message_placed placed;
     struct message_count count;
     struct message_counted counted;
+    struct message_clear clear;
 };
 
 struct message_rule {

@@ -33,7 +33,11 @@ static void fill_file(uint16_t type, union message *m) {
         m->transfer.set = &sets[0];
         m->transfer.address = bytes_of(body, 9);
         m->transfer.fabric = bytes_of(body, 7);
+        m->transfer.run = 77;
         m->transfer.descriptor = bytes_of(body, 10);
+        break;
+    case MESSAGE_CLEAR:
+        m->clear.runs = bytes_of(body, 16);
         break;
     case MESSAGE_ENOUGH:
         m->enough.transfers = bytes_of(body, 16);
@@ -106,6 +110,7 @@ static void fill_job(uint16_t type, union message *m) {
         break;
     case MESSAGE_LAUNCH:
         m->launch.set = &sets[0];
+        m->launch.folder = true;
         m->launch.spec = bytes_of(body, 7);
         break;
     case MESSAGE_FORGET:
@@ -144,6 +149,7 @@ static void fill_job(uint16_t type, union message *m) {
         m->submit.exclude = &sets[1];
         m->submit.name = bytes_of(body, 4);
         m->submit.files = bytes_of(body, 5);
+        m->submit.inputs = bytes_of(body, 6);
         m->submit.spec = bytes_of(body, 7);
         break;
     case MESSAGE_ACT:

@@ -37,6 +37,8 @@ static void walk(struct codec *c, struct spec *s) {
     walk_strings(c, &s->environment);
     walk_word(c, &s->output);
     walk_word(c, &s->error);
+    codec_enum(c, &s->own, OWN_FOLDERS);
+    codec_bool(c, &s->inside);
 }
 
 long spec_encode(const struct spec *s, struct room out) {

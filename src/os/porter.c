@@ -894,6 +894,7 @@ struct porter *porter_new(const struct porter_config *c, int *ret_error, char wh
     if (r == 0) {
         p->config = *c;
         p->limits = mover_usual(c->universe, c->self);
+        p->buffers.thrifty = true;
         r = reserve(p);
     }
     if (r == 0)

@@ -223,7 +223,7 @@ static int travel(struct trip *t) {
     t->result->events = world_counts(w)->events - before.events;
     t->result->steps = world_counts(w)->steps - before.steps;
     t->result->messages = world_counts(w)->messages - before.messages;
-    t->result->crossed_bytes = w->switches.crossed_bytes;
+    t->result->crossed_bytes = w->trunks.crossed_bytes;
     return 0;
 }
 

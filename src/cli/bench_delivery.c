@@ -73,8 +73,10 @@ static int run_row(const struct delivery_settings *s, struct delivery_row *row) 
     terminal_progress(words);
     int r = delivery_run(&row->config, &row->result);
     terminal_progress(NULL);
-    if (r < 0)
-        return complain("bench", "%s", reason(r));
+    if (r < 0) {
+        complain("bench", "%s", reason(r));
+        return STATUS_FAILED;
+    }
     s->json ? delivery_print_json(s, row) : delivery_print_row(s, row);
     return STATUS_OK;
 }
@@ -82,8 +84,10 @@ static int run_row(const struct delivery_settings *s, struct delivery_row *row) 
 static int run_all(const struct delivery_settings *s) {
     uint32_t count = combinations(s);
     struct delivery_row *rows = calloc(count, sizeof *rows);
-    if (rows == NULL)
-        return complain("bench", "not enough memory for so many combinations");
+    if (rows == NULL) {
+        complain("bench", "not enough memory for so many combinations");
+        return STATUS_FAILED;
+    }
     int status = STATUS_OK;
     if (!s->json)
         delivery_print_head(s);

@@ -88,6 +88,17 @@ static void test_formula(void) {
             }
 }
 
+/* However much room receivers have, a source gives to both trees of a pair in turn. */
+static void test_trees_are_served_alike(void) {
+    struct delivery_config c = usual(3, 16 * MIB);
+    struct delivery d;
+    c.spread.shape = SPREAD_PAIR;
+    c.piece_bytes = 16 * KIB;
+    c.slots = 48;
+    if (run(&c, &d))
+        CHECK(d.bytes_ns * 100 <= d.bound_ns * 110);
+}
+
 static void test_the_same_again(void) {
     struct delivery_config c = usual(40, 3 * MIB);
     struct delivery a, b;
@@ -137,6 +148,7 @@ int main(void) {
     TEST(test_the_same_again);
     TEST(test_every_shape);
     TEST(test_switches);
+    TEST(test_trees_are_served_alike);
     TEST(test_formula);
     TEST(test_bandwidth);
     TEST(test_many_nodes);

@@ -52,6 +52,19 @@ static void combine(const struct delivery_settings *s, uint32_t index, struct de
 
 /* ---- the whole ---- */
 
+static const char *reason(int r) {
+    switch (r) {
+    case -ENOMEM:
+        return "not enough memory; try fewer nodes";
+    case -EINVAL:
+        return "so many pieces cannot be; give a larger --chunk";
+    case -EIO:
+        return "a node gave it up: movers do so with what comes slower than 1 MiB/s; give faster links";
+    default:
+        return "the transfer did not come to an end; please report this with the options used";
+    }
+}
+
 static int run_row(const struct delivery_settings *s, struct delivery_row *row) {
     char words[96], size[UNITS_TEXT_MAX];
     units_format_size(row->config.bytes, size, sizeof size);
@@ -60,12 +73,10 @@ static int run_row(const struct delivery_settings *s, struct delivery_row *row) 
     terminal_progress(words);
     int r = delivery_run(&row->config, &row->result);
     terminal_progress(NULL);
-    if (r < 0)
-        return complain("bench", r == -ENOMEM ? "not enough memory; try fewer nodes"
-                                 : r == -EINVAL
-                                     ? "so many pieces cannot be; give a larger --chunk"
-                                     : "the transfer did not come to an end; please report this "
-                                       "with the options used");
+    if (r < 0) {
+        complain("bench", "%s", reason(r));
+        return STATUS_FAILED;
+    }
     s->json ? delivery_print_json(s, row) : delivery_print_row(s, row);
     return STATUS_OK;
 }
@@ -73,8 +84,10 @@ static int run_row(const struct delivery_settings *s, struct delivery_row *row) 
 static int run_all(const struct delivery_settings *s) {
     uint32_t count = combinations(s);
     struct delivery_row *rows = calloc(count, sizeof *rows);
-    if (rows == NULL)
-        return complain("bench", "not enough memory for so many combinations");
+    if (rows == NULL) {
+        complain("bench", "not enough memory for so many combinations");
+        return STATUS_FAILED;
+    }
     int status = STATUS_OK;
     if (!s->json)
         delivery_print_head(s);

@@ -219,11 +219,11 @@ static int travel(struct trip *t) {
         if (world_now(w) > TIME_MAX || !world_step(w))
             return -ETIME;
     if (foreman_failed(t->foreman))
-        return -ETIME;
+        return -EIO;
     t->result->events = world_counts(w)->events - before.events;
     t->result->steps = world_counts(w)->steps - before.steps;
     t->result->messages = world_counts(w)->messages - before.messages;
-    t->result->crossed_bytes = w->switches.crossed_bytes;
+    t->result->crossed_bytes = w->trunks.crossed_bytes;
     return 0;
 }
 

@@ -59,5 +59,6 @@ struct delivery {
     uint64_t events, steps, messages;
 };
 
-/* 0; -ENOMEM; -EINVAL: more pieces than there may be; -ETIME: it did not come to an end, which is a bug. */
+/* 0; -ENOMEM; -EINVAL: more pieces than there may be; -EIO: somebody gave it up, as movers do with what comes slower than
+ * 1 MiB/s; -ETIME: it did not come to an end, which is a bug. */
 int delivery_run(const struct delivery_config *c, struct delivery *ret);

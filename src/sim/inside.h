@@ -18,7 +18,7 @@
 #include "sim/region.h"
 #include "sim/sent.h"
 #include "sim/stamp.h"
-#include "sim/switches.h"
+#include "sim/trunks.h"
 #include "sim/timer.h"
 #include "sim/world.h"
 
@@ -41,7 +41,7 @@ struct world {
     struct hash hash;
     struct world_counts counts;
     struct cores cores;
-    struct switches switches;
+    struct trunks trunks;
     struct effects effects; /* one store serves all nodes, one step after the other */
     struct region node_array;
     struct region arenas; /* of compute nodes' machines */

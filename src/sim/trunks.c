@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Links between switches: see switches.h. */
-#include "sim/switches.h"
+/* Links between switches: see trunks.h. */
+#include "sim/trunks.h"
 
 #include "base/units.h"
 #include "sim/inside.h"
@@ -12,7 +12,7 @@ static uint32_t switch_of(const struct world *w, uint32_t node) {
     return node < nodes ? w->config.switches[node] : 0;
 }
 
-uint64_t switches_pass(struct world *w, uint32_t from, uint32_t to, const struct frame *f) {
+uint64_t trunks_pass(struct world *w, uint32_t from, uint32_t to, const struct frame *f) {
     uint64_t last = f->sent_at, rate = w->config.between_bytes_per_s;
     if (w->config.switches == NULL || rate == 0)
         return last;
@@ -23,11 +23,11 @@ uint64_t switches_pass(struct world *w, uint32_t from, uint32_t to, const struct
     uint64_t takes = bytes * NS_PER_S / rate;
     while (at != goal) {
         bool up = at < goal;
-        uint64_t *free_at = &w->switches.free_at[up ? at : at - 1][up ? 0 : 1][f->lane];
+        uint64_t *free_at = &w->trunks.free_at[up ? at : at - 1][up ? 0 : 1][f->lane];
         first = *free_at > first ? *free_at : first;
         *free_at = first + takes;
         last = *free_at > last ? *free_at : last;
-        w->switches.crossed_bytes += bytes;
+        w->trunks.crossed_bytes += bytes;
         at = up ? at + 1 : at - 1;
     }
     return last;

@@ -499,9 +499,10 @@ void carriage_link_gone(struct carriage *c, uint32_t link, bool ours) {
     if (t == NULL)
         return;
     if (t->queue != NULL) {
+        bool awaited = t->queue_count > 0 && !queue_entry(t, 0)->here;
         shut_window(t);
-        if (!ours && !t->worked)
-            carrier_strike(t->carrier, "nothing came by it");
+        if (!ours && awaited && !t->worked)
+            carrier_strike(t->carrier, "what was announced did not come by it");
     }
     t->link = 0;
     t->until = c->config.loop->now + GRACE_NS;
@@ -552,7 +553,7 @@ void carriage_settle(struct carriage *c) {
             loop_wake_at(c->config.loop, t->until);
             continue;
         }
-        carrier_strike(t->carrier, "a peer that is gone holds it up");
+        carrier_stuck(t->carrier, "a peer that is gone holds it up");
         end_orphan(c, t);
     }
     for (struct carrier *k = c->carriers.list; k < c->carriers.list + CARRIERS_MAX; k++)

@@ -439,6 +439,7 @@ bool carriage_put(struct carriage *c, const struct effect_put *put, const struct
     *flight_of(c, tag) = (struct flight){.track = t, .outlet = o, .len = put->len};
     t->under_way++;
     o->lent++;
+    tally_of(c, t)->put_fabric += put->len; /* the taker may have it, and be gone, before we know */
     union message m = {.placed = {.buffer = put->peer_buffer,
                                   .offset = put->peer_offset,
                                   .len = put->len,
@@ -472,9 +473,8 @@ static void on_sent(void *context, uint64_t tag, int error, const char *why) {
     if (t == NULL)
         return;
     struct tally *tally = tally_of(c, t);
-    if (error == 0) {
-        tally->put_fabric += c->flights[tag].len;
-    } else {
+    if (error != 0) {
+        tally->put_fabric -= c->flights[tag].len;
         say_why(c, t->offer, why);
         if (!t->broken && t->link != 0)
             carrier_strike(t->carrier, why);

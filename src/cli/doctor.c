@@ -20,6 +20,7 @@
 
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/fabrics.h"
 #include "os/companion.h"
 #include "cli/complain.h"
 #include "cli/json.h"
@@ -247,6 +248,24 @@ static void check_programs(struct doctor *d) {
     }
 }
 
+/* Files go by streams without it, and nothing is lost by that where no network can write into memory. */
+static void check_fabric(struct doctor *d) {
+    struct fabrics f;
+    char words[256] = "";
+    int r = fabrics_list(&f);
+    if (r < 0) {
+        tell(d, "fabric", VERDICT_OK, NULL, "%s; files go by streams",
+             r == -ENOENT ? "none: built without libfabric" : "libfabric has no provider for it");
+        return;
+    }
+    for (uint32_t i = 0; i < f.count; i++) {
+        size_t len = strlen(words);
+        snprintf(words + len, sizeof words - len, "%s%s%s", len > 0 ? ", " : "", f.names[i],
+                 fabrics_real(f.names[i]) ? " (writes into memory)" : "");
+    }
+    tell(d, "fabric", VERDICT_OK, NULL, "for storm cp --fabric ofi:PROVIDER: %s", words);
+}
+
 /* The folder itself, or where it would be made. */
 static bool check_home(struct doctor *d, char home[CLUSTER_PATH_MAX]) {
     char path[CLUSTER_PATH_MAX];
@@ -327,6 +346,7 @@ static void examine(struct doctor *d) {
     check_privileges(d);
     check_limits(d);
     check_programs(d);
+    check_fabric(d);
     if (check_home(d, home))
         check_clusters(d, home);
 }

@@ -439,6 +439,7 @@ bool carriage_put(struct carriage *c, const struct effect_put *put, const struct
     *flight_of(c, tag) = (struct flight){.track = t, .outlet = o, .len = put->len};
     t->under_way++;
     o->lent++;
+    tally_of(c, t)->put_fabric += put->len; /* the taker may have it, and be gone, before we know */
     union message m = {.placed = {.buffer = put->peer_buffer,
                                   .offset = put->peer_offset,
                                   .len = put->len,
@@ -472,9 +473,8 @@ static void on_sent(void *context, uint64_t tag, int error, const char *why) {
     if (t == NULL)
         return;
     struct tally *tally = tally_of(c, t);
-    if (error == 0) {
-        tally->put_fabric += c->flights[tag].len;
-    } else {
+    if (error != 0) {
+        tally->put_fabric -= c->flights[tag].len;
         say_why(c, t->offer, why);
         if (!t->broken && t->link != 0)
             carrier_strike(t->carrier, why);
@@ -499,9 +499,10 @@ void carriage_link_gone(struct carriage *c, uint32_t link, bool ours) {
     if (t == NULL)
         return;
     if (t->queue != NULL) {
+        bool awaited = t->queue_count > 0 && !queue_entry(t, 0)->here;
         shut_window(t);
-        if (!ours && !t->worked)
-            carrier_strike(t->carrier, "nothing came by it");
+        if (!ours && awaited && !t->worked)
+            carrier_strike(t->carrier, "what was announced did not come by it");
     }
     t->link = 0;
     t->until = c->config.loop->now + GRACE_NS;
@@ -552,7 +553,7 @@ void carriage_settle(struct carriage *c) {
             loop_wake_at(c->config.loop, t->until);
             continue;
         }
-        carrier_strike(t->carrier, "a peer that is gone holds it up");
+        carrier_stuck(t->carrier, "a peer that is gone holds it up");
         end_orphan(c, t);
     }
     for (struct carrier *k = c->carriers.list; k < c->carriers.list + CARRIERS_MAX; k++)

@@ -39,8 +39,15 @@ void carrier_fail(struct carrier *c, const char *why) {
 void carrier_strike(struct carrier *c, const char *why) {
     if (c->failed)
         return;
-    if (++c->strikes >= STRIKES_MAX || holds_up(c))
+    if (++c->strikes >= STRIKES_MAX)
         carrier_fail(c, why);
+}
+
+void carrier_stuck(struct carrier *c, const char *why) {
+    if (!c->failed && holds_up(c))
+        carrier_fail(c, why);
+    else
+        carrier_strike(c, why);
 }
 
 void carrier_expect(struct carrier *c, bool more) {

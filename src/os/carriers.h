@@ -46,5 +46,7 @@ static inline bool carrier_works(const struct carrier *c) {
 void carrier_fail(struct carrier *c, const char *why);
 /* It has not worked for somebody: for the last time, perhaps. */
 void carrier_strike(struct carrier *c, const char *why);
+/* A put to somebody who is gone does not come back. */
+void carrier_stuck(struct carrier *c, const char *why);
 /* One more window is open, or one less. */
 void carrier_expect(struct carrier *c, bool more);

@@ -67,8 +67,10 @@ static void arm(struct fabric *f) {
 static void peer_settle(struct fabric_peer *p) {
     if (!p->freed || p->lost > 0)
         return;
-    /* Not before: a provider may look its peer up when it gives a put back. */
-    fi_av_remove(p->fabric->av, &p->at, 1, 0);
+    /* Not before: a provider may look its peer up when it gives a put back. On shared memory not at all: it would let go of
+     * what the peer, if it puts to us too, is answered through, and fall over it. */
+    if (strncmp(p->fabric->info->fabric_attr->prov_name, "shm", 3) != 0)
+        fi_av_remove(p->fabric->av, &p->at, 1, 0);
     list_remove(&p->link);
     free(p);
 }

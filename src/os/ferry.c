@@ -5,6 +5,7 @@
  * read what it says: so neither of us can wait for the other for ever. */
 #include "os/ferry.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -31,6 +32,8 @@
 /* The number of the descriptor that storm-fab finds its end of the line at. */
 enum { FD_LINE = 3, FD_FIRST_OTHER };
 enum { EXIT_NOT_STARTED = 127 };
+
+#define SHARED_MEMORY "/dev/shm"
 
 /* To see the end of a storm-fab that is not needed any more; then it is left to itself. */
 #define ENDING_NS (500 * NS_PER_MS)
@@ -84,6 +87,36 @@ static void die(struct ferry *f, const char *why) {
     kick(f);
 }
 
+/* A provider for shared memory has a file for each process, and one that was killed leaves it. */
+static void sweep(pid_t pid) {
+    char begin[16];
+    DIR *dir = opendir(SHARED_MEMORY);
+    int len = snprintf(begin, sizeof begin, "%d:", (int)pid);
+    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
+        if (strncmp(e->d_name, begin, (size_t)len) == 0)
+            unlinkat(dirfd(dir), e->d_name, 0);
+    if (dir != NULL)
+        closedir(dir);
+}
+
+/* Its line is closed: how it ended is known at once, or it does not matter. */
+static void has_ended(struct ferry *f) {
+    char why[FABRIC_WHY_BYTES] = "storm-fab has ended";
+    int status;
+    uint64_t deadline = clock_ns() + ENDING_NS;
+    while (!f->dead && f->pid > 0 && clock_ns() < deadline) {
+        if (waitpid(f->pid, &status, WNOHANG) == f->pid) {
+            sweep(f->pid);
+            if (WIFSIGNALED(status))
+                snprintf(why, sizeof why, "storm-fab was ended by signal %d", WTERMSIG(status));
+            f->pid = 0;
+        } else {
+            poll(NULL, 0, 1);
+        }
+    }
+    die(f, why);
+}
+
 /* ---- words ---- */
 
 static void keep(struct ferry *f, const struct ferry_word *w) {
@@ -107,7 +140,7 @@ static bool hear(struct ferry *f, struct ferry_word *ret) {
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
     if (n < (ssize_t)offsetof(struct ferry_word, ready)) {
-        die(f, "storm-fab has ended");
+        has_ended(f);
         return false;
     }
     return true;
@@ -150,7 +183,7 @@ static void tell(struct ferry *f, const struct ferry_order *o, size_t len, int m
     uint64_t deadline = clock_ns() + ANSWER_NS;
     while (!f->dead && sendmsg(f->line.fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
         if (errno != EAGAIN && errno != EINTR) {
-            die(f, "storm-fab has ended");
+            has_ended(f);
             return;
         }
         await(f, POLLIN | POLLOUT, deadline);
@@ -372,8 +405,11 @@ static void part(struct ferry *f) {
     if (f->dead)
         kill(f->pid, SIGKILL);
     uint64_t deadline = clock_ns() + ENDING_NS;
-    while (waitpid(f->pid, NULL, f->dead ? 0 : WNOHANG) == 0 && clock_ns() < deadline)
+    pid_t gone;
+    while ((gone = waitpid(f->pid, NULL, f->dead ? 0 : WNOHANG)) == 0 && clock_ns() < deadline)
         poll(NULL, 0, 1);
+    if (gone == f->pid)
+        sweep(f->pid);
 }
 
 void ferry_free(struct ferry *f) {
@@ -450,7 +486,7 @@ void ferry_region_free(struct ferry *f, uint32_t region) {
         if (await_answer(f, ANSWER_NS) < 0)
             die(f, "storm-fab cannot let go of memory");
     }
-    if (f->dead)
+    if (f->dead && f->pid > 0)
         kill(f->pid, SIGKILL);
 }
 

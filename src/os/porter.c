@@ -51,6 +51,7 @@ struct opened {
 struct lent {
     struct effect_put put;
     struct original *file; /* that it lies in; NULL: it lies in a buffer */
+    uint64_t since;        /* for the diary */
 };
 
 struct offer {
@@ -83,6 +84,8 @@ struct porter {
     struct input_sent *sent; /* to be told */
     uint32_t sent_count, sent_cap;
     struct loans loans;
+    struct diary diary;
+    uint64_t asked_at; /* for a link, last; for the diary */
     bool spoilt;       /* some bundle has an error that is to be told */
     struct lent *lent; /* by tag */
     uint32_t *lent_free;
@@ -134,6 +137,7 @@ static void on_sent(void *context, uint64_t tag) {
     p->lent_free[p->lent_free_count++] = (uint32_t)tag;
     buffers_unlend(&p->buffers, lent.put.buffer);
     original_drop(lent.file);
+    diary_note(&p->diary, DIARY_SEND, lent.since, diary_now(&p->diary), lent.put.note);
     tell_sent(p, &lent.put);
 }
 
@@ -158,7 +162,9 @@ static void put(struct porter *p, const struct effect_put *put) {
     }
     int64_t tag = lend_place(p);
     ASSERT(tag >= 0);
-    p->lent[tag] = (struct lent){*put, l == NULL ? NULL : original_hold(l->loan.file)};
+    p->lent[tag] = (struct lent){.put = *put,
+                                 .file = l == NULL ? NULL : original_hold(l->loan.file),
+                                 .since = diary_now(&p->diary)};
     buffers_lend(&p->buffers, put->buffer);
     links_lend(p->links, put,
                bytes_of(l == NULL ? b->at + put->offset : l->loan.bytes.at, put->len),
@@ -183,6 +189,8 @@ static enum refusal on_put(void *context, uint32_t link, const struct message_pu
         return REFUSAL_BODY;
     if (at != m->body.at && m->body.len > 0)
         memcpy(at, m->body.at, m->body.len);
+    uint64_t now = diary_now(&p->diary);
+    diary_note(&p->diary, DIARY_CAME, now, now, m->note);
     struct input in = {.kind = INPUT_PUT};
     in.put = (struct input_put){.link = link,
                                 .buffer = m->buffer,
@@ -246,6 +254,7 @@ static void carry_out(struct porter *p, const struct effect *e) {
         say(p, &e->send);
         break;
     case EFFECT_OPEN:
+        p->asked_at = diary_now(&p->diary);
         links_open(p->links, &e->open);
         break;
     case EFFECT_CLOSE:
@@ -418,6 +427,8 @@ static void on_link(void *context, enum purpose purpose, const struct input *in)
         present(p, &in->message);
         return;
     }
+    if (in->kind == INPUT_LINK_UP && in->link.cookie != 0)
+        diary_note(&p->diary, DIARY_LINK, p->asked_at, diary_now(&p->diary), in->link.link);
     feed(p, &copy);
     if (purpose == PURPOSE_MOVER && p->config.host != NULL)
         p->config.host(p->config.context, in->kind != INPUT_LINK_DOWN);
@@ -462,7 +473,12 @@ static void do_bundle(struct porter *p, const struct deed *d) {
         return;
     }
     bool opens = d->kind == EFFECT_BUNDLE_OPEN;
+    uint64_t began = diary_now(&p->diary);
     int r = opens ? open_bundle(p, &d->bundle, why) : depot_commit(o->in, why);
+    diary_note(&p->diary, opens ? DIARY_OPEN : DIARY_COMMIT, began, diary_now(&p->diary),
+               d->bundle.bundle);
+    if (!opens)
+        diary_flush(&p->diary); /* before anybody hears of it */
     struct input in = {.kind = INPUT_BUNDLE};
     in.bundle = (struct input_bundle){
         .bundle = d->bundle.bundle, .committed = !opens, .error = r, .text = bytes_from_str(why)};
@@ -488,7 +504,9 @@ static void do_page(struct porter *p, const struct deed *d) {
     if (!o->open)
         return;
     if (d->kind == EFFECT_PAGE_KEEP) {
+        uint64_t began = diary_now(&p->diary);
         in.page.error = depot_page(o->in, d->page.page, d->page.table, have, why);
+        diary_note(&p->diary, DIARY_PAGE, began, diary_now(&p->diary), d->page.page);
         in.page.table = d->page.table;
     } else {
         in.page.table =
@@ -529,12 +547,14 @@ static void do_piece(struct porter *p, const struct deed *d) {
     ASSERT(e->offset <= b->bytes && e->len <= b->bytes - e->offset);
     bool loads = d->kind == EFFECT_PIECE_LOAD;
     struct room room = room_of(b->at + e->offset, e->len);
+    uint64_t began = diary_now(&p->diary);
     long r;
     if (loads)
         r = o->out != NULL ? load_offered(p, o->out, e, room, why)
                            : depot_load(o->in, e->piece, room, why);
     else
         r = depot_store(o->in, e->piece, room_bytes(room), why);
+    diary_note(&p->diary, loads ? DIARY_LOAD : DIARY_STORE, began, diary_now(&p->diary), e->piece);
     struct input in = {.kind = INPUT_PIECE};
     in.piece = (struct input_piece){.bundle = e->bundle,
                                     .piece = e->piece,
@@ -633,6 +653,10 @@ void porter_order(struct porter *p, uint16_t type, const union message *m) {
     free(body);
 }
 
+struct diary *porter_diary(struct porter *p) {
+    return &p->diary;
+}
+
 const struct mover *porter_mover(const struct porter *p) {
     return p->mover;
 }
@@ -699,6 +723,8 @@ struct porter *porter_new(const struct porter_config *c, int *ret_error, char wh
     snprintf(why, 256, "%s", r < 0 ? strerror(-r) : "");
     if (r == 0 && c->depot != NULL)
         r = depot_new(c->depot, &p->depot, why);
+    if (r == 0 && c->diary != NULL)
+        diary_open(&p->diary, c->diary);
     if (r < 0) {
         porter_free(p);
         *ret_error = r;
@@ -714,6 +740,7 @@ void porter_free(struct porter *p) {
         if (p->bundles[i].in != NULL)
             depot_close(p->bundles[i].in, true);
     links_free(p->links);
+    diary_close(&p->diary);
     depot_free(p->depot);
     loans_fini(&p->loans);
     buffers_fini(&p->buffers);

@@ -30,7 +30,7 @@ enum diary_deed {
 struct diary_note {
     enum diary_deed deed;
     uint64_t from_ns, to_ns;
-    uint64_t what; /* a piece, a page, a link */
+    uint64_t what; /* a piece, a page, the node at the other end of a link */
 };
 
 struct diary {

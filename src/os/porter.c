@@ -428,7 +428,7 @@ static void on_link(void *context, enum purpose purpose, const struct input *in)
         return;
     }
     if (in->kind == INPUT_LINK_UP && in->link.cookie != 0)
-        diary_note(&p->diary, DIARY_LINK, p->asked_at, diary_now(&p->diary), in->link.link);
+        diary_note(&p->diary, DIARY_LINK, p->asked_at, diary_now(&p->diary), in->link.peer);
     feed(p, &copy);
     if (purpose == PURPOSE_MOVER && p->config.host != NULL)
         p->config.host(p->config.context, in->kind != INPUT_LINK_DOWN);

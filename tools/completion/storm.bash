@@ -13,7 +13,7 @@ __storm_options() {
     run) echo "$size $program -l --label --stdin= --pty --detach --auto --copy --with-libs --tree= --chunk= --slots= -v --cluster=" ;;
     submit) echo "$size $program --array= --wait --cluster=" ;;
     alloc) echo "$size --cluster=" ;;
-    up) echo '--local= --pes= --tree= --links= --policy= --quantum= --confine= --orphan= --hook= --cluster= -v --verbose' ;;
+    up) echo '--local= --pes= --tree= --links= --policy= --quantum= --confine= --orphan= --hook= --nodespec= --cluster= -v --verbose' ;;
     cp) echo '--tree= --chunk= --slots= --send= -v --verbose -q --quiet --json --cluster=' ;;
     down) echo '--keep-jobs --cluster=' ;;
     ps) echo '-a --all --json --cluster=' ;;

@@ -158,6 +158,8 @@ static int survey(struct cp *c, char **paths, int count) {
 static void note_shape(struct cp *c, const struct message_copied *m) {
     struct spread s = {.shape = m->shape, .arity = m->arity};
     spread_format(&s, c->tally.shape, sizeof c->tally.shape);
+    c->tally.switches = m->switches;
+    c->tally.crossed = m->crossed;
     c->tally.at_ns[TALLY_ACCEPTED] = clock_ns();
 }
 

@@ -40,6 +40,7 @@ static int run(struct follow *f, struct wish *w, struct order *o, char **argv) {
     r = freight_open(&o->freight, &w->sending, &f->contact.loop, &f->contact.cluster, &o->submit);
     if (r != 0)
         return r;
+    f->looked_ns = clock_ns();
     f->keep = w->detach;
     f->epilogue.program = argv[0];
     f->epilogue.folder = o->folder;

@@ -178,6 +178,11 @@ int giver_new(struct loop *loop, const struct cluster *cluster, const struct giv
                                    .arrived = on_arrived,
                                    .counted = on_counted,
                                    .context = g};
+    char diary[CLUSTER_PATH_MAX + 8], folder[CLUSTER_PATH_MAX];
+    if (cluster_folder(cluster->name, folder, sizeof folder) == 0) {
+        snprintf(diary, sizeof diary, "%s/diary", folder);
+        config.diary = diary;
+    }
     struct depot_config depot = {.spool = g->spool, .root = "/", .cache_bytes = MIB};
     if (fetches != NULL) {
         make_spool(g);
@@ -271,6 +276,10 @@ void giver_count(struct giver *g, const struct nodeset *set, uint64_t offer, giv
 
 struct bytes giver_address(const struct giver *g) {
     return bytes_from_str(g->address);
+}
+
+struct diary *giver_diary(struct giver *g) {
+    return porter_diary(g->porter);
 }
 
 void giver_settle(struct giver *g) {

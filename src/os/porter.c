@@ -65,6 +65,7 @@ struct opened {
 struct lent {
     struct effect_put put;
     struct original *file; /* that it lies in; NULL: it lies in a buffer */
+    uint64_t since;        /* for the diary */
 };
 
 struct offer {
@@ -99,6 +100,8 @@ struct porter {
     struct input_sent *sent; /* to be told */
     uint32_t sent_count, sent_cap;
     struct loans loans;
+    struct diary diary;
+    uint64_t asked_at; /* for a link, last; for the diary */
     bool spoilt;       /* some bundle has an error that is to be told */
     struct lent *lent; /* by tag */
     uint32_t *lent_free;
@@ -151,6 +154,7 @@ static void on_sent(void *context, uint64_t tag) {
     p->lent_free[p->lent_free_count++] = (uint32_t)tag;
     buffers_unlend(&p->buffers, lent.put.buffer);
     original_drop(lent.file);
+    diary_note(&p->diary, DIARY_SEND, lent.since, diary_now(&p->diary), lent.put.note);
     tell_sent(p, &lent.put);
 }
 
@@ -205,7 +209,9 @@ static void put(struct porter *p, const struct effect_put *put) {
     }
     int64_t tag = lend_place(p);
     ASSERT(tag >= 0);
-    p->lent[tag] = (struct lent){*put, l == NULL ? NULL : original_hold(l->loan.file)};
+    p->lent[tag] = (struct lent){.put = *put,
+                                 .file = l == NULL ? NULL : original_hold(l->loan.file),
+                                 .since = diary_now(&p->diary)};
     buffers_lend(&p->buffers, put->buffer);
     if (carriage_put(p->carriage, put, b, (uint64_t)tag))
         return;
@@ -233,6 +239,8 @@ static enum refusal on_put(void *context, uint32_t link, const struct message_pu
         return REFUSAL_BODY;
     if (at != m->body.at && m->body.len > 0)
         memcpy(at, m->body.at, m->body.len);
+    uint64_t now = diary_now(&p->diary);
+    diary_note(&p->diary, DIARY_CAME, now, now, m->note);
     struct input_put put = {.link = link,
                             .buffer = m->buffer,
                             .offset = m->offset,
@@ -394,6 +402,7 @@ static void carry_out(struct porter *p, const struct effect *e) {
         say(p, &e->send);
         break;
     case EFFECT_OPEN:
+        p->asked_at = diary_now(&p->diary);
         links_open(p->links, &e->open);
         break;
     case EFFECT_CLOSE:
@@ -599,6 +608,8 @@ static void on_link(void *context, enum purpose purpose, const struct input *in)
         present(p, &in->message);
         return;
     }
+    if (in->kind == INPUT_LINK_UP && in->link.cookie != 0)
+        diary_note(&p->diary, DIARY_LINK, p->asked_at, diary_now(&p->diary), in->link.peer);
     if (heard_of_asking(p, in) || (in->kind == INPUT_MESSAGE && heard_beside(p, &in->message)))
         return;
     if (in->kind == INPUT_MESSAGE)
@@ -650,7 +661,12 @@ static void do_bundle(struct porter *p, const struct deed *d) {
         return;
     }
     bool opens = d->kind == EFFECT_BUNDLE_OPEN;
+    uint64_t began = diary_now(&p->diary);
     int r = opens ? open_bundle(p, &d->bundle, why) : depot_commit(o->in, why);
+    diary_note(&p->diary, opens ? DIARY_OPEN : DIARY_COMMIT, began, diary_now(&p->diary),
+               d->bundle.bundle);
+    if (!opens)
+        diary_flush(&p->diary); /* before anybody hears of it */
     struct input in = {.kind = INPUT_BUNDLE};
     in.bundle = (struct input_bundle){
         .bundle = d->bundle.bundle, .committed = !opens, .error = r, .text = bytes_from_str(why)};
@@ -676,7 +692,9 @@ static void do_page(struct porter *p, const struct deed *d) {
     if (!o->open)
         return;
     if (d->kind == EFFECT_PAGE_KEEP) {
+        uint64_t began = diary_now(&p->diary);
         in.page.error = depot_page(o->in, d->page.page, d->page.table, have, why);
+        diary_note(&p->diary, DIARY_PAGE, began, diary_now(&p->diary), d->page.page);
         in.page.table = d->page.table;
     } else {
         in.page.table =
@@ -717,6 +735,7 @@ static void do_piece(struct porter *p, const struct deed *d) {
     ASSERT(e->offset <= b->bytes && e->len <= b->bytes - e->offset);
     bool loads = d->kind == EFFECT_PIECE_LOAD;
     struct room room = room_of(b->at + e->offset, e->len);
+    uint64_t began = diary_now(&p->diary);
     long r;
     if (loads)
         r = o->out != NULL ? load_offered(p, o->out, e, room, why)
@@ -724,6 +743,7 @@ static void do_piece(struct porter *p, const struct deed *d) {
     else
         r = depot_store(o->in, e->piece, room_bytes(room), why);
     note_twin(p, e, !loads && r == 0);
+    diary_note(&p->diary, loads ? DIARY_LOAD : DIARY_STORE, began, diary_now(&p->diary), e->piece);
     struct input in = {.kind = INPUT_PIECE};
     in.piece = (struct input_piece){.bundle = e->bundle,
                                     .piece = e->piece,
@@ -825,6 +845,10 @@ void porter_order(struct porter *p, uint16_t type, const union message *m) {
     free(body);
 }
 
+struct diary *porter_diary(struct porter *p) {
+    return &p->diary;
+}
+
 const struct mover *porter_mover(const struct porter *p) {
     return p->mover;
 }
@@ -902,6 +926,8 @@ struct porter *porter_new(const struct porter_config *c, int *ret_error, char wh
     snprintf(why, 256, "%s", r < 0 ? strerror(-r) : "");
     if (r == 0 && c->depot != NULL)
         r = depot_new(c->depot, &p->depot, why);
+    if (r == 0 && c->diary != NULL)
+        diary_open(&p->diary, c->diary);
     if (r < 0) {
         porter_free(p);
         *ret_error = r;
@@ -918,6 +944,7 @@ void porter_free(struct porter *p) {
             depot_close(p->bundles[i].in, true);
     links_free(p->links);
     carriage_free(p->carriage);
+    diary_close(&p->diary);
     depot_free(p->depot);
     loans_fini(&p->loans);
     buffers_fini(&p->buffers);

@@ -595,6 +595,8 @@ struct message_transfer {
     struct bytes address;    /* of a source that is no node */
     struct bytes fabric;     /* that pieces go by, "ofi:tcp"; empty: streams */
     uint64_t run;            /* whose folder it is for; 0: it is for none */
+    uint32_t source_switch;  /* 0: not known */
+    struct bytes switches;   /* of the receivers: rm/switches.h; none: the plan knows of none */
     struct bytes descriptor; /* wire/bundle.h */
 };
 
@@ -686,6 +688,8 @@ struct message_copied {
     uint32_t node;           /* the first of those, NO_NODE: none */
     int32_t error;           /* why */
     struct bytes text;
+    uint32_t switches; /* that the plan keeps apart; 0: none are known */
+    uint32_t crossed;  /* its links between them */
 };
 
 /* Of the name of a fabric. */

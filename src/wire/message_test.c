@@ -34,6 +34,7 @@ static void fill_file(uint16_t type, union message *m) {
         m->transfer.address = bytes_of(body, 9);
         m->transfer.fabric = bytes_of(body, 7);
         m->transfer.run = 77;
+        m->transfer.switches = bytes_of(body, 24);
         m->transfer.descriptor = bytes_of(body, 10);
         break;
     case MESSAGE_CLEAR:

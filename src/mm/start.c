@@ -228,7 +228,8 @@ void start_fetched(struct mm *m, const struct input_fetched *in) {
                           .tag = r->run,
                           .timeout_ns = m->config.launch_ns,
                           .event = EVENT_LAUNCH,
-                          .hint = true};
+                          .hint = true,
+                          .ask = (j->flags & JOB_LOOK) != 0};
     r->phase = PHASE_LAUNCHING;
     end_forget_with(m, &r->set);
     uint32_t room = m->config.limits.body_bytes;

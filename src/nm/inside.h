@@ -47,7 +47,7 @@ struct stow {
 
 enum { DROPS_MAX = 16, ORDERS_MAX = 8 /* TRANSFER_PLACES */, ORDER_TEXT = 200 };
 
-enum { FOLDERS_MAX = 64 };
+enum { FOLDERS_MAX = 256 };
 
 /* A folder of a run. */
 struct folder {

@@ -386,7 +386,7 @@ static int open_links(struct life *l) {
 }
 
 /* Folders of runs that are told of; more are not here unless something is very wrong. */
-enum { FOLDERS_BYTES = 8 * 64 };
+enum { FOLDERS_BYTES = 8 * 256 };
 
 /* The calendar's time when the monotonic clock was 0. */
 static uint64_t wall_ns(void) {

@@ -196,6 +196,25 @@ def ended(t):
     t.check('nothing is left', gone(t), folders(t))
 
 
+def crowded(t):
+    """More jobs with files at once than files may be under way."""
+    r = t.run('up', '--cluster', 'many', '--local', 2, '--pes', 8)
+    several = [t.start('run', '--cluster', 'many', '-N', 2, '--input', make(t, f'input{k}', 1 << 20, k),
+                       '--fetch', f'input{k}:crowd', 'sha256sum', f'input{k}') for k in range(16)]
+    results = [t.finish(p) for p in several]
+    t.check('all have their files', r.status == 0 and all(
+        r.status == 0 and r.out == f'{digest(t.path(f"input{k}"))}  input{k}\n' * 2 for k, r in enumerate(results)),
+        [r for r in results if r.status != 0])
+    t.check('and are here again', all(digest(t.path(f'crowd/{n}/input{k}')) == digest(t.path(f'input{k}'))
+                                      for n in ('n0', 'n1') for k in range(16)))
+    t.check('nothing is left', t.until(lambda: not any(listed(there(t, n, '/jobs', 'many')) for n in ('n0', 'n1')), 30))
+    several = [t.run('run', '--cluster', 'many', '-w', 'n0', '--fetch', 'x:again', 'sh', '-c', 'echo x > x')
+               for k in range(70)]
+    t.check('one after the other, more than a node offers at once', all(r.status == 0 and r.err == '' for r in several),
+            [r for r in several if r.status != 0][:1])
+    t.run('down', '--cluster', 'many')
+
+
 def on_the_way(t):
     """Ended while its files are on their way."""
     big = make(t, 'slow', 64 << 20)
@@ -210,4 +229,4 @@ def on_the_way(t):
     t.check('nothing is left', gone(t), folders(t))
 
 
-play(put, mistakes, fetched, visible, ended, on_the_way, up=('--local', str(NODES), '--orphan', '2s'))
+play(put, mistakes, fetched, visible, ended, crowded, on_the_way, up=('--local', str(NODES), '--orphan', '2s'))

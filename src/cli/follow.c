@@ -310,11 +310,17 @@ static void settle(struct follow *f) {
         wait_for_output(f);
 }
 
-/* Whoever ended the job from here knows it. */
+bool follow_hidden(const struct follow *f) {
+    return f->over && f->last.state == STATE_FAILED && f->last.cause == CAUSE_FAILED &&
+           f->last.step == SPAWN_HIDDEN && f->order != NULL && f->signals.interrupted_at == 0 &&
+           f->signals.ending == 0;
+}
+
+/* Whoever ended the job from here knows it, and whoever starts it again need not. */
 static bool is_expected(const struct follow *f) {
     const struct follow_signals *s = &f->signals;
     bool interrupted = f->last.cause == CAUSE_KILLED && f->last.value == SIGINT;
-    return f->failed || s->ending != 0 ||
+    return f->failed || s->ending != 0 || follow_hidden(f) ||
            (s->interrupted_at != 0 && (interrupted || f->last.state == STATE_KILLED));
 }
 

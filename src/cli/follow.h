@@ -70,6 +70,9 @@ void signals_begin(struct follow *f);
 void signals_end(struct follow *f);
 void signals_settle(struct follow *f);
 
+/* Has it come to nothing, because a node does not see the program as we do? */
+bool follow_hidden(const struct follow *f);
+
 /* What the job has left that is wanted here; follow_fetch.c. */
 void follow_fetch(struct follow *f);
 

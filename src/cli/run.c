@@ -52,6 +52,22 @@ static int run(struct follow *f, struct wish *w, struct order *o, char **argv) {
     return follow_until_over(f);
 }
 
+/* Whether a node does not see the program is known only when it is to be started: nothing has been, then. */
+static int attempt(struct wish *w, char **argv, uint64_t began, bool *ret_hidden) {
+    struct follow *f = calloc(1, sizeof *f);
+    struct order *o = calloc(1, sizeof *o);
+    ASSERT(f != NULL && o != NULL);
+    f->began_ns = began;
+    int status = run(f, w, o, argv);
+    *ret_hidden = follow_hidden(f) && !w->copy;
+    if (*ret_hidden && w->verbose)
+        complain("run", "%s: not every node sees this file: it is sent to them", o->program);
+    order_fini(o);
+    free(o);
+    free(f);
+    return status;
+}
+
 int run_main(int argc, char **argv) {
     struct wish w = {0};
     struct option table[WISH_OPTIONS_MAX];
@@ -64,16 +80,11 @@ int run_main(int argc, char **argv) {
         return STATUS_USAGE;
     if (count == 0)
         return complain("run", "run what? for example: storm run -n 4 hostname");
-    struct follow *f = calloc(1, sizeof *f);
-    struct order *o = calloc(1, sizeof *o);
-    if (f == NULL || o == NULL) {
-        complain(NULL, "there is not enough memory");
-        return STATUS_STORM;
+    bool hidden = false;
+    int status = attempt(&w, argv + 1, began, &hidden);
+    if (hidden) {
+        w.copy = true;
+        status = attempt(&w, argv + 1, began, &hidden);
     }
-    f->began_ns = began;
-    int status = run(f, &w, o, argv + 1);
-    order_fini(o);
-    free(o);
-    free(f);
     return status;
 }

@@ -84,7 +84,7 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
         in.signal = (struct input_signal){101, 102, 103, 104, body};
         break;
     case INPUT_PREPARED:
-        in.prepared = (struct input_prepared){111, 112, body};
+        in.prepared = (struct input_prepared){111, 112, body, true};
         break;
     case INPUT_STROBE:
         in.strobe = (struct input_strobe){121, 122, body};
@@ -112,6 +112,9 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
         break;
     case INPUT_FETCHED:
         in.fetched = (struct input_fetched){191, body};
+        break;
+    case INPUT_LOOKED:
+        in.looked = (struct input_looked){133, -2, SPAWN_HIDDEN};
         break;
     case INPUT_CHILD:
         in.child = (struct input_child){201, 202, CHILD_KILLED, 203, SPAWN_STDIO};

@@ -121,6 +121,12 @@ static void judge(struct mm *m, struct copying *c) {
 
 /* ---- its end ---- */
 
+/* Runs may wait for a place. */
+static void leave_place(struct mm *m, struct copying *c) {
+    c->transfer = 0;
+    m->copy_left = true;
+}
+
 static void tell_client(struct mm *m, const struct copying *c, bool over) {
     union message a = {.copied = {.request = {c->request[0], c->request[1]},
                                   .shape = c->spread.shape,
@@ -171,7 +177,7 @@ static void note_holders(struct mm *m, uint64_t key, const struct nodeset *set) 
 
 static void finish(struct mm *m, struct copying *c) {
     struct copying over = *c;
-    c->transfer = 0;
+    leave_place(m, c);
     dismiss(m, &over, false);
     if (over.key != 0)
         note_holders(m, over.key, &over.set);
@@ -190,7 +196,7 @@ static void abandon(struct mm *m, struct copying *c) {
     dismiss(m, c, true);
     c->phase = COPY_LEAVING;
     if (!asked)
-        c->transfer = 0;
+        leave_place(m, c);
 }
 
 static void leave_out(struct copying *c, uint32_t node, int32_t error, struct bytes text) {
@@ -231,7 +237,7 @@ void files_completed(struct mm *m, const struct completion *done) {
     if (c == NULL || done->outcome == OUTCOME_UNKNOWN)
         return;
     if (c->phase == COPY_LEAVING) {
-        c->transfer = 0;
+        leave_place(m, c);
         return;
     }
     bool good = done->outcome == OUTCOME_DONE;
@@ -434,35 +440,42 @@ static bool aim(struct mm *m, struct copying *c, struct bytes descriptor, uint64
     return true;
 }
 
-bool files_send(struct mm *m, const struct running *r, struct bytes files, bool inputs,
-                const char **why) {
+uint32_t files_free(const struct mm *m) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < TRANSFER_PLACES; i++)
+        count += m->copies[i].transfer == 0;
+    return count;
+}
+
+enum files_sent files_send(struct mm *m, const struct running *r, struct bytes files, bool inputs,
+                           const char **why) {
     union message t;
-    *why = NULL;
-    if (message_decode(MESSAGE_COPY, files, m->scratch, &t) < 0) {
-        *why = "what is said of its files makes no sense";
-        return false;
-    }
+    *why = "what is said of its files makes no sense";
+    if (message_decode(MESSAGE_COPY, files, m->scratch, &t) < 0)
+        return FILES_WRONG;
     uint64_t key = inputs ? 0 : key_of(t.copy.descriptor);
     struct holders *h = inputs ? NULL : holders_of(m, key);
     nodeset_copy(&m->scratch[0], &r->waiting);
     if (h != NULL)
         nodeset_subtract(&m->scratch[0], &h->set);
     if (nodeset_empty(&m->scratch[0]))
-        return false;
+        return FILES_THERE;
+    if (files_free(m) == 0)
+        return FILES_LATER;
     t.copy.set = &m->scratch[0];
     struct copying *c = files_begin(m, &t.copy, why);
     if (c == NULL)
-        return false;
+        return FILES_WRONG;
     c->run = r->run;
     c->key = key;
     c->inputs = inputs;
     if (inputs && !aim(m, c, t.copy.descriptor, r->run)) {
         *why = "what is said of its input files makes no sense";
-        c->transfer = 0;
-        return false;
+        leave_place(m, c);
+        return FILES_WRONG;
     }
     files_go(m, c);
-    return true;
+    return FILES_SENT;
 }
 
 void files_missing(struct mm *m, uint32_t node) {

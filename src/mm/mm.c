@@ -217,6 +217,8 @@ static void step(void *self, const struct input *in, struct effects *out) {
     default:
         break;
     }
+    if (m->copy_left)
+        start_crowded(m);
     queue_run(m);
 }
 

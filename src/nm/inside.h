@@ -47,7 +47,7 @@ struct stow {
 
 enum { DROPS_MAX = 16, ORDERS_MAX = 8 /* TRANSFER_PLACES */, ORDER_TEXT = 200 };
 
-enum { FOLDERS_MAX = 64 };
+enum { FOLDERS_MAX = 256 };
 
 /* A folder of a run. */
 struct folder {
@@ -139,6 +139,7 @@ bool stow_adopt(struct nm *n);
 
 /* launch.c */
 void launch_prepared(struct nm *n, const struct input_prepared *in);
+void launch_looked(struct nm *n, const struct input_looked *in);
 void launch_decided(struct nm *n, const struct input_signal *in);
 void launch_command(struct nm *n, const struct message_command *m);
 void launch_forget(struct nm *n, const struct message_forget *m);

@@ -142,6 +142,9 @@ static void step(void *self, const struct input *in, struct effects *out) {
     case INPUT_PREPARED:
         launch_prepared(n, &in->prepared);
         break;
+    case INPUT_LOOKED:
+        launch_looked(n, &in->looked);
+        break;
     case INPUT_SIGNAL:
         if (in->signal.event == EVENT_LAUNCH)
             launch_decided(n, &in->signal);

@@ -22,11 +22,15 @@
 #include "os/buffers.h"
 #include "os/drawer.h"
 #include "os/jobfolders.h"
+#include "os/lookout.h"
 #include "os/store.h"
 #include "wire/message.h"
 
 /* Room for the effects of one step. Untouched pages cost nothing. */
 enum { EFFECTS_MAX = 65536 };
+
+/* In one step: it hears of one operation at a time. */
+enum { LOOKS_MAX = 4 };
 #define EFFECT_BYTES_MAX (64 * MIB)
 
 #define FRAME_BYTES_MAX (8 * MIB)
@@ -50,6 +54,8 @@ struct life {
     struct alarms alarms;
     struct store store;
     struct drawer drawer;
+    struct input_looked looked[LOOKS_MAX]; /* to be told */
+    uint32_t looked_count;
     struct buffers buffers;
     struct ticket tickets[TICKETS_MAX];
     uint32_t ticket_count;
@@ -128,6 +134,14 @@ static const struct life_log *log_of(const struct life *l) {
     return l->config.log;
 }
 
+/* What was seen is told when all else that this step wanted is done. */
+static void look(struct life *l, const struct effect *e) {
+    ASSERT(l->looked_count < LOOKS_MAX);
+    struct input_looked *seen = &l->looked[l->looked_count++];
+    seen->ticket = e->look.ticket;
+    seen->error = lookout(l->config.folder, e->look.run, e->look.spec, &seen->step);
+}
+
 static void carry_out(struct life *l, const struct effect *e) {
     switch (e->kind) {
     case EFFECT_SEND:
@@ -149,6 +163,9 @@ static void carry_out(struct life *l, const struct effect *e) {
         break;
     case EFFECT_STOW:
         drawer_put(&l->drawer, e->stow);
+        break;
+    case EFFECT_LOOK:
+        look(l, e);
         break;
     case EFFECT_HEAP_WRITE:
         write_heap(l, e->heap.offset, e->heap.bytes.at, e->heap.bytes.len);
@@ -197,6 +214,11 @@ void life_feed(struct life *l, enum layer layer, const struct input *in) {
     l->config.counts->steps++;
     for (uint32_t i = 0; i < l->effects.count; i++)
         carry_out(l, &l->effects.list[i]);
+    while (l->looked_count > 0) {
+        struct input seen = {.kind = INPUT_LOOKED, .now = l->loop.now};
+        seen.looked = l->looked[--l->looked_count];
+        life_feed(l, LAYER_DAEMON, &seen);
+    }
 }
 
 /* Tree and slot links belong to the primitives, others to the daemon. */
@@ -364,7 +386,7 @@ static int open_links(struct life *l) {
 }
 
 /* Folders of runs that are told of; more are not here unless something is very wrong. */
-enum { FOLDERS_BYTES = 8 * 64 };
+enum { FOLDERS_BYTES = 8 * 256 };
 
 /* The calendar's time when the monotonic clock was 0. */
 static uint64_t wall_ns(void) {

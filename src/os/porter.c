@@ -22,8 +22,9 @@
 #include "os/jobfolders.h"
 #include "os/loans.h"
 #include "rm/spread.h"
+#include "wire/folder.h"
 
-enum { EFFECTS_MAX = 16384, OFFERS_MAX = 64, CLEARS_MAX = 64 };
+enum { EFFECTS_MAX = 16384, OFFERS_MAX = 64, CLEARS_MAX = 256 };
 #define EFFECT_BYTES_MAX (16 * MIB)
 #define FRAME_BYTES_MAX  (8 * MIB)
 
@@ -70,6 +71,7 @@ struct lent {
 
 struct offer {
     uint64_t number;
+    uint64_t run; /* whose folder it is from; 0: from none */
     struct survey *survey;
     uint64_t
         until; /* ours, when nobody has taken any of it for a while; 0: whoever made it keeps it */
@@ -509,6 +511,14 @@ static void withdraw(struct porter *p, uint32_t place) {
     p->offers[place] = p->offers[--p->offer_count];
 }
 
+static void withdraw_of(struct porter *p, uint64_t run) {
+    for (uint32_t i = 0; i < p->offer_count;)
+        if (p->offers[i].run == run && run != 0)
+            withdraw(p, i);
+        else
+            i++;
+}
+
 static void expire_offers(struct porter *p) {
     uint64_t now = p->config.loop->now;
     for (uint32_t i = 0; i < p->offer_count;) {
@@ -548,6 +558,15 @@ static void answer(struct porter *p, uint32_t link, struct message_offered *o) {
     free(body);
 }
 
+/* Offers whose takers have come and gone are kept only as long as there is room. */
+static void make_room(struct porter *p) {
+    struct mover_view v;
+    for (uint32_t i = 0; i < p->offer_count && p->offer_count == OFFERS_MAX; i++)
+        if (p->offers[i].until != 0 && mover_look(p->mover, p->offers[i].number, &v) &&
+            v.met_at != 0 && v.takers == 0)
+            withdraw(p, i);
+}
+
 /* Files of this node are wanted: looked over now, and on offer for a while. */
 static void present(struct porter *p, const struct input_message *in) {
     union message m;
@@ -558,6 +577,7 @@ static void present(struct porter *p, const struct input_message *in) {
         return;
     struct message_offered o = {.request = {m.offer.request[0], m.offer.request[1]},
                                 .node = p->config.self};
+    make_room(p);
     o.error = gather_survey(&m.offer, p->config.depot->root, &s, why);
     if (o.error == 0 && (o.offer = porter_offer(p, s)) == 0) {
         snprintf(why, sizeof why, "too many copies are under way there");
@@ -566,6 +586,7 @@ static void present(struct porter *p, const struct input_message *in) {
     }
     if (o.error == 0) {
         p->offers[p->offer_count - 1].until = p->config.loop->now + OFFER_NS;
+        p->offers[p->offer_count - 1].run = run_folder_of(m.offer.path);
         o.descriptor = describe(s, &memory);
     }
     o.text = bytes_from_str(why);
@@ -582,6 +603,7 @@ static void clear(struct porter *p, const struct input_message *in) {
         return;
     work_off(p);
     for (size_t at = 0; at < m.clear.runs.len && len < sizeof runs; at += 8) {
+        withdraw_of(p, load_le64(m.clear.runs.at + at));
         if (!jobfolders_remove(p->config.depot->root, load_le64(m.clear.runs.at + at)))
             continue;
         memcpy(runs + len, m.clear.runs.at + at, 8);

@@ -91,6 +91,10 @@ void trace_input(struct hash *h, uint32_t node, enum layer layer, const struct i
         hash_u64(h, in->fetched.ticket);
         add_bytes(h, in->fetched.body);
         break;
+    case INPUT_LOOKED:
+        hash_u64(h, in->looked.ticket);
+        hash_u64(h, (uint64_t)(int64_t)in->looked.error);
+        break;
     case INPUT_CHILD:
         hash_u64(h, (uint64_t)in->child.group << 32 | in->child.index);
         hash_u64(h, (uint64_t)in->child.event << 32 | in->child.value);
@@ -184,6 +188,11 @@ static void trace_mover_effect(struct hash *h, const struct effect *e) {
     }
 }
 
+static void trace_pair(struct hash *h, uint64_t a, uint64_t b) {
+    hash_u64(h, a);
+    hash_u64(h, b);
+}
+
 static void trace_effect(struct hash *h, const struct effect *e) {
     hash_u64(h, (uint64_t)e->kind << 8 | e->layer);
     switch (e->kind) {
@@ -227,8 +236,10 @@ static void trace_effect(struct hash *h, const struct effect *e) {
         trace_log(h, &e->log);
         break;
     case EFFECT_FETCH:
-        hash_u64(h, e->fetch.ticket);
-        hash_u64(h, e->fetch.key);
+        trace_pair(h, e->fetch.ticket, e->fetch.key);
+        break;
+    case EFFECT_LOOK:
+        trace_pair(h, e->look.ticket, e->look.run);
         break;
     case EFFECT_NOTE:
         add_bytes(h, e->note);

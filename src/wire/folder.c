@@ -38,3 +38,18 @@ uint64_t run_folder_read(const char *name) {
     run_folder_name(run, again);
     return strcmp(again, name) == 0 ? run : 0;
 }
+
+uint64_t run_folder_of(struct bytes path) {
+    static const char top[] = "/" RUN_FOLDERS "/";
+    size_t skip = sizeof top - 1, len = 0;
+    char name[RUN_FOLDER_MAX];
+    if (path.len < skip || memcmp(path.at, top, skip) != 0)
+        return 0;
+    while (skip + len < path.len && path.at[skip + len] != '/')
+        len++;
+    if (len >= sizeof name)
+        return 0;
+    memcpy(name, path.at + skip, len);
+    name[len] = '\0';
+    return run_folder_read(name);
+}

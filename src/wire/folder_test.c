@@ -46,9 +46,21 @@ static void test_reads_nothing_else(void) {
         CHECK_EQ(run_folder_read(wrong[i]), 0);
 }
 
+static void test_paths(void) {
+    CHECK_EQ(run_folder_of(bytes_from_str("/jobs/42.1/out/*.dat")), run_of(42, 1));
+    CHECK_EQ(run_folder_of(bytes_from_str("/jobs/42.1")), run_of(42, 1));
+    CHECK_EQ(run_folder_of(bytes_from_str("/jobs/42/x")), 0);
+    CHECK_EQ(run_folder_of(bytes_from_str("/jobs/")), 0);
+    CHECK_EQ(run_folder_of(bytes_from_str("/jobs")), 0);
+    CHECK_EQ(run_folder_of(bytes_from_str("/data/42.1/x")), 0);
+    CHECK_EQ(run_folder_of(bytes_from_str("/jobs/11111111111111111111111111111111111111.1/x")), 0);
+    CHECK_EQ(run_folder_of((struct bytes){0}), 0);
+}
+
 int main(void) {
     TEST(test_names);
     TEST(test_reads_what_it_wrote);
     TEST(test_reads_nothing_else);
+    TEST(test_paths);
     return tap_finish();
 }

@@ -16,7 +16,10 @@ static void walk_id(struct codec *c, struct op_id *id) {
 
 static void walk_operation(struct codec *c, struct operation *o) {
     codec_enum(c, &o->kind, OPERATION_KINDS);
-    codec_bool(c, &o->hint);
+    uint8_t hint = o->ask ? 2 : o->hint;
+    codec_enum(c, &hint, 3);
+    o->hint = hint > 0;
+    o->ask = hint == 2;
     codec_enum(c, &o->relation, RELATIONS);
     codec_u32(c, &o->event);
     codec_u32(c, &o->heap_offset);

@@ -116,6 +116,7 @@ enum operation_kind {
 struct operation {
     uint8_t kind;
     bool hint;
+    bool ask; /* never without hint */
     uint8_t relation;
     uint32_t event;       /* remote event; channel of a STROBE */
     uint32_t heap_offset; /* XFER, PUBLISH */
@@ -469,7 +470,8 @@ enum job_flag {
     JOB_SCRIPT = 16,   /* one process on the first node, whatever the size */
     JOB_FOLDER = 32,   /* has a folder of its own on each node */
     JOB_FETCH = 64,    /* and files from it are wanted when it is over */
-    JOB_FLAGS_END = 128
+    JOB_LOOK = 128,    /* nodes look whether they have all it needs before any begins */
+    JOB_FLAGS_END = 256
 };
 
 struct message_submit {

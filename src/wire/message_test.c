@@ -340,7 +340,7 @@ static void test_fields_of_jobs_out_of_range_are_refused(void) {
     CHECK_EQ(with_byte(MESSAGE_TAKEN, 12, 0), -EBADMSG);
     CHECK_EQ(with_byte(MESSAGE_FORGET, 0, 23), -EBADMSG); /* not whole numbers */
     CHECK_EQ(with_byte(MESSAGE_SUBMIT, 16, JOB_KINDS), -EBADMSG);
-    CHECK_EQ(with_byte(MESSAGE_SUBMIT, 17, JOB_FLAGS_END), -EBADMSG);
+    CHECK_EQ(with_byte(MESSAGE_SUBMIT, 17 + 1, JOB_FLAGS_END >> 8), -EBADMSG);
     CHECK_EQ(with_byte(MESSAGE_ACT, 16, VERBS), -EBADMSG);
     CHECK_EQ(with_byte(MESSAGE_ASK, 16, SUBJECTS), -EBADMSG);
     CHECK_EQ(with_byte(MESSAGE_ANSWER, 16, ANSWERS), -EBADMSG);

@@ -43,6 +43,9 @@ struct spec {
     struct bytes error; /* empty: where output goes */
     uint8_t own;        /* enum own_folder */
     bool inside;        /* the processes run there, and not in `folder` */
+    /* The program's file as the submitter sees it: nodes that see another do not run it. */
+    bool seen;
+    uint64_t device, inode, bytes, mtime_ns;
 };
 
 /* Length written, or -ENOBUFS. */

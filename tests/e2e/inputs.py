@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """A job's own folder on its nodes: storm run --input and --fetch, as users see them. Speaks TAP."""
 import os
+import shutil
 import signal
 
 from harness import NOBODY, play
-from transfers import NODES, digest, everybody, listed, make, manager, moving, partial, send, there
+from transfers import NODES, digest, everybody, folder, listed, make, manager, moving, partial, send, there
 
 
 def folders(t):
@@ -64,6 +65,12 @@ def mistakes(t):
         t.check(f'--fetch "{bad}": refused', r.status == 2 and r.is_one_line('--fetch'), r)
     r = t.run('run', '-n', 1, '--detach', '--fetch', 'x', 'true')
     t.check('--fetch with --detach', r.status == 2 and r.is_one_line('--fetch', 'detach'), r)
+    for option in (('--copy',), ('--with-libs',), ('--input', 'one'), ('--fetch', 'x')):
+        r = t.run('submit', *option, 'true')
+        t.check(f'submit {option[0]}: refused, and what to do', r.status == 2 and r.out == '' and
+                r.is_one_line('submit', 'storm cp', 'storm run'), r)
+    r = t.run('submit', '--help')
+    t.check('submit --help does not offer them', r.status == 0 and '--copy' not in r.out and '--input' not in r.out, r)
     t.check('nothing is left', gone(t), folders(t))
 
 
@@ -102,6 +109,43 @@ def fetched(t):
     t.check('input and result', r.status == 0 and sorted(listed(t.path('both'))) == ['one', 'two'], r)
     r = t.run('run', '-n', 1, '--fetch', 'x', t.write('odd', '#!/no/such\n', 0o755))
     t.check('a program that cannot be started: that is said', r.status in (126, 127) and 'fetch' not in r.err, r)
+    t.check('nothing is left', gone(t), folders(t))
+
+
+def visible(t):
+    """A path that means one file here and another, or none, for the daemons, who are in the cluster's folder."""
+    body = '#!/bin/sh\necho ${0##*/} $STORM_RANK; echo $STORM_RANK >> %s\n'
+    log = t.write('begun', '', 0o666)
+    path = t.write('seen', body % log, 0o755)
+
+    def begun():
+        ranks = t.read('begun').split()
+        t.write('begun', '', 0o666)
+        return sorted(ranks)
+    t.write('one', '1\n')
+    everyone = [str(k) for k in range(NODES)]
+    r = t.run('run', '-N', NODES, path)
+    t.check('a program that all see is not sent', r.status == 0 and begun() == everyone and
+            not any('seen' in files for n in everybody() for _, _, files in os.walk(folder(t, n, 'spool'))), r)
+    r = t.run('run', '-N', NODES, '/proc/self/cwd/seen')
+    t.check('one that they do not see is, and each process runs once', r.status == 0 and r.err == '' and
+            sorted(r.out.splitlines()) == [f'seen {k}' for k in everyone] and begun() == everyone, r)
+    r = t.run('run', '-v', '-n', 1, '/proc/self/cwd/seen')
+    t.check('-v says so', r.status == 0 and 'not every node sees' in r.err and begun() == ['0'], r)
+    shutil.copy(path, os.path.join(t.home, 'local', 'seen'))
+    r = t.run('run', '-N', NODES, '/proc/self/cwd/seen')
+    os.unlink(os.path.join(t.home, 'local', 'seen'))
+    t.check('nor is another file of that name run', r.status == 0 and begun() == everyone and
+            r.out.count('seen') == NODES, r)
+    r = t.run('run', '-n', 1, '/proc/self/cwd/seen', data=b'x')
+    t.check('with input', r.status == 0 and begun() == ['0'], r)
+    r = t.run('run', '-n', 1, '--no-copy', '-D', '/', '/proc/self/cwd/seen')
+    t.check('--no-copy: it is not', r.status in (126, 127) and begun() == [], r)
+    r = t.run('run', '-n', 1, '--no-copy', '--copy', path)
+    t.check('--no-copy and --copy', r.status == 2 and r.is_one_line('--no-copy'), r)
+    r = t.run('run', '-N', NODES, '--input', 'one', '--fetch', 'one:seen-res', '/proc/self/cwd/seen')
+    t.check('with files of its own', r.status == 0 and begun() == everyone and
+            sorted(listed(t.path('seen-res'))) == everybody(), r)
     t.check('nothing is left', gone(t), folders(t))
 
 
@@ -152,6 +196,25 @@ def ended(t):
     t.check('nothing is left', gone(t), folders(t))
 
 
+def crowded(t):
+    """More jobs with files at once than files may be under way."""
+    r = t.run('up', '--cluster', 'many', '--local', 2, '--pes', 8)
+    several = [t.start('run', '--cluster', 'many', '-N', 2, '--input', make(t, f'input{k}', 1 << 20, k),
+                       '--fetch', f'input{k}:crowd', 'sha256sum', f'input{k}') for k in range(16)]
+    results = [t.finish(p) for p in several]
+    t.check('all have their files', r.status == 0 and all(
+        r.status == 0 and r.out == f'{digest(t.path(f"input{k}"))}  input{k}\n' * 2 for k, r in enumerate(results)),
+        [r for r in results if r.status != 0])
+    t.check('and are here again', all(digest(t.path(f'crowd/{n}/input{k}')) == digest(t.path(f'input{k}'))
+                                      for n in ('n0', 'n1') for k in range(16)))
+    t.check('nothing is left', t.until(lambda: not any(listed(there(t, n, '/jobs', 'many')) for n in ('n0', 'n1')), 30))
+    several = [t.run('run', '--cluster', 'many', '-w', 'n0', '--fetch', 'x:again', 'sh', '-c', 'echo x > x')
+               for k in range(70)]
+    t.check('one after the other, more than a node offers at once', all(r.status == 0 and r.err == '' for r in several),
+            [r for r in several if r.status != 0][:1])
+    t.run('down', '--cluster', 'many')
+
+
 def on_the_way(t):
     """Ended while its files are on their way."""
     big = make(t, 'slow', 64 << 20)
@@ -166,4 +229,4 @@ def on_the_way(t):
     t.check('nothing is left', gone(t), folders(t))
 
 
-play(put, mistakes, fetched, ended, on_the_way, up=('--local', str(NODES), '--orphan', '2s'))
+play(put, mistakes, fetched, visible, ended, crowded, on_the_way, up=('--local', str(NODES), '--orphan', '2s'))

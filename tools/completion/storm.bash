@@ -10,7 +10,7 @@ __storm_options() {
     local size='-n= --procs= -N= --nodes= --size= -w= --on= -x= --exclude= --exclusive -t= --time= --name= --priority='
     local program='-o= --output= -e= --error= -D= --chdir= --env= --export= --kill-on-bad-exit --requeue'
     case $1 in
-    run) echo "$size $program -l --label --stdin= --pty --detach --auto --copy --with-libs --input= --fetch= --tree= --chunk= --slots= --fabric= -v --cluster=" ;;
+    run) echo "$size $program -l --label --stdin= --pty --detach --auto --copy --no-copy --with-libs --input= --fetch= --tree= --chunk= --slots= --fabric= -v --cluster=" ;;
     submit) echo "$size $program --array= --wait --cluster=" ;;
     alloc) echo "$size --cluster=" ;;
     up) echo '--local= --pes= --tree= --links= --policy= --quantum= --confine= --orphan= --fabric= --hook= --nodespec= --cluster= -v --verbose' ;;

@@ -53,6 +53,8 @@ static void on_news(void *context, const struct message_news *n) {
     if (len > 0)
         memcpy(f->text, n->text.at, len);
     f->last.text = bytes_of(f->text, len);
+    uint64_t born = clock_ns() - n->since_ns; /* or earlier: news takes time to come */
+    f->born_ns = f->born_ns == 0 || born < f->born_ns ? born : f->born_ns;
     if (f->since_ns[n->state] == 0)
         f->since_ns[n->state] = n->since_ns;
     note_nodes(f, n);
@@ -297,6 +299,19 @@ static bool is_expected(const struct follow *f) {
            (s->interrupted_at != 0 && (interrupted || f->last.state == STATE_KILLED));
 }
 
+/* The manager tells how long after the submission. */
+static void note_stages(const struct follow *f) {
+    struct diary *d = giver_diary(f->giver);
+    uint64_t now = clock_ns(), over = f->born_ns + f->since_ns[f->last.state];
+    uint64_t runs =
+        f->since_ns[STATE_RUNNING] == 0 ? over : f->born_ns + f->since_ns[STATE_RUNNING];
+    diary_note(d, DIARY_SURVEY, f->began_ns, f->looked_ns, 0);
+    diary_note(d, DIARY_SUBMIT, f->looked_ns, f->answered_ns, 0);
+    diary_note(d, DIARY_LAUNCH, f->answered_ns, runs, 0);
+    diary_note(d, DIARY_EXECUTE, runs, over, 0);
+    diary_note(d, DIARY_REPORT, over, now, 0);
+}
+
 static void finish(struct follow *f) {
     rawtty_end(&f->tty);
     signals_end(f);
@@ -312,6 +327,8 @@ static void finish(struct follow *f) {
         f->status = STATUS_STORM;
     if (f->wish->verbose)
         follow_times(f);
+    if (f->giver != NULL)
+        note_stages(f);
     if (f->over && f->last.output > 0) /* until then its launchers keep what we have */
         session_unfollow(f->contact.session, f->job);
     output_free(f->output);

@@ -49,7 +49,7 @@ struct follow {
     uint64_t progress_bytes;
     uint64_t nudge_at, nudge_ns;
     uint64_t waits_at; /* when to say what it waits for; 0: not any more */
-    uint64_t began_ns, answered_ns, last_byte_ns;
+    uint64_t began_ns, looked_ns, born_ns, answered_ns, last_byte_ns;
     uint64_t since_ns[STATES]; /* of the submission, at the manager */
 };
 

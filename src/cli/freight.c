@@ -23,6 +23,8 @@ int sending_check(struct sending *s, const char *command) {
         return complain(command, "--chunk %s: from 4KiB to 2MiB", s->chunk);
     if (s->slots > SLOTS_MAX || s->slots == 1)
         return complain(command, "--slots: from 2 to %d", SLOTS_MAX);
+    if (s->send != NULL && !send_type_parse(s->send, &s->type))
+        return complain(command, "--send %s: give " SEND_TYPE_NAMES, s->send);
     return 0;
 }
 
@@ -110,6 +112,7 @@ static int look_over(struct freight *f, const struct sending *s, const struct su
                                    .ledger = ledger[0] != '\0' ? ledger : NULL,
                                    .digest = DIGEST_XXH3,
                                    .piece_bytes = (uint32_t)s->chunk_bytes,
+                                   .send = s->type,
                                    .follow = true};
     return survey_new(&config, items, count, &f->survey, why);
 }

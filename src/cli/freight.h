@@ -10,10 +10,11 @@
 
 /* How files are to be sent; the options of run, submit and cp. */
 struct sending {
-    const char *tree, *chunk;
+    const char *tree, *chunk, *send;
     uint64_t slots;
     struct spread spread; /* AUTO: as is best */
     uint64_t chunk_bytes; /* 0: the usual */
+    enum send_type type;
 };
 
 /* Reads the texts. 0, or the exit status after a complaint. */

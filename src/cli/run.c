@@ -42,6 +42,7 @@ static int run(struct follow *f, struct wish *w, struct order *o, char **argv) {
                          &o->submit.files);
     if (r != 0)
         return r;
+    f->looked_ns = clock_ns();
     f->keep = w->detach;
     f->epilogue.program = argv[0];
     f->epilogue.folder = o->folder;

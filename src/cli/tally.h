@@ -25,6 +25,8 @@ struct tally {
     uint64_t read;  /* of files, to look them over; what was known of them is not read */
     uint64_t given; /* by this command, to all who take from it */
     char shape[32];
+    uint32_t switches,
+        crossed; /* that nodes hang on, and the way's links between them; 0: not known */
     uint64_t began_ns;
     uint64_t at_ns[TALLY_STAGES]; /* 0: it did not happen */
 };

@@ -156,6 +156,11 @@ int giver_new(struct loop *loop, const struct cluster *cluster, const struct giv
                                    .key = {cluster->key[0], cluster->key[1]},
                                    .book = g->book,
                                    .listener = fd};
+    char diary[CLUSTER_PATH_MAX + 8], folder[CLUSTER_PATH_MAX];
+    if (cluster_folder(cluster->name, folder, sizeof folder) == 0) {
+        snprintf(diary, sizeof diary, "%s/diary", folder);
+        config.diary = diary;
+    }
     struct depot_config depot = {.spool = g->spool, .root = "/", .cache_bytes = MIB};
     if (fetches != NULL) {
         make_spool(g);
@@ -229,6 +234,10 @@ void giver_fetched(struct giver *g, uint64_t number) {
 
 struct bytes giver_address(const struct giver *g) {
     return bytes_from_str(g->address);
+}
+
+struct diary *giver_diary(struct giver *g) {
+    return porter_diary(g->porter);
 }
 
 void giver_settle(struct giver *g) {

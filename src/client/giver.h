@@ -38,6 +38,9 @@ void giver_fetched(struct giver *g, uint64_t number);
 /* Where nodes find it: for COPY and SUBMIT. */
 struct bytes giver_address(const struct giver *g);
 
+/* For what the command notes of itself: kept if there is a file for it in the cluster's folder. */
+struct diary *giver_diary(struct giver *g);
+
 /* After every turn of the loop. */
 void giver_settle(struct giver *g);
 

@@ -17,6 +17,7 @@
 #include "mm/inside.h"
 #include "rm/say.h"
 #include "rm/spread.h"
+#include "rm/switches.h"
 #include "rm/transfer.h"
 #include "wire/bundle.h"
 
@@ -39,6 +40,38 @@ static struct copying *find(struct mm *m, uint64_t transfer) {
     return NULL;
 }
 
+/* ---- switches ---- */
+
+/* 0: not known. */
+static uint32_t source_switch(const struct mm *m, const struct copying *c) {
+    bool known = m->config.switches != NULL && c->source < m->config.limits.nodes;
+    return known ? m->config.switches[c->source] : 0;
+}
+
+/* Of those who receive now. Empty if they are not known, or are in such disorder that it would be too long: then the plan
+ * has none. */
+static struct bytes switches_of(struct mm *m, const struct copying *c) {
+    struct room room = room_of(m->plan_runs, m->config.limits.body_bytes / 4);
+    size_t len = m->config.switches == NULL
+                     ? 0
+                     : switches_encode(&c->set, m->config.switches, m->config.limits.nodes, room);
+    return bytes_of(m->plan_runs, len);
+}
+
+/* What becomes of the plan, for people. */
+static void count_switches(struct mm *m, struct copying *c) {
+    struct bytes runs = switches_of(m, c);
+    struct spread s = c->spread;
+    s.receivers = nodeset_count(&c->set);
+    if (runs.len == 0 || !switches_decode(runs, m->plan_switches, s.receivers))
+        return;
+    s.groups =
+        spread_arrange(&s, m->plan_switches, source_switch(m, c), m->plan_order, m->plan_ends);
+    s.ends = m->plan_ends;
+    c->switches = s.groups - (s.ends[0] == 0); /* without that of a source that is elsewhere */
+    c->crossed = switches_crossed(&s, m->plan_switches, source_switch(m, c), m->plan_order);
+}
+
 /* ---- what is asked of the primitives ---- */
 
 static void order(struct mm *m, struct copying *c) {
@@ -49,6 +82,8 @@ static void order(struct mm *m, struct copying *c) {
                                     .arity = c->spread.arity,
                                     .slots = c->slots,
                                     .set = &c->set,
+                                    .source_switch = source_switch(m, c),
+                                    .switches = switches_of(m, c),
                                     .address = bytes_of(c->body, c->address_len)}};
     struct say_all how = {
         .set = &c->set, .tag = tag_of(c), .timeout_ns = m->config.launch_ns, .event = EVENT_FILES};
@@ -92,6 +127,8 @@ static void tell_client(struct mm *m, const struct copying *c, bool over) {
                                   .without = (struct nodeset *)&c->without,
                                   .node = c->node,
                                   .error = c->error,
+                                  .switches = c->switches,
+                                  .crossed = c->crossed,
                                   .text = bytes_of(c->text, c->text_len)}};
     say_link(m->out, c->link, MESSAGE_COPIED, &a, (struct bytes){0});
 }
@@ -315,6 +352,7 @@ struct copying *files_begin(struct mm *m, const struct message_copy *t, const ch
     memcpy(c->body + t->address.len, t->descriptor.at, t->descriptor.len);
     nodeset_copy(&c->set, t->set);
     choose(c, t, &b);
+    count_switches(m, c);
     c->transfer = transfer_number(m->epoch, ++m->copy_count, (uint32_t)(c - m->copies));
     return c;
 }

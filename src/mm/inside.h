@@ -147,7 +147,8 @@ struct copying {
     uint64_t run; /* or the run */
     uint64_t offer;
     uint32_t source;
-    struct spread spread;
+    struct spread spread;       /* without its groups */
+    uint32_t switches, crossed; /* as struct message_copied */
     uint32_t slots;
     struct nodeset set;     /* where it is to be, or is */
     struct nodeset without; /* where it will not be */
@@ -282,6 +283,9 @@ struct mm {
     struct inquiry inquiries[INQUIRIES];
     struct copying copies[TRANSFER_PLACES];
     uint32_t copy_count; /* in this life */
+    /* If switches are known: those of a transfer's receivers, the order of these, ends of groups, and how it is told. */
+    uint32_t *plan_switches, *plan_order, *plan_ends;
+    uint8_t *plan_runs;
     struct asker askers[ASKERS_MAX];
     uint32_t asker_next;
     struct holders holders[HOLDERS_MAX];

@@ -81,12 +81,13 @@ static void await_last(const char *spool) {
 }
 
 static _Noreturn void live(const struct mover_process_config *c) {
-    char spool[32], root[32], why[256];
+    char spool[32], root[32], diary[48], why[256];
     int error = 0;
     struct loop loop;
     struct errands errands = {0};
     snprintf(spool, sizeof spool, "n%" PRIu32 "/spool", c->self);
     snprintf(root, sizeof root, "n%" PRIu32 "/root", c->self);
+    snprintf(diary, sizeof diary, "%s/diary", spool);
     mkdir(root, 0700); /* if that fails the depot says why */
     struct depot_config depot = {.spool = spool, .root = root, .cache_bytes = c->cache_bytes};
     if (loop_init(&loop) < 0)
@@ -99,6 +100,7 @@ static _Noreturn void live(const struct mover_process_config *c) {
                                    .book = make_book(c),
                                    .listener = FD_LISTENER,
                                    .depot = &depot,
+                                   .diary = diary,
                                    .host = on_host,
                                    .context = &errands};
     await_last(spool);

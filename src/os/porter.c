@@ -17,6 +17,7 @@
 #include "os/alarms.h"
 #include "os/buffers.h"
 #include "os/gather.h"
+#include "os/loans.h"
 #include "rm/spread.h"
 
 enum { EFFECTS_MAX = 16384, OFFERS_MAX = 64 };
@@ -40,8 +41,17 @@ struct deed {
 
 struct opened {
     bool open;
+    int error; /* that came up while it was sent, and is to be told; 0: none */
+    char why[256];
     struct depot_bundle *in;
     struct survey *out;
+};
+
+/* What is under way. */
+struct lent {
+    struct effect_put put;
+    struct original *file; /* that it lies in; NULL: it lies in a buffer */
+    uint64_t since;        /* for the diary */
 };
 
 struct offer {
@@ -73,7 +83,11 @@ struct porter {
     uint32_t deed_at, deed_count, deed_cap;
     struct input_sent *sent; /* to be told */
     uint32_t sent_count, sent_cap;
-    struct effect_put *lent; /* by tag */
+    struct loans loans;
+    struct diary diary;
+    uint64_t asked_at; /* for a link, last; for the diary */
+    bool spoilt;       /* some bundle has an error that is to be told */
+    struct lent *lent; /* by tag */
     uint32_t *lent_free;
     uint32_t lent_cap, lent_free_count;
 };
@@ -87,7 +101,7 @@ static void work_off(struct porter *p);
 static int64_t lend_place(struct porter *p) {
     if (p->lent_free_count == 0) {
         uint32_t cap = p->lent_cap ? 2 * p->lent_cap : 64;
-        struct effect_put *lent = realloc(p->lent, cap * sizeof *lent);
+        struct lent *lent = realloc(p->lent, cap * sizeof *lent);
         if (lent != NULL)
             p->lent = lent;
         uint32_t *free_list = realloc(p->lent_free, cap * sizeof *free_list);
@@ -95,8 +109,10 @@ static int64_t lend_place(struct porter *p) {
             p->lent_free = free_list;
         if (lent == NULL || free_list == NULL)
             return -ENOMEM;
-        for (uint32_t i = cap; i > p->lent_cap; i--)
+        for (uint32_t i = cap; i > p->lent_cap; i--) {
+            p->lent[i - 1] = (struct lent){0};
             p->lent_free[p->lent_free_count++] = i - 1;
+        }
         p->lent_cap = cap;
     }
     return p->lent_free[--p->lent_free_count];
@@ -116,20 +132,43 @@ static void tell_sent(struct porter *p, const struct effect_put *put) {
 
 static void on_sent(void *context, uint64_t tag) {
     struct porter *p = context;
-    struct effect_put put = p->lent[tag];
+    struct lent lent = p->lent[tag];
+    p->lent[tag].file = NULL;
     p->lent_free[p->lent_free_count++] = (uint32_t)tag;
-    buffers_unlend(&p->buffers, put.buffer);
-    tell_sent(p, &put);
+    buffers_unlend(&p->buffers, lent.put.buffer);
+    original_drop(lent.file);
+    diary_note(&p->diary, DIARY_SEND, lent.since, diary_now(&p->diary), lent.put.note);
+    tell_sent(p, &lent.put);
+}
+
+/* Is what lies in the file still what was surveyed? */
+static bool holds_good(struct porter *p, const struct place_loan *l) {
+    struct opened *o = &p->bundles[l->bundle];
+    int r = survey_loan_check(l->survey, &l->loan, o->why);
+    if (r < 0) {
+        o->error = r;
+        p->spoilt = true;
+    }
+    return r == 0;
 }
 
 static void put(struct porter *p, const struct effect_put *put) {
     const struct buffer *b = buffers_find(&p->buffers, put->buffer);
     ASSERT(b != NULL && put->offset <= b->bytes && put->len <= b->bytes - put->offset);
+    const struct place_loan *l = loans_find(&p->loans, put->buffer, put->offset);
+    if (l != NULL && !holds_good(p, l)) {
+        tell_sent(p, put); /* nobody waits for it: the bundle fails next */
+        return;
+    }
     int64_t tag = lend_place(p);
     ASSERT(tag >= 0);
-    p->lent[tag] = *put;
+    p->lent[tag] = (struct lent){.put = *put,
+                                 .file = l == NULL ? NULL : original_hold(l->loan.file),
+                                 .since = diary_now(&p->diary)};
     buffers_lend(&p->buffers, put->buffer);
-    links_lend(p->links, put, bytes_of(b->at + put->offset, put->len), (uint64_t)tag);
+    links_lend(p->links, put,
+               bytes_of(l == NULL ? b->at + put->offset : l->loan.bytes.at, put->len),
+               (uint64_t)tag);
 }
 
 static uint8_t *on_place(void *context, uint32_t link, const struct message_put *m) {
@@ -150,6 +189,8 @@ static enum refusal on_put(void *context, uint32_t link, const struct message_pu
         return REFUSAL_BODY;
     if (at != m->body.at && m->body.len > 0)
         memcpy(at, m->body.at, m->body.len);
+    uint64_t now = diary_now(&p->diary);
+    diary_note(&p->diary, DIARY_CAME, now, now, m->note);
     struct input in = {.kind = INPUT_PUT};
     in.put = (struct input_put){.link = link,
                                 .buffer = m->buffer,
@@ -213,6 +254,7 @@ static void carry_out(struct porter *p, const struct effect *e) {
         say(p, &e->send);
         break;
     case EFFECT_OPEN:
+        p->asked_at = diary_now(&p->diary);
         links_open(p->links, &e->open);
         break;
     case EFFECT_CLOSE:
@@ -385,6 +427,8 @@ static void on_link(void *context, enum purpose purpose, const struct input *in)
         present(p, &in->message);
         return;
     }
+    if (in->kind == INPUT_LINK_UP && in->link.cookie != 0)
+        diary_note(&p->diary, DIARY_LINK, p->asked_at, diary_now(&p->diary), in->link.peer);
     feed(p, &copy);
     if (purpose == PURPOSE_MOVER && p->config.host != NULL)
         p->config.host(p->config.context, in->kind != INPUT_LINK_DOWN);
@@ -424,11 +468,17 @@ static void do_bundle(struct porter *p, const struct deed *d) {
     if (d->kind == EFFECT_BUNDLE_CLOSE) {
         if (o->in != NULL)
             depot_close(o->in, d->bundle.keep);
+        loans_drop_bundle(&p->loans, d->bundle.bundle);
         *o = (struct opened){0};
         return;
     }
     bool opens = d->kind == EFFECT_BUNDLE_OPEN;
+    uint64_t began = diary_now(&p->diary);
     int r = opens ? open_bundle(p, &d->bundle, why) : depot_commit(o->in, why);
+    diary_note(&p->diary, opens ? DIARY_OPEN : DIARY_COMMIT, began, diary_now(&p->diary),
+               d->bundle.bundle);
+    if (!opens)
+        diary_flush(&p->diary); /* before anybody hears of it */
     struct input in = {.kind = INPUT_BUNDLE};
     in.bundle = (struct input_bundle){
         .bundle = d->bundle.bundle, .committed = !opens, .error = r, .text = bytes_from_str(why)};
@@ -454,7 +504,9 @@ static void do_page(struct porter *p, const struct deed *d) {
     if (!o->open)
         return;
     if (d->kind == EFFECT_PAGE_KEEP) {
+        uint64_t began = diary_now(&p->diary);
         in.page.error = depot_page(o->in, d->page.page, d->page.table, have, why);
+        diary_note(&p->diary, DIARY_PAGE, began, diary_now(&p->diary), d->page.page);
         in.page.table = d->page.table;
     } else {
         in.page.table =
@@ -464,16 +516,24 @@ static void do_page(struct porter *p, const struct deed *d) {
     feed(p, &in);
 }
 
-/* A piece's place in a survey's stream: lengths are added up page by page from where we were last. */
-static int load_offered(struct survey *s, uint32_t piece, struct room out, char why[256]) {
+/* From its file straight away, if it can be sent so. */
+static int load_offered(struct porter *p, struct survey *s, const struct effect_piece *e,
+                        struct room out, char why[256]) {
+    struct place_loan l = {
+        .buffer = e->buffer, .offset = e->offset, .bundle = e->bundle, .survey = s};
     uint64_t offset;
     uint32_t len;
-    int r = survey_locate(s, piece, &offset, &len);
+    int r = survey_locate(s, e->piece, &offset, &len);
     if (r < 0 || len > out.len) {
-        snprintf(why, 256, "there is no piece %u", piece);
+        snprintf(why, 256, "there is no piece %u", e->piece);
         return r < 0 ? r : -EMSGSIZE;
     }
-    r = survey_read(s, offset, room_of(out.at, len), why);
+    loans_drop(&p->loans, e->buffer, e->offset);
+    r = survey_lend(s, offset, len, &l.loan, why);
+    if (r > 0)
+        loans_add(&p->loans, &l);
+    else if (r == 0)
+        r = survey_read(s, offset, room_of(out.at, len), why);
     return r < 0 ? r : (int)len;
 }
 
@@ -487,12 +547,14 @@ static void do_piece(struct porter *p, const struct deed *d) {
     ASSERT(e->offset <= b->bytes && e->len <= b->bytes - e->offset);
     bool loads = d->kind == EFFECT_PIECE_LOAD;
     struct room room = room_of(b->at + e->offset, e->len);
+    uint64_t began = diary_now(&p->diary);
     long r;
     if (loads)
-        r = o->out != NULL ? load_offered(o->out, e->piece, room, why)
+        r = o->out != NULL ? load_offered(p, o->out, e, room, why)
                            : depot_load(o->in, e->piece, room, why);
     else
         r = depot_store(o->in, e->piece, room_bytes(room), why);
+    diary_note(&p->diary, loads ? DIARY_LOAD : DIARY_STORE, began, diary_now(&p->diary), e->piece);
     struct input in = {.kind = INPUT_PIECE};
     in.piece = (struct input_piece){.bundle = e->bundle,
                                     .piece = e->piece,
@@ -505,8 +567,27 @@ static void do_piece(struct porter *p, const struct deed *d) {
     feed(p, &in);
 }
 
+/* A file was changed while it was sent from where it lies. */
+static void tell_spoilt(struct porter *p) {
+    p->spoilt = false;
+    for (uint32_t i = 0; i < p->limits.hauls; i++) {
+        struct opened *o = &p->bundles[i];
+        if (o->error == 0)
+            continue;
+        struct input in = {.kind = INPUT_BUNDLE};
+        in.bundle =
+            (struct input_bundle){.bundle = i, .error = o->error, .text = bytes_from_str(o->why)};
+        o->error = 0;
+        feed(p, &in);
+    }
+}
+
 static void work_off(struct porter *p) {
-    while (p->deed_count > 0) {
+    while (p->deed_count > 0 || p->spoilt) {
+        if (p->spoilt)
+            tell_spoilt(p);
+        if (p->deed_count == 0)
+            continue;
         struct deed d = p->deeds[p->deed_at];
         p->deed_at = (p->deed_at + 1) % p->deed_cap;
         p->deed_count--;
@@ -570,6 +651,10 @@ void porter_order(struct porter *p, uint16_t type, const union message *m) {
     in.message = (struct input_message){.type = type, .body = bytes_of(body, (size_t)len)};
     feed(p, &in);
     free(body);
+}
+
+struct diary *porter_diary(struct porter *p) {
+    return &p->diary;
 }
 
 const struct mover *porter_mover(const struct porter *p) {
@@ -638,6 +723,8 @@ struct porter *porter_new(const struct porter_config *c, int *ret_error, char wh
     snprintf(why, 256, "%s", r < 0 ? strerror(-r) : "");
     if (r == 0 && c->depot != NULL)
         r = depot_new(c->depot, &p->depot, why);
+    if (r == 0 && c->diary != NULL)
+        diary_open(&p->diary, c->diary);
     if (r < 0) {
         porter_free(p);
         *ret_error = r;
@@ -653,7 +740,9 @@ void porter_free(struct porter *p) {
         if (p->bundles[i].in != NULL)
             depot_close(p->bundles[i].in, true);
     links_free(p->links);
+    diary_close(&p->diary);
     depot_free(p->depot);
+    loans_fini(&p->loans);
     buffers_fini(&p->buffers);
     while (p->deed_count > 0) {
         free(p->deeds[p->deed_at].bytes);
@@ -662,6 +751,8 @@ void porter_free(struct porter *p) {
     }
     free(p->deeds);
     free(p->sent);
+    for (uint32_t i = 0; i < p->lent_cap; i++)
+        original_drop(p->lent[i].file);
     free(p->lent);
     free(p->lent_free);
     free(p->bundles);

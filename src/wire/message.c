@@ -422,6 +422,8 @@ static void walk_transfer(struct codec *c, union message *m) {
     walk_slots(c, &t->slots);
     codec_set(c, t->set);
     codec_bytes(c, &t->address, 1);
+    codec_u32(c, &t->source_switch);
+    codec_bytes(c, &t->switches, 8);
     codec_rest(c, &t->descriptor);
 }
 
@@ -517,6 +519,8 @@ static void walk_copied(struct codec *c, union message *m) {
     codec_u32(c, &t->node);
     walk_error(c, &t->error);
     codec_bytes(c, &t->text, 1);
+    codec_u32(c, &t->switches);
+    codec_u32(c, &t->crossed);
 }
 
 enum { PARENT = 1 << ROLE_PARENT, CHILD = 1 << ROLE_CHILD };

@@ -582,6 +582,8 @@ struct message_transfer {
     uint32_t slots;          /* pieces that a receiver takes ahead, in each tree */
     struct nodeset *set;     /* who receives */
     struct bytes address;    /* of a source that is no node */
+    uint32_t source_switch;  /* 0: not known */
+    struct bytes switches;   /* of the receivers: rm/switches.h; none: the plan knows of none */
     struct bytes descriptor; /* wire/bundle.h */
 };
 
@@ -668,6 +670,8 @@ struct message_copied {
     uint32_t node;           /* the first of those, NO_NODE: none */
     int32_t error;           /* why */
     struct bytes text;
+    uint32_t switches; /* that the plan keeps apart; 0: none are known */
+    uint32_t crossed;  /* its links between them */
 };
 
 /* Decoded or to be encoded; set pointers are given by the caller before decoding. */

@@ -32,6 +32,7 @@ static void fill_file(uint16_t type, union message *m) {
         m->transfer.slots = SLOTS_MAX;
         m->transfer.set = &sets[0];
         m->transfer.address = bytes_of(body, 9);
+        m->transfer.switches = bytes_of(body, 24);
         m->transfer.descriptor = bytes_of(body, 10);
         break;
     case MESSAGE_ENOUGH:

@@ -13,8 +13,8 @@ __storm_options() {
     run) echo "$size $program -l --label --stdin= --pty --detach --auto --copy --with-libs --tree= --chunk= --slots= -v --cluster=" ;;
     submit) echo "$size $program --array= --wait --cluster=" ;;
     alloc) echo "$size --cluster=" ;;
-    up) echo '--local= --pes= --tree= --links= --policy= --quantum= --confine= --orphan= --hook= --cluster= -v --verbose' ;;
-    cp) echo '--tree= --chunk= --slots= -v --verbose -q --quiet --json --cluster=' ;;
+    up) echo '--local= --pes= --tree= --links= --policy= --quantum= --confine= --orphan= --hook= --nodespec= --cluster= -v --verbose' ;;
+    cp) echo '--tree= --chunk= --slots= --send= -v --verbose -q --quiet --json --cluster=' ;;
     down) echo '--keep-jobs --cluster=' ;;
     ps) echo '-a --all --json --cluster=' ;;
     show | nodes) echo '--json --cluster=' ;;
@@ -23,7 +23,7 @@ __storm_options() {
     why | wait | attach | suspend | resume | undrain) echo '--cluster=' ;;
     version | doctor) echo '--json' ;;
     bench) echo '--nodes= --runs= --json --launchers= --image= --peers --svg= --jobs= --queued= --size= --tree= --chunk=
-        --slots= --source= --flat --breakdown --load= --sim' ;;
+        --slots= --send= --source= --flat --breakdown --load= --timeline= --sim' ;;
     model) echo '--network= --nodes= --image= --arity= --host= --exec= --timeslice= --table --figure --svg= --launcher
         --lambda= --json' ;;
     esac

@@ -150,7 +150,8 @@ static int find_orders(struct delivery_settings *s) {
         snprintf(one, sizeof one, "%.*s", (int)len, at);
         if (s->order_count == DELIVERY_ORDERS || len >= sizeof one ||
             !delivery_order_parse(one, &s->orders[s->order_count++]))
-            return complain("bench", "--numbering %s: a list of along, across", s->order_text);
+            return complain("bench", "--numbering %s: a list of along, across, aware",
+                            s->order_text);
         at += len + (at[len] == ',');
     }
     if (s->over_text != NULL && !delivery_axis(s->over_text, &s->over))
@@ -227,7 +228,8 @@ int bench_delivery(int argc, char **argv) {
         {"host", OPTION_RATE, &s.host_bytes_per_s, "RATE", "checking and writing (default 5GB)"},
         {"per-switch", OPTION_NUMBER, &s.per_switch, "N", "nodes; switches stand in a row"},
         {"between", OPTION_RATE, &s.between_bytes_per_s, "RATE", "two of them (default 125MB)"},
-        {"numbering", OPTION_TEXT, &s.order_text, "LIST", "of nodes: along switches, or across"},
+        {"numbering", OPTION_TEXT, &s.order_text, "LIST",
+         "of nodes: along switches, across, aware"},
         {"seed", OPTION_NUMBER, &s.seed, "SEED", "of the contents (default 1)"},
         {"json", OPTION_FLAG, &s.json, NULL, "one JSON object a line"},
         {"svg", OPTION_TEXT, &s.svg, "FILE", "write a plot"},

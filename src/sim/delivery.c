@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/cut.h"
 #include "base/units.h"
+#include "rm/switches.h"
 #include "sim/foreman.h"
 #include "sim/inside.h"
 #include "sim/yard.h"
@@ -16,7 +17,7 @@
 /* Far beyond the end of any. */
 #define TIME_MAX (100000 * NS_PER_S)
 
-enum { ORDER_SLACK = 512, COMMAND_BYTES = 512, TAKERS_SPARE = 4 };
+enum { ORDER_SLACK = 512, COMMAND_BYTES = 512, TAKERS_SPARE = 4, SOURCE_SWITCH = 1 };
 
 struct delivery_config delivery_usual(const struct link_model *link) {
     return (struct delivery_config){.link = *link,
@@ -110,7 +111,7 @@ static int load(struct stock *f, const struct delivery_config *c, uint32_t piece
 /* ---- where ---- */
 
 static const char *const orders[DELIVERY_ORDERS] = {
-    [DELIVERY_ALONG] = "along", [DELIVERY_ACROSS] = "across"};
+    [DELIVERY_ALONG] = "along", [DELIVERY_ACROSS] = "across", [DELIVERY_AWARE] = "aware"};
 
 const char *delivery_order_name(enum delivery_order order) {
     return order < DELIVERY_ORDERS ? orders[order] : "?";
@@ -132,7 +133,7 @@ static uint32_t *place_nodes(const struct delivery_config *c) {
     ASSERT(at != NULL);
     uint32_t switches = (c->nodes - 1) / c->per_switch + 1;
     for (uint32_t i = 0; i < c->nodes; i++)
-        at[i] = c->order == DELIVERY_ACROSS ? i % switches : i / c->per_switch;
+        at[i] = c->order == DELIVERY_ALONG ? i / c->per_switch : i % switches;
     return at;
 }
 
@@ -154,8 +155,19 @@ static struct yard_config yard_of(const struct delivery_config *c, const struct 
     return y;
 }
 
+/* As a plan is told: 0 is none that is known. */
+static uint32_t *told_switches(const struct delivery_config *c, const uint32_t *switches) {
+    if (switches == NULL || c->order != DELIVERY_AWARE)
+        return NULL;
+    uint32_t *told = malloc(c->nodes * sizeof *told);
+    ASSERT(told != NULL);
+    for (uint32_t i = 0; i < c->nodes; i++)
+        told[i] = switches[i] + 1;
+    return told;
+}
+
 /* Simulated movers have no more places for takers than they need. */
-static void fit_takers(struct yard_config *y, const struct spread *s) {
+static void fit_to(struct yard_config *y, const struct spread *s) {
     y->mover.takers = TAKERS_SPARE;
     y->client_takers = TAKERS_SPARE;
     for (uint32_t tree = 0; tree < spread_trees(s); tree++) {
@@ -168,6 +180,18 @@ static void fit_takers(struct yard_config *y, const struct spread *s) {
     }
 }
 
+static void fit_takers(struct yard_config *y, struct spread s, const uint32_t *told) {
+    uint32_t *order = NULL;
+    if (told != NULL) {
+        order = malloc((2 * (size_t)s.receivers + 1) * sizeof *order);
+        ASSERT(order != NULL);
+        s.groups = spread_arrange(&s, told, SOURCE_SWITCH, order, order + s.receivers);
+        s.ends = order + s.receivers;
+    }
+    fit_to(y, &s);
+    free(order);
+}
+
 /* ---- running it ---- */
 
 struct trip {
@@ -176,6 +200,7 @@ struct trip {
     struct stock *stock;
     struct foreman *foreman;
     struct yard *yard;
+    uint32_t *told; /* switches of nodes, that the plan is told; or NULL */
 };
 
 static bool over(const struct trip *t) {
@@ -204,7 +229,9 @@ static void ship(struct trip *t) {
                          .source = NO_NODE,
                          .shape = t->result->spread.shape,
                          .arity = t->result->spread.arity,
-                         .slots = t->result->slots};
+                         .slots = t->result->slots,
+                         .switches = t->told,
+                         .source_switch = t->told != NULL ? SOURCE_SWITCH : 0};
     nodeset_init(&s.set, universe, storage);
     nodeset_add_range(&s.set, 0, t->config->nodes - 1);
     yard_ship(t->yard, &s);
@@ -248,12 +275,14 @@ static void read_times(struct trip *t) {
 static int run(struct trip *t, const uint32_t *switches) {
     const struct cargo *cargo = t->stock->cargoes[0];
     struct foreman_config f = {.nodes = t->config->nodes,
-                               .order_bytes = (uint32_t)cargo->descriptor.len + ORDER_SLACK,
+                               .order_bytes =
+                                   (uint32_t)cargo->descriptor.len + ORDER_SLACK +
+                                   (t->told == NULL ? 0 : t->config->nodes * SWITCH_RUN_BYTES),
                                .command_bytes = t->config->start ? COMMAND_BYTES : 0,
                                .exec_ns = t->config->exec_ns};
     struct prim_config prim = foreman_prim(&f, &t->config->link);
     struct yard_config y = yard_of(t->config, &prim, cargo->bundle.pieces, switches);
-    fit_takers(&y, &t->result->spread);
+    fit_takers(&y, t->result->spread, t->told);
     t->foreman = foreman_new(&f);
     y.context = t->foreman;
     t->yard = yard_new(&y);
@@ -301,7 +330,9 @@ int delivery_run(const struct delivery_config *c, struct delivery *ret) {
     ret->pieces = b->pieces;
     ret->slots = c->slots == 0 ? spread_slots(b->piece_bytes, false) : c->slots;
     uint32_t *switches = place_nodes(c);
+    t.told = told_switches(c, switches);
     r = run(&t, switches);
+    free(t.told);
     free(switches);
     return r;
 }

@@ -14,8 +14,13 @@
 
 enum { DELIVERY_SWITCHES_MAX = 64 };
 
-/* How nodes of several switches are numbered. */
-enum delivery_order { DELIVERY_ALONG, DELIVERY_ACROSS, DELIVERY_ORDERS };
+/* How nodes of several switches are numbered, and whether the plan knows of them. */
+enum delivery_order {
+    DELIVERY_ALONG,
+    DELIVERY_ACROSS,
+    DELIVERY_AWARE /* across, too */,
+    DELIVERY_ORDERS
+};
 const char *delivery_order_name(enum delivery_order order);
 bool delivery_order_parse(const char *name, enum delivery_order *ret);
 

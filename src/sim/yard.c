@@ -8,12 +8,13 @@
 #include "base/assert.h"
 #include "base/units.h"
 #include "rm/spread.h"
+#include "rm/switches.h"
 #include "wire/message.h"
 
 /* Between two tries of a host to reach its mover. */
 #define AGAIN_NS (20 * NS_PER_MS)
 
-enum { TIMER_AGAIN = 1, ORDER_ROOM = 128 * 1024 };
+enum { TIMER_AGAIN = 1, ORDER_ROOM = 1024 * 1024, RUNS_ROOM = 512 * 1024 };
 
 struct life {
     void *memory;
@@ -50,7 +51,8 @@ struct yard {
     uint32_t saying_count;
     struct shipment *shipments;
     uint32_t shipment_count;
-    uint8_t *order; /* room to encode one */
+    uint8_t *order; /* room to encode one, and the switches of its receivers */
+    uint8_t *runs;
     uint8_t enough[32];
     struct nodeset scratch[2];
 };
@@ -130,6 +132,12 @@ static void say(struct yard *y, uint32_t shipment, enum saying_kind kind) {
     }
 }
 
+static struct bytes runs_of(struct yard *y, const struct shipment *s) {
+    size_t len =
+        switches_encode(&s->set, s->switches, y->config.nodes, room_of(y->runs, RUNS_ROOM));
+    return bytes_of(y->runs, len); /* none if no switch is known */
+}
+
 /* A source is told by itself: it need not know who will come, nor in which shape. */
 static uint8_t *encode(struct yard *y, struct shipment *s, bool offer, size_t *ret_len) {
     uint8_t address[4];
@@ -139,9 +147,12 @@ static uint8_t *encode(struct yard *y, struct shipment *s, bool offer, size_t *r
                                     .shape = offer ? SPREAD_FLAT : s->shape,
                                     .arity = s->arity,
                                     .slots = offer ? 2 : s->slots,
+                                    .source_switch = s->source_switch,
                                     .set = offer ? &y->scratch[0] : &s->set,
                                     .descriptor = s->cargo->descriptor}};
     nodeset_clear(&y->scratch[0]);
+    if (s->switches != NULL && !offer)
+        m.transfer.switches = runs_of(y, s);
     if (s->source == NO_NODE) {
         store_le32(address, yard_client(y, s->client));
         m.transfer.address = bytes_of(address, sizeof address);
@@ -338,8 +349,9 @@ static void make_rooms(struct yard *y) {
     y->depots = calloc(y->bodies, sizeof(struct sim_depot *));
     y->heard = calloc(all, sizeof *y->heard);
     y->order = malloc(ORDER_ROOM);
+    y->runs = malloc(RUNS_ROOM);
     ASSERT(y->hosts != NULL && y->lives != NULL && y->depots != NULL && y->heard != NULL &&
-           y->order != NULL);
+           y->order != NULL && y->runs != NULL);
     for (int i = 0; i < 2; i++) {
         void *storage = malloc(set);
         ASSERT(storage != NULL);
@@ -407,6 +419,7 @@ void yard_free(struct yard *y) {
     free(y->depots);
     free(y->heard);
     free(y->order);
+    free(y->runs);
     free(y);
 }
 

@@ -46,8 +46,11 @@ struct shipment {
     uint32_t arity;
     uint32_t slots;
     struct nodeset set; /* copied */
-    uint64_t at;        /* when it was ordered */
-    bool over;          /* ENOUGH was ordered */
+    /* Of all nodes, as the order tells them, and the source's (rm/switches.h); NULL: it does not. Borrowed. */
+    const uint32_t *switches;
+    uint32_t source_switch;
+    uint64_t at; /* when it was ordered */
+    bool over;   /* ENOUGH was ordered */
     bool keep;
     uint8_t *state; /* enum shipment_state, of each node */
     int32_t *error;

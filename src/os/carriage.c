@@ -12,6 +12,7 @@
 #include <sys/random.h>
 
 #include "base/assert.h"
+#include "base/idtable.h"
 #include "base/list.h"
 #include "base/units.h"
 #include "os/carriers.h"
@@ -84,6 +85,8 @@ struct carriage {
     struct carriage_config config;
     struct carriers carriers;
     struct list tracks, outlets;
+    struct track **by_link; /* by the index of their number */
+    uint32_t by_link_cap;
     struct flight *flights;
     uint64_t flight_cap;
     uint32_t serial;
@@ -123,6 +126,7 @@ void carriage_free(struct carriage *c) {
     }
     for (struct list *l; (l = list_pop_front(&c->outlets)) != NULL;)
         free(CONTAINER_OF(l, struct outlet, at));
+    free(c->by_link);
     free(c->flights);
     free(c);
 }
@@ -198,12 +202,22 @@ void carriage_transfer(struct carriage *c, const struct message_transfer *t) {
 /* ---- tracks ---- */
 
 static struct track *find_track(const struct carriage *c, uint32_t link) {
-    LIST_EACH (l, &c->tracks) {
-        struct track *t = CONTAINER_OF(l, struct track, at);
-        if (t->link == link)
-            return t;
-    }
-    return NULL;
+    uint32_t index = idtable_index_of(link);
+    struct track *t = index < c->by_link_cap ? c->by_link[index] : NULL;
+    return t != NULL && t->link == link ? t : NULL;
+}
+
+static void grow_by_link(struct carriage *c, uint32_t index) {
+    uint32_t cap = c->by_link_cap ? c->by_link_cap : 64;
+    while (cap <= index)
+        cap *= 2;
+    if (cap == c->by_link_cap)
+        return;
+    struct track **table = realloc(c->by_link, cap * sizeof(struct track *));
+    ASSERT(table != NULL);
+    memset(table + c->by_link_cap, 0, (cap - c->by_link_cap) * sizeof(struct track *));
+    c->by_link = table;
+    c->by_link_cap = cap;
 }
 
 static struct track *make_track(struct carriage *c, uint32_t link) {
@@ -214,6 +228,8 @@ static struct track *make_track(struct carriage *c, uint32_t link) {
     ASSERT(t != NULL);
     t->link = link;
     list_push_back(&c->tracks, &t->at);
+    grow_by_link(c, idtable_index_of(link));
+    c->by_link[idtable_index_of(link)] = t;
     return t;
 }
 
@@ -504,6 +520,7 @@ void carriage_link_gone(struct carriage *c, uint32_t link, bool ours) {
         if (!ours && awaited && !t->worked)
             carrier_strike(t->carrier, "what was announced did not come by it");
     }
+    c->by_link[idtable_index_of(link)] = NULL;
     t->link = 0;
     t->until = c->config.loop->now + GRACE_NS;
     if (t->under_way == 0)

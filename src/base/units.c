@@ -137,6 +137,24 @@ int units_parse_size(const char *text, uint64_t *ret_bytes) {
     return scale_decimal(d, (uint64_t)1 << (10 * power), ret_bytes);
 }
 
+int units_parse_rate(const char *text, uint64_t *ret_bytes_per_s) {
+    static const struct unit rates[] = {
+        {"k", 125}, {"m", 125000}, {"g", 125000000}, {"t", 125000000000}, {0}};
+    static const char *const ends[] = {"bit", "bit/s", "bps", NULL};
+    struct decimal d;
+    int n = scan_decimal(text, &d);
+    if (n < 0)
+        return n;
+    for (const struct unit *u = rates; u->name; u++)
+        for (const char *const *end = ends; *end != NULL; end++) {
+            char word[16];
+            snprintf(word, sizeof word, "%s%s", u->name, *end);
+            if (same(text + n, word))
+                return scale_decimal(d, u->scale, ret_bytes_per_s);
+        }
+    return -EINVAL;
+}
+
 /* v / scale in hundredths, tenths or wholes, so that three digits count; v is at least scale. */
 static bool write_three_digits(struct text *t, uint64_t v, uint64_t scale, uint64_t limit) {
     uint64_t grain = v / scale >= 100 ? 1 : v / scale >= 10 ? 10 : 100;

@@ -36,6 +36,9 @@ int units_parse_duration(const char *text, uint64_t *ret_ns);
 /* "4096", "512K", "12MB", "1.5GiB". -EINVAL or -ERANGE. */
 int units_parse_size(const char *text, uint64_t *ret_bytes);
 
+/* How fast a link is: "10Gbit", "1Gbit/s", "2.5Gbps", "100Mbit"; thousands, as networks have them. */
+int units_parse_rate(const char *text, uint64_t *ret_bytes_per_s);
+
 /*
  * Three significant digits: "340 us", "1.25 ms", "59.9 s"; from a minute on the two largest units:
  * "1m 30s", "2h 5m", "3d". Return the length stored, always below `cap` (which is not 0).

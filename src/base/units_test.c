@@ -103,6 +103,19 @@ static bool shows_size(uint64_t bytes, const char *expected) {
     return CHECK_STR(buf, expected) && len == strlen(buf);
 }
 
+static void test_parse_rate(void) {
+    uint64_t rate = 0;
+    CHECK_EQ(units_parse_rate("10Gbit", &rate), 0);
+    CHECK_EQ(rate, 1250000000);
+    CHECK_EQ(units_parse_rate("2.5gbit/s", &rate), 0);
+    CHECK_EQ(rate, 312500000);
+    CHECK_EQ(units_parse_rate("100Mbps", &rate), 0);
+    CHECK_EQ(rate, 12500000);
+    CHECK_EQ(units_parse_rate("10", &rate), -EINVAL);
+    CHECK_EQ(units_parse_rate("Gbit", &rate), -EINVAL);
+    CHECK_EQ(units_parse_rate("10Gbit/", &rate), -EINVAL);
+}
+
 static void test_format_duration(void) {
     CHECK(shows_duration(0, "0 ns"));
     CHECK(shows_duration(1, "1 ns"));
@@ -154,6 +167,7 @@ int main(void) {
     TEST(test_parse_duration_errors);
     TEST(test_parse_size);
     TEST(test_parse_size_errors);
+    TEST(test_parse_rate);
     TEST(test_format_duration);
     TEST(test_format_size);
     TEST(test_small_buffers);

@@ -137,6 +137,8 @@ static int survey(struct cp *c, char **paths, int count) {
     struct survey_config config = {.beneath = AT_FDCWD,
                                    .digest = DIGEST_XXH3,
                                    .piece_bytes = (uint32_t)c->request->sending.chunk_bytes,
+                                   .spread = c->request->sending.spread,
+                                   .terms = c->request->sending.terms,
                                    .send = c->request->sending.type,
                                    .follow = true,
                                    .progress = show_survey,
@@ -315,6 +317,7 @@ static int from_here(struct cp *c, const char *to, bool replace) {
 static int go(struct cp *c, char **argv, int count) {
     struct session_config callbacks = {.patience_ns = PATIENCE_WAITING};
     const char *path = behind_nodes(argv[1]), *to = behind_nodes(argv[count]);
+    sending_to(&c->request->sending, &c->contact.cluster, nodeset_count(&c->set));
     int r = path == NULL ? survey(c, argv + 1, count - 1) : 0;
     c->tally.at_ns[TALLY_LOOKED] = clock_ns();
     if (r == 0)

@@ -15,7 +15,7 @@ struct cp_request {
 
 struct cp {
     struct contact contact;
-    const struct cp_request *request;
+    struct cp_request *request;
     struct giver *giver;
     struct survey *survey; /* of files of ours; NULL: they are a node's */
     uint64_t offer;

@@ -35,6 +35,13 @@ int sending_check(struct sending *s, const char *command) {
     return 0;
 }
 
+void sending_to(struct sending *s, const struct cluster *cluster, uint32_t nodes) {
+    if (cluster->bytes_per_s == 0)
+        return;
+    s->terms = spread_usual(cluster->bytes_per_s);
+    s->terms.receivers = nodes;
+}
+
 int sending_prepare(const struct sending *s, const char *command, const struct cluster *cluster,
                     struct giver *giver, char out[FABRIC_NAME_MAX + 1]) {
     char why[256];
@@ -133,6 +140,8 @@ static int look_over(struct survey **ret, const struct sending *s, const struct 
                                    .ledger = ledger[0] != '\0' ? ledger : NULL,
                                    .digest = DIGEST_XXH3,
                                    .piece_bytes = (uint32_t)s->chunk_bytes,
+                                   .spread = s->spread,
+                                   .terms = s->terms,
                                    .send = s->type,
                                    .follow = true};
     return survey_new(&config, items, count, ret, why);

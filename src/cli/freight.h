@@ -16,10 +16,14 @@ struct sending {
     struct spread spread; /* AUTO: as is best */
     uint64_t chunk_bytes; /* 0: the usual */
     enum send_type type;
+    struct spread_terms terms; /* if the speed of links is known */
 };
 
 /* Reads the texts. 0, or the exit status after a complaint. */
 int sending_check(struct sending *s, const char *command);
+
+/* So many nodes of this cluster shall have it. */
+void sending_to(struct sending *s, const struct cluster *cluster, uint32_t nodes);
 
 /* Which fabric it comes to ("": streams), and opens it for who gives, if we do. 0, or the exit status after a complaint. */
 int sending_prepare(const struct sending *s, const char *command, const struct cluster *cluster,

@@ -341,7 +341,7 @@ static int order_encode(struct order *o) {
     return 0;
 }
 
-int order_make(struct order *o, const struct wish *w, enum wish_command command,
+int order_make(struct order *o, struct wish *w, enum wish_command command,
                const struct cluster *cluster, char **argv) {
     const char *name = command_name(command);
     *o = (struct order){0};
@@ -364,6 +364,7 @@ int order_make(struct order *o, const struct wish *w, enum wish_command command,
         r = order_arguments(o, argv);
     if (r == 0 && w->no_copy && (w->copy || w->libraries))
         r = complain(name, "--no-copy does not go with --copy or --with-libs");
+    sending_to(&w->sending, cluster, o->submit.nodes);
     if (r == 0 && (w->copy || w->libraries))
         r = freight_load(&o->freight, &w->sending, o->program, w->libraries,
                          surroundings_get(&o->around, "LD_LIBRARY_PATH"), &o->spec);

@@ -51,7 +51,7 @@ static int wait_for(struct waiter *w, const struct contact_answer *a) {
     return r == 0 ? waiter_until_over(w) : r;
 }
 
-static int run(const struct wish *w, struct order *o, char **argv) {
+static int run(struct wish *w, struct order *o, char **argv) {
     struct waiter waiter = {0};
     struct contact_answer a = {0};
     if (w->copy || w->libraries || w->inputs.count > 0 || w->fetches.count > 0)

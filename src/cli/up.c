@@ -61,6 +61,7 @@ struct up {
     uint64_t quantum_ns;
     uint64_t orphan_ns;
     const char *fabric;
+    const char *bandwidth;
     const char *hook;
     const char *nodespec; /* NULL: nothing is said of nodes */
     bool verbose;
@@ -121,6 +122,10 @@ static int check(struct up *u) {
     if (r != 0)
         return r;
     u->cluster.orphan_ns = u->orphan_ns;
+    if (u->bandwidth != NULL && (units_parse_rate(u->bandwidth, &u->cluster.bytes_per_s) < 0 ||
+                                 u->cluster.bytes_per_s == 0))
+        return complain("up", "--bandwidth %s: how fast a node's link is: 10Gbit, 100Mbit",
+                        u->bandwidth);
     if (u->fabric != NULL && !fabrics_word(u->fabric))
         return complain("up", "--fabric %s: give auto, streams, ofi or ofi:PROVIDER", u->fabric);
     snprintf(u->cluster.fabric, sizeof u->cluster.fabric, "%s", u->fabric == NULL ? "" : u->fabric);
@@ -446,6 +451,8 @@ int up_main(int argc, char **argv) {
         {"orphan", OPTION_DURATION, &u.orphan_ns, "T",
          "a job whose command is gone for so long is ended (default 30s)"},
         {"fabric", OPTION_TEXT, &u.fabric, "F", "by which files go: as for storm cp"},
+        {"bandwidth", OPTION_TEXT, &u.bandwidth, "RATE",
+         "of a node's link: 10Gbit; files spread as suits it"},
         {"hook", OPTION_TEXT, &u.hook, "PROGRAM",
          "run with NODE down|up when a node goes or comes"},
         {"nodespec", OPTION_TEXT, &u.nodespec, "FILE",

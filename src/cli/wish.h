@@ -63,7 +63,7 @@ struct order {
 };
 
 /* `argv` is the program and its arguments. 0, or the exit status after a complaint. */
-int order_make(struct order *o, const struct wish *w, enum wish_command command,
+int order_make(struct order *o, struct wish *w, enum wish_command command,
                const struct cluster *cluster, char **argv);
 void order_fini(struct order *o);
 

@@ -38,6 +38,7 @@ struct cluster {
     pid_t watcher;
     char guarantee[CLUSTER_WORD_MAX]; /* what holds the processes of a job together */
     uint64_t orphan_ns;               /* a client may be gone for so long; 0: as usual */
+    uint64_t bytes_per_s;             /* of a node's link; 0: all nodes are on one machine */
     char fabric[CLUSTER_WORD_MAX];    /* by which files go, unless a command says so; "": auto */
     char hook[CLUSTER_HOOK_MAX];      /* program that is run when a node goes or comes; "": none */
 };

@@ -74,6 +74,7 @@ static void configure(struct manager *m, const struct prim_config *prim) {
     m->config = (struct mm_config){.limits = prim->limits,
                                    .pes = m->cluster.pes,
                                    .jobs_max = JOBS_MAX,
+                                   .bytes_per_s = m->cluster.bytes_per_s,
                                    .clients_max = CLIENTS_MAX};
     if (m->spec.switch_count > 0)
         m->config.switches = m->spec.switches;

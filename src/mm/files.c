@@ -25,11 +25,6 @@
 /* For a transfer as a whole: nodes find out on their own when nothing comes. */
 #define MOVE_NS (24 * 3600 * NS_PER_S)
 
-/* Nodes of one host: what all copies together come to. */
-#define USUAL_BYTES_PER_S ((uint64_t)3200 * 1000 * 1000)
-#define USUAL_LATENCY_NS  (20 * NS_PER_US)
-#define USUAL_MESSAGE_NS  (5 * NS_PER_US)
-
 static uint64_t tag_of(const struct copying *c) {
     return FILES_TAG | (c->transfer & (FILES_TAG - 1));
 }
@@ -304,14 +299,12 @@ static struct copying *free_place(struct mm *m) {
     return NULL;
 }
 
-static void choose(struct copying *c, const struct message_copy *t, const struct bundle *b) {
-    struct spread_terms terms = {.bytes = b->bytes,
-                                 .receivers = nodeset_count(&c->set),
-                                 .piece_bytes = b->piece_bytes,
-                                 .bytes_per_s = USUAL_BYTES_PER_S,
-                                 .latency_ns = USUAL_LATENCY_NS,
-                                 .message_ns = USUAL_MESSAGE_NS,
-                                 .shared = true};
+static void choose(const struct mm *m, struct copying *c, const struct message_copy *t,
+                   const struct bundle *b) {
+    struct spread_terms terms = spread_usual(m->config.bytes_per_s);
+    terms.bytes = b->bytes;
+    terms.receivers = nodeset_count(&c->set);
+    terms.piece_bytes = b->piece_bytes;
     c->spread = t->shape == SPREAD_AUTO ? spread_choose(&terms)
                                         : (struct spread){.shape = t->shape, .arity = t->arity};
     c->slots = t->slots > 1 ? t->slots : spread_slots(b->piece_bytes, terms.shared);
@@ -362,7 +355,7 @@ struct copying *files_begin(struct mm *m, const struct message_copy *t, const ch
     c->fabric_len = (uint32_t)t->fabric.len;
     memcpy(c->fabric, t->fabric.at, t->fabric.len);
     nodeset_copy(&c->set, t->set);
-    choose(c, t, &b);
+    choose(m, c, t, &b);
     count_switches(m, c);
     c->transfer = transfer_number(m->epoch, ++m->copy_count, (uint32_t)(c - m->copies));
     return c;

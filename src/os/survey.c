@@ -232,7 +232,12 @@ static int look(struct survey *s, const struct survey_config *c, struct ledger *
 static int look_until_it_fits(struct survey *s, const struct survey_config *c,
                               struct ledger *ledger, char why[256]) {
     uint64_t bytes = disk_bytes(&s->walk);
-    uint32_t usual = pieces_usual(c->piece_bytes, bytes, s->walk.count);
+    struct spread_terms terms = c->terms;
+    terms.bytes = bytes;
+    uint32_t wish = c->piece_bytes != 0 || terms.bytes_per_s == 0
+                        ? c->piece_bytes
+                        : spread_piece_bytes(&c->spread, &terms);
+    uint32_t usual = pieces_usual(wish, bytes, s->walk.count);
     int r;
     while ((r = look(s, c, ledger, usual, why)) == -E2BIG && usual < PIECES_USUAL_MAX)
         usual = pieces_usual(usual * 2, bytes, s->walk.count);

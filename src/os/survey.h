@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "os/original.h"
+#include "rm/spread.h"
 #include "wire/bundle.h"
 
 /* One thing to be sent: a file, or a folder with all that is in it. */
@@ -24,9 +25,11 @@ struct survey_config {
     int beneath; /* folder that paths are taken under, links out of it refused; AT_FDCWD: anywhere */
     const char *ledger; /* folder of the ledger, made if it is not there. NULL: none */
     enum digest_kind digest;
-    uint32_t piece_bytes; /* about; 0: the usual, which grows with the size */
-    enum send_type send;  /* how survey_read and survey_lend come by the bytes */
-    bool follow;          /* a link that is given itself (not one inside a folder) is followed */
+    uint32_t piece_bytes;      /* about; 0: the usual, which grows with the size, or: */
+    struct spread spread;      /* what suits this way */
+    struct spread_terms terms; /* over these links; bytes_per_s 0: they are not known */
+    enum send_type send;       /* how survey_read and survey_lend come by the bytes */
+    bool follow; /* a link that is given itself (not one inside a folder) is followed */
     /* Called now and then with how many bytes of all were looked at, while names are still being
      * gathered with none; false: stop. May be NULL. */
     bool (*progress)(void *context, uint64_t done, uint64_t all);

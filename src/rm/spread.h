@@ -71,6 +71,9 @@ struct spread_terms {
     bool shared;          /* all nodes are on one host: only the sum of the work counts */
 };
 
+/* Terms of a network whose nodes have links of that speed; 0: of nodes that are all on one host. Without sizes. */
+struct spread_terms spread_usual(uint64_t bytes_per_s);
+
 /* Predicted time of a transfer in this shape, to as many receivers as the terms have; whole numbers, the
  * same on every machine. UINT64_MAX: longer than can be said. */
 uint64_t spread_cost_ns(const struct spread *s, const struct spread_terms *t);

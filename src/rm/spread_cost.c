@@ -152,6 +152,18 @@ static void consider(struct choice *c, const struct spread_terms *t, uint8_t sha
         *c = (struct choice){.best = s, .ns = ns};
 }
 
+/* On one host: what all copies together come to. */
+#define HOST_BYTES_PER_S ((uint64_t)3200 * 1000 * 1000)
+#define USUAL_LATENCY_NS (20 * NS_PER_US)
+#define USUAL_MESSAGE_NS (5 * NS_PER_US)
+
+struct spread_terms spread_usual(uint64_t bytes_per_s) {
+    return (struct spread_terms){.bytes_per_s = bytes_per_s == 0 ? HOST_BYTES_PER_S : bytes_per_s,
+                                 .latency_ns = USUAL_LATENCY_NS,
+                                 .message_ns = USUAL_MESSAGE_NS,
+                                 .shared = bytes_per_s == 0};
+}
+
 struct spread spread_choose(const struct spread_terms *t) {
     struct choice c = {.best = {.shape = SPREAD_AUTO}};
     consider(&c, t, SPREAD_CHAIN, 0);

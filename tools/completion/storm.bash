@@ -13,7 +13,7 @@ __storm_options() {
     run) echo "$size $program -l --label --stdin= --pty --detach --auto --copy --no-copy --with-libs --input= --fetch= --tree= --chunk= --slots= --fabric= -v --cluster=" ;;
     submit) echo "$size $program --array= --wait --cluster=" ;;
     alloc) echo "$size --cluster=" ;;
-    up) echo '--local= --pes= --tree= --links= --policy= --quantum= --confine= --orphan= --fabric= --hook= --nodespec= --cluster= -v --verbose' ;;
+    up) echo '--local= --pes= --tree= --links= --policy= --quantum= --confine= --orphan= --fabric= --hook= --bandwidth= --nodespec= --cluster= -v --verbose' ;;
     cp) echo '--tree= --chunk= --slots= --send= --fabric= -v --verbose -q --quiet --json --cluster=' ;;
     down) echo '--keep-jobs --cluster=' ;;
     ps) echo '-a --all --json --cluster=' ;;

@@ -18,6 +18,9 @@ struct fetch_order {
     bool replace;
     bool lenient; /* nodes that have nothing there are none to complain of */
     bool quiet;   /* no progress is shown */
+    /* Gets nodes that were away, or went away meanwhile: they may be back in a moment, and are not complained of. NULL: they
+     * are. */
+    struct nodeset *away;
     uint32_t chunk_bytes;
     bool (*stopped)(void *context); /* asked in every turn: enough? */
     void *context;

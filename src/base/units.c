@@ -138,21 +138,19 @@ int units_parse_size(const char *text, uint64_t *ret_bytes) {
 }
 
 int units_parse_rate(const char *text, uint64_t *ret_bytes_per_s) {
-    static const struct unit rates[] = {
-        {"k", 125}, {"m", 125000}, {"g", 125000000}, {"t", 125000000000}, {0}};
-    static const char *const ends[] = {"bit", "bit/s", "bps", NULL};
+    static const char letters[] = "kKmMgGtT";
     struct decimal d;
     int n = scan_decimal(text, &d);
     if (n < 0)
         return n;
-    for (const struct unit *u = rates; u->name; u++)
-        for (const char *const *end = ends; *end != NULL; end++) {
-            char word[16];
-            snprintf(word, sizeof word, "%s%s", u->name, *end);
-            if (same(text + n, word))
-                return scale_decimal(d, u->scale, ret_bytes_per_s);
-        }
-    return -EINVAL;
+    const char *letter = text[n] == '\0' ? NULL : strchr(letters, text[n]);
+    const char *end = text + n + 1;
+    if (letter == NULL || !(same(end, "bit") || same(end, "bit/s") || same(end, "bps")))
+        return -EINVAL;
+    uint64_t scale = 125; /* bytes of a thousand bits */
+    for (ptrdiff_t i = (letter - letters) / 2; i > 0; i--)
+        scale *= 1000;
+    return scale_decimal(d, scale, ret_bytes_per_s);
 }
 
 /* v / scale in hundredths, tenths or wholes, so that three digits count; v is at least scale. */

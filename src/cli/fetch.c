@@ -96,6 +96,13 @@ static void blame(struct fetch *f, uint32_t node, int error, struct bytes text) 
         complain(f->order->who, "%s: %s", name, strerror(-error));
 }
 
+/* A node that is being started again is down, or offers nothing any more; one that has too much to do is as good as
+ * that. */
+static bool is_away(int error, bool begun) {
+    return error == -EHOSTDOWN || error == -ETIMEDOUT || error == -EBUSY ||
+           (begun && error == -ENOENT);
+}
+
 static void is_over(struct fetch *f, uint32_t node, int error, struct bytes text) {
     struct arrival *a = &f->arrivals[node];
     if (a->over)
@@ -103,7 +110,9 @@ static void is_over(struct fetch *f, uint32_t node, int error, struct bytes text
     a->over = true;
     f->left--;
     f->heard_ns = clock_ns();
-    if (error == 0)
+    if (f->order->away != NULL && is_away(error, a->begun))
+        nodeset_add(f->order->away, node);
+    else if (error == 0)
         f->outcome->good++;
     else if (error == -ENOENT && !a->begun && f->order->lenient)
         f->outcome->none++;

@@ -17,9 +17,12 @@ struct fetch_order {
     const char *to;   /* here, absolute: a folder, or with `replace` the name itself */
     bool apart;       /* a folder for each node in it */
     bool replace;
-    bool lenient;                   /* nodes that have nothing there are none to complain of */
-    bool quiet;                     /* no progress is shown */
-    const struct sending *sending;  /* how; NULL: as usual */
+    bool lenient;                  /* nodes that have nothing there are none to complain of */
+    bool quiet;                    /* no progress is shown */
+    const struct sending *sending; /* how; NULL: as usual */
+    /* Gets nodes that were away, or went away meanwhile: they may be back in a moment, and are not complained of. NULL: they
+     * are. */
+    struct nodeset *away;
     bool (*stopped)(void *context); /* asked in every turn: enough? */
     void *context;
 };

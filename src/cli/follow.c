@@ -33,8 +33,10 @@ static void note_nodes(struct follow *f, const struct message_news *n) {
 
 /* Where its files will be. */
 static void note_run(struct follow *f, const struct message_news *n) {
-    if (f->ran_on_storage != NULL && n->state == STATE_RUNNING && !nodeset_empty(n->nodes))
-        nodeset_copy(&f->ran_on, n->nodes);
+    if (f->ran_on_storage == NULL || n->state != STATE_RUNNING || nodeset_empty(n->nodes))
+        return;
+    nodeset_copy(&f->ran_on, n->nodes);
+    f->ran_on_run = n->run;
 }
 
 static void on_over(struct follow *f, const struct message_news *n) {

@@ -45,6 +45,7 @@ struct follow {
     int status;
     struct nodeset ran_on; /* all nodes until it is known */
     void *ran_on_storage;
+    uint64_t ran_on_run;      /* which that was; 0: none */
     struct message_news last; /* without what it borrows */
     char nodes[256];          /* of which the last news told */
     char text[300];

@@ -2,6 +2,7 @@
 /* What a job has left in its folders that is wanted here; the manager keeps them until we follow no more. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/complain.h"
@@ -10,10 +11,42 @@
 #include "cli/inputs.h"
 #include "wire/folder.h"
 
+enum { TRIES = 6 };
+#define PAUSE_NS (1 * NS_PER_S)
+
 /* Who is interrupted while a job is being ended, or now, wants to have his prompt back. */
 static bool is_stopped(void *context) {
     const struct follow *f = context;
     return f->lost || f->done;
+}
+
+static void pause_for(struct follow *f, uint64_t ns) {
+    uint64_t end = clock_ns() + ns;
+    while (clock_ns() < end && !is_stopped(f)) {
+        loop_wake_at(&f->contact.loop, end);
+        session_turn(f->contact.session);
+    }
+}
+
+/* A node that is away keeps the files for us: it is asked again a few times. */
+static bool fetch_all(struct follow *f, struct fetch_order *o, struct nodeset *from,
+                      struct fetch_outcome *all) {
+    struct fetch_outcome some;
+    *all = (struct fetch_outcome){0};
+    for (int tries = TRIES; !nodeset_empty(from) && !is_stopped(f); tries--) {
+        nodeset_clear(o->away);
+        if (tries == 1)
+            o->away = NULL;
+        if (fetch_files(o, &some) != 0)
+            return false;
+        all->good += some.good;
+        all->bad += some.bad;
+        if (o->away == NULL)
+            break;
+        nodeset_copy(from, o->away);
+        pause_for(f, nodeset_empty(from) ? 0 : PAUSE_NS);
+    }
+    return all->bad == 0 && !is_stopped(f);
 }
 
 static bool fetch_one(struct follow *f, const char *text) {
@@ -29,9 +62,17 @@ static bool fetch_one(struct follow *f, const char *text) {
     }
     run_folder_path(f->last.run, inside);
     snprintf(path, sizeof path, "%s/%s", inside, wish.pattern);
+    void *sets = malloc(2 * nodeset_bytes(f->contact.cluster.nodes));
+    struct nodeset from, away;
+    ASSERT(sets != NULL);
+    nodeset_init(&from, f->contact.cluster.nodes, sets);
+    nodeset_init(&away, f->contact.cluster.nodes,
+                 (uint8_t *)sets + nodeset_bytes(f->contact.cluster.nodes));
+    nodeset_copy(&from, &f->ran_on);
     struct fetch_order o = {.who = "--fetch",
                             .contact = &f->contact,
-                            .from = &f->ran_on,
+                            .from = &from,
+                            .away = &away,
                             .path = path,
                             .to = to,
                             .apart = f->order->submit.nodes > 1,
@@ -40,11 +81,11 @@ static bool fetch_one(struct follow *f, const char *text) {
                             .sending = &f->wish->sending,
                             .stopped = is_stopped,
                             .context = f};
-    if (fetch_files(&o, &all) != 0 || all.bad > 0)
-        return false;
-    if (all.good == 0 && !is_stopped(f))
+    bool good = fetch_all(f, &o, &from, &all);
+    free(sets);
+    if (good && all.good == 0)
         complain("--fetch", "%s: no node has such a file", wish.pattern);
-    return !is_stopped(f);
+    return good;
 }
 
 /* The job's own failure says more than that its files could not be had. */
@@ -58,6 +99,8 @@ void follow_fetch(struct follow *f) {
         return;
     }
     int status = f->status;
+    if (f->ran_on_run != f->last.run) /* where its last attempt was has not come here */
+        nodeset_add_range(&f->ran_on, 0, f->contact.cluster.nodes - 1);
     f->done = false; /* a signal says so again */
     for (uint32_t i = 0; i < wanted->count && !is_stopped(f); i++)
         good = fetch_one(f, wanted->at[i]) && good;

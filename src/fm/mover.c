@@ -12,7 +12,7 @@
 struct mover_config mover_usual(uint32_t universe, uint32_t self) {
     return (struct mover_config){.universe = universe,
                                  .self = self,
-                                 .hauls = 16,
+                                 .hauls = 48,
                                  .takers = 2048,
                                  .pieces = BUNDLE_PAGES_MAX * BUNDLE_PAGE_PIECES_MAX,
                                  .slot_bytes = 8 * MIB,

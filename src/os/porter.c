@@ -24,7 +24,7 @@
 #include "rm/spread.h"
 #include "wire/folder.h"
 
-enum { EFFECTS_MAX = 16384, OFFERS_MAX = 64, CLEARS_MAX = 256 };
+enum { EFFECTS_MAX = 16384, OFFERS_MAX = 32, CLEARS_MAX = 256 };
 #define EFFECT_BYTES_MAX (16 * MIB)
 #define FRAME_BYTES_MAX  (8 * MIB)
 
@@ -519,6 +519,13 @@ static void withdraw_of(struct porter *p, uint64_t run) {
             i++;
 }
 
+/* Its takers have come and gone. */
+static bool is_done_with(const struct porter *p, const struct offer *o) {
+    struct mover_view v;
+    return mover_look(p->mover, o->number, &v) && v.met_at != 0 && v.takers == 0;
+}
+
+/* What a job has left is fetched once. */
 static void expire_offers(struct porter *p) {
     uint64_t now = p->config.loop->now;
     for (uint32_t i = 0; i < p->offer_count;) {
@@ -526,6 +533,8 @@ static void expire_offers(struct porter *p) {
         struct mover_view v;
         if (o->until != 0 && mover_look(p->mover, o->number, &v) && v.takers > 0)
             o->until = now + OFFER_NS;
+        else if (o->until != 0 && o->run != 0 && is_done_with(p, o))
+            o->until = now;
         if (o->until != 0 && o->until <= now) {
             withdraw(p, i);
             continue;
@@ -560,10 +569,8 @@ static void answer(struct porter *p, uint32_t link, struct message_offered *o) {
 
 /* Offers whose takers have come and gone are kept only as long as there is room. */
 static void make_room(struct porter *p) {
-    struct mover_view v;
     for (uint32_t i = 0; i < p->offer_count && p->offer_count == OFFERS_MAX; i++)
-        if (p->offers[i].until != 0 && mover_look(p->mover, p->offers[i].number, &v) &&
-            v.met_at != 0 && v.takers == 0)
+        if (p->offers[i].until != 0 && is_done_with(p, &p->offers[i]))
             withdraw(p, i);
 }
 

@@ -5,10 +5,11 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 30
 FIGURES ?=
+CURVES ?=
 
 C_FILES = $(shell find src include tests bench examples -name '*.[ch]' 2>/dev/null)
 
-.PHONY: all setup run test bench figures asan clang fuzz soak portable test-peers format install clean help
+.PHONY: all setup run test bench figures asan clang fuzz soak curves portable test-peers format install clean help
 
 all: setup build/build.ninja ## build everything into build/
 	ninja -C build
@@ -36,6 +37,9 @@ bench: all ## measure launches, throughput and the primitives on this machine
 figures: all ## measure everything that is promised, also beside Hydra and SLURM; FIGURES=--quick for a look
 	@tools/setup peers || echo "what is missing is left out"
 	@bench/figures $(FIGURES)
+
+curves: all ## draw the figures of docs/transfers-simulated.md again, in virtual time
+	@bench/curves $(CURVES)
 
 asan: ## run the suite with address and undefined-behaviour sanitizers
 	@tools/setup test

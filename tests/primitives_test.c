@@ -386,6 +386,66 @@ static void test_hint_promises_nothing(void) {
     cluster_free(c);
 }
 
+/* ---- votes ---- */
+
+/* Everybody agrees in the step in which it is asked, but for the one in seen[0]; one in seen[1] says nothing. */
+static bool answer_asked(struct cluster *c, uint32_t node, const struct input *in,
+                         struct effects *out) {
+    if (in->kind != INPUT_PREPARED || node == c->seen[1])
+        return false;
+    CHECK(in->prepared.ask);
+    effects_add(out, EFFECT_REQUEST)->request = (struct primitive){
+        .kind = PRIMITIVE_VOTE, .order = in->prepared.order, .value = node == c->seen[0]};
+    return false;
+}
+
+static struct cluster *asking(uint32_t refuses, uint32_t silent) {
+    struct cluster *c = cluster_start(NODES, SHAPE_KARY, 2);
+    c->above = answer_asked;
+    c->seen[0] = refuses;
+    c->seen[1] = silent;
+    return c;
+}
+
+static struct primitive question(void) {
+    struct primitive r = xfer(24, "may I", DATA);
+    r.hint = r.ask = true;
+    return r;
+}
+
+static void test_all_agree(void) {
+    struct cluster *c = asking(NO_NODE, NO_NODE);
+    CHECK_EQ(cluster_wait(c, cluster_ask(c, 7, "n[0-7,17]", question())), OUTCOME_DONE);
+    CHECK_EQ(COUNT_NODES(c, c->listeners[n].count[INPUT_SIGNAL] > 0), 9);
+    cluster_free(c);
+}
+
+static void test_one_refuses_for_all(void) {
+    static const uint32_t who[] = {0, 7, 16, 17};
+    for (size_t i = 0; i < sizeof who / sizeof *who; i++) {
+        struct cluster *c = asking(who[i], NO_NODE);
+        CHECK_EQ(cluster_wait(c, cluster_ask(c, 7, "n[0-7,16-17]", question())), OUTCOME_FAILED);
+        cluster_run(c, 4 * P);
+        CHECK_EQ(COUNT_NODES(c, c->listeners[n].count[INPUT_SIGNAL] > 0), 0);
+        CHECK_EQ(COUNT_NODES(c, heap_empty(c, n)), c->universe);
+        c->seen[0] = NO_NODE; /* the next is another matter */
+        CHECK_EQ(cluster_wait(c, cluster_ask(c, 7, "n[0-7,16-17]", question())), OUTCOME_DONE);
+        cluster_free(c);
+    }
+}
+
+static void test_who_is_silent_lets_it_fail(void) {
+    struct cluster *c = asking(NO_NODE, 5);
+    struct primitive r = question();
+    r.timeout_ns = P;
+    CHECK_EQ(cluster_wait(c, cluster_ask(c, 7, "n[0-7]", r)), OUTCOME_FAILED);
+    struct primitive late = {.kind = PRIMITIVE_VOTE, .order = 1};
+    cluster_ask(c, 5, NULL, late);
+    cluster_run(c, 4 * P);
+    CHECK_EQ(COUNT_NODES(c, c->listeners[n].count[INPUT_SIGNAL] > 0), 0);
+    cluster_free(c);
+}
+
 /* ---- standing compares ---- */
 
 static void test_standing_compare_waits_for_the_last(void) {
@@ -532,6 +592,9 @@ int main(void) {
     TEST(test_a_node_has_its_own_order);
     TEST(test_hint_comes_before_the_signal);
     TEST(test_hint_promises_nothing);
+    TEST(test_all_agree);
+    TEST(test_one_refuses_for_all);
+    TEST(test_who_is_silent_lets_it_fail);
     TEST(test_standing_compare_waits_for_the_last);
     TEST(test_standing_compare_of_what_holds_is_answered_at_once);
     TEST(test_standing_compare_is_confirmed);

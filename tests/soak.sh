@@ -7,8 +7,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 : "${STORM_KILLS:=500}" "${STORM_QUEUE_MESSAGES:=1000000}" "${STORM_GARBAGE_SECONDS:=120}"
-: "${STORM_HAVOC:=2000}" "${STORM_STANDSTILL:=10}"
-export STORM_KILLS STORM_QUEUE_MESSAGES STORM_GARBAGE_SECONDS STORM_HAVOC STORM_STANDSTILL
+: "${STORM_HAVOC:=2000}" "${STORM_STANDSTILL:=10}" "${STORM_FILE_FAULTS:=200}"
+export STORM_KILLS STORM_QUEUE_MESSAGES STORM_GARBAGE_SECONDS STORM_HAVOC STORM_STANDSTILL STORM_FILE_FAULTS
 
 echo "== campaign"
 build/storm campaign --seeds "${1:-5000}" --cover
@@ -16,8 +16,15 @@ echo "== campaign of jobs"
 build/storm campaign --jobs --seeds "${STORM_JOBS_SEEDS:-2000}"
 echo "== campaign of files"
 build/storm campaign --files --seeds "${STORM_FILES_SEEDS:-20000}"
+echo "== 12 MB to 16,384 nodes and 1 GB to 1,024, simulated"
+STORM_DELIVERY=full build/delivery_test
 echo "== $STORM_KILLS kills"
 build/kill_test
+echo "== $STORM_FILE_FAULTS transfers, something happens to a node in each"
+STORM=build/storm tests/e2e/files_faults.py >build/files_faults.log || {
+    grep -A 9 "^not ok" build/files_faults.log
+    exit 1
+}
 echo "== $STORM_HAVOC launches, somebody killed in each"
 build/havoc_test build/storm
 echo "== $STORM_STANDSTILL s of standing still"

@@ -10,6 +10,7 @@ struct image_settings {
     const char *tree, *launchers, *command, *nop;
     const char *load; /* NULL: none */
     const char *self, *svg;
+    const char *timeline; /* NULL: none */
     bool peers, json;
     uint64_t slurm_nodes; /* found out */
 };
@@ -17,3 +18,4 @@ struct image_settings {
 /* 0, or -errno after complaining. */
 int bench_image(struct image_settings *s);
 int bench_loaded(const struct image_settings *s);
+int bench_timeline(const struct image_settings *s);

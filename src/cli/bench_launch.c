@@ -43,7 +43,7 @@ static const struct contender_info {
 struct launch_settings {
     struct number_list nodes;
     uint64_t runs;
-    const char *launchers, *svg, *command, *image, *tree, *load;
+    const char *launchers, *svg, *command, *image, *tree, *load, *timeline;
     struct number_list sizes;
     bool json, peers;
     /* found out */
@@ -279,6 +279,8 @@ static int check(struct launch_settings *s) {
         return complain("bench", "--svg: with --image there is a plot only of --load");
     if (s->load != NULL && strcmp(s->load, "cpu") != 0 && strcmp(s->load, "network") != 0)
         return complain("bench", "--load \"%s\": give cpu or network", s->load);
+    if (s->timeline != NULL && (s->image == NULL || s->load != NULL || s->peers))
+        return complain("bench", "--timeline goes with --image, and not with --load or --peers");
     if (s->load != NULL && (s->image == NULL || s->peers))
         return complain("bench", "--load goes with --image, and not with --peers");
     return STATUS_OK;
@@ -295,9 +297,12 @@ static int run_image(const struct launch_settings *s) {
                                .load = s->load,
                                .self = s->self,
                                .svg = s->svg,
+                               .timeline = s->timeline,
                                .peers = s->peers,
                                .json = s->json};
-    int r = s->load != NULL ? bench_loaded(&i) : bench_image(&i);
+    int r = s->timeline != NULL ? bench_timeline(&i)
+            : s->load != NULL   ? bench_loaded(&i)
+                                : bench_image(&i);
     return r < 0 ? STATUS_FAILED : STATUS_OK;
 }
 
@@ -312,6 +317,8 @@ int bench_launch(int argc, char **argv) {
         {"tree", OPTION_TEXT, &s.tree, "SHAPE", "--image: by which way, as for storm run"},
         {"load", OPTION_TEXT, &s.load, "KIND",
          "--image: nodes of two processors, idle, and one of them busy: cpu or network"},
+        {"timeline", OPTION_TEXT, &s.timeline, "FILE",
+         "--image: draw the stages of one launch on the last of --nodes, and nothing else"},
         {"peers", OPTION_FLAG, &s.peers, NULL, "beside MPICH's Hydra and SLURM, where they run"},
         {"json", OPTION_FLAG, &s.json, NULL, "one JSON object a line"},
         {"svg", OPTION_TEXT, &s.svg, "FILE", "write a plot"},

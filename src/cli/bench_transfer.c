@@ -19,6 +19,7 @@
 #include "cli/cargo.h"
 #include "os/companion.h"
 #include "cli/complain.h"
+#include "cli/diaries.h"
 #include "cli/plot.h"
 #include "cli/report.h"
 #include "cli/stats.h"
@@ -45,7 +46,7 @@ static const struct contender_info {
 struct transfer_settings {
     struct number_list nodes, sizes;
     uint64_t runs;
-    const char *size_text, *tree, *chunk, *slots, *source, *svg, *command;
+    const char *size_text, *tree, *chunk, *slots, *send, *source, *svg, *command;
     bool flat, breakdown, json;
     char self[PATH_MAX];
 };
@@ -58,6 +59,9 @@ struct transfer_row {
     struct stats stats[CONTENDERS];
     struct tally tally[CONTENDERS]; /* of the last run */
     uint64_t *stages;               /* of FIRST, by stage and run */
+    /* With --breakdown, of FIRST too: the mean of its nodes, and the slowest; by stage and run, then medians. */
+    uint64_t *node_runs[2];
+    uint64_t node[2][NODE_STAGES];
 };
 
 /* ---- measuring ---- */
@@ -68,7 +72,7 @@ static int copy_out(const struct transfer_settings *s, const struct cargo *c, co
     const char *args[TEMPCLUSTER_ARGS_MAX] = {"cp", "--json"};
     int count = 2;
     const char *const options[][2] = {
-        {"--tree", tree}, {"--chunk", s->chunk}, {"--slots", s->slots}};
+        {"--tree", tree}, {"--chunk", s->chunk}, {"--slots", s->slots}, {"--send", s->send}};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (options[i][1] != NULL) {
             args[count++] = options[i][0];
@@ -110,22 +114,51 @@ static int run_one(const struct transfer_settings *s, struct cargo *c, struct tr
     }
 }
 
+/* What the nodes have noted of a copy. */
+static void read_nodes(const struct transfer_settings *s, const struct cargo *c,
+                       struct transfer_row *row, uint64_t round) {
+    uint64_t sum[NODE_STAGES] = {0}, most[NODE_STAGES] = {0}, took[NODE_STAGES], count = 0;
+    for (uint32_t i = 0; i < c->nodes; i++) {
+        struct notes n = diaries_read(c, i);
+        bool whole = notes_stages(&n, took);
+        notes_free(&n);
+        count += whole;
+        for (int k = 0; k < NODE_STAGES && whole; k++) {
+            sum[k] += took[k];
+            most[k] = took[k] > most[k] ? took[k] : most[k];
+        }
+    }
+    for (uint64_t k = 0; k < NODE_STAGES; k++) {
+        row->node_runs[0][k * s->runs + round] = count > 0 ? sum[k] / count : 0;
+        row->node_runs[1][k * s->runs + round] = most[k];
+    }
+}
+
 static int run_round(const struct transfer_settings *s, struct cargo *c, struct transfer_row *row,
                      int64_t round) {
     for (int who = 0; who < CONTENDERS; who++) {
         uint64_t ns;
         if (row->ns[who] == NULL)
             continue;
+        if (who == FIRST && s->breakdown)
+            diaries_lay(c);
         int r = run_one(s, c, row, (enum contender)who, &ns);
         if (r < 0)
             return r;
         if (round < 0)
             continue;
         row->ns[who][round] = ns;
+        if (who == FIRST && s->breakdown)
+            read_nodes(s, c, row, (uint64_t)round);
         for (int i = 0; who == FIRST && i < TALLY_STAGES; i++)
             row->stages[(uint64_t)i * s->runs + (uint64_t)round] = tally_since(&row->tally[who], i);
     }
     return 0;
+}
+
+static uint64_t median(uint64_t *list, uint64_t count) {
+    sort_u64(list, count);
+    return stats_of(list, (uint32_t)count).median;
 }
 
 static void evaluate(const struct transfer_settings *s, struct transfer_row *row) {
@@ -134,22 +167,25 @@ static void evaluate(const struct transfer_settings *s, struct transfer_row *row
             sort_u64(row->ns[who], s->runs);
             row->stats[who] = stats_of(row->ns[who], (uint32_t)s->runs);
         }
-    for (uint64_t i = 0; i < TALLY_STAGES; i++) {
-        uint64_t *at = row->stages + i * s->runs;
-        sort_u64(at, s->runs);
-        row->tally[FIRST].at_ns[i] = stats_of(at, (uint32_t)s->runs).median;
-    }
+    for (uint64_t i = 0; i < TALLY_STAGES; i++)
+        row->tally[FIRST].at_ns[i] = median(row->stages + i * s->runs, s->runs);
+    for (uint64_t i = 0; i < NODE_STAGES; i++)
+        for (int k = 0; k < 2; k++)
+            row->node[k][i] = median(row->node_runs[k] + i * s->runs, s->runs);
 }
 
 static int measure_row(const struct transfer_settings *s, struct cargo *c,
                        struct transfer_row *row) {
     char words[80], size[UNITS_TEXT_MAX];
-    uint64_t *memory = calloc((CONTENDERS + TALLY_STAGES) * s->runs, sizeof *memory);
+    uint64_t *memory =
+        calloc((CONTENDERS + TALLY_STAGES + 2 * NODE_STAGES) * s->runs, sizeof *memory);
     if (memory == NULL)
         return -ENOMEM;
     for (int who = 0; who < CONTENDERS; who++)
         row->ns[who] = who == FLAT && !s->flat ? NULL : memory + who * s->runs;
     row->stages = memory + CONTENDERS * s->runs;
+    row->node_runs[0] = row->stages + TALLY_STAGES * s->runs;
+    row->node_runs[1] = row->node_runs[0] + NODE_STAGES * s->runs;
     units_format_size(row->bytes, size, sizeof size);
     snprintf(words, sizeof words, "copying %s to %" PRIu32 " nodes ...", size, row->nodes);
     terminal_progress(words);
@@ -186,6 +222,13 @@ static void print_breakdown(const struct transfer_row *row) {
     uint64_t whole = row->stats[FIRST].median;
     units_format_duration(whole > before ? whole - before : 0, time, sizeof time);
     printf("           beginning and end of it  %10s\n", time);
+    puts("         and that of a node, on average and on the slowest:");
+    for (int i = 0; i < NODE_STAGES; i++) {
+        char most[UNITS_TEXT_MAX];
+        units_format_duration(row->node[0][i], time, sizeof time);
+        units_format_duration(row->node[1][i], most, sizeof most);
+        printf("           %-24s %11s %10s\n", node_stage_words(i), time, most);
+    }
 }
 
 static void print_row(const struct transfer_settings *s, const struct transfer_row *row) {
@@ -233,6 +276,8 @@ static void print_json(const struct transfer_settings *s, const struct transfer_
                each / 1000, each % 1000, each * row->nodes / 1000);
         for (int i = 0; who == FIRST && i < TALLY_STAGES; i++)
             report_json_ms(tally_name(i), tally_since(t, i), stdout);
+        for (int i = 0; who == FIRST && s->breakdown && i < NODE_STAGES; i++)
+            report_json_ms(node_stage_name(i), row->node[0][i], stdout);
         puts("}");
     }
     fflush(stdout);
@@ -333,6 +378,9 @@ static int check(struct transfer_settings *s) {
 }
 
 int bench_transfer(int argc, char **argv) {
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--sim") == 0)
+            return bench_delivery(argc, argv);
     struct transfer_settings s = {
         .runs = 5, .size_text = "1MB,12MB,100MB", .source = "ram", .command = s.self};
     options_list("1,4,16,64", &s.nodes);
@@ -343,6 +391,7 @@ int bench_transfer(int argc, char **argv) {
         {"tree", OPTION_TEXT, &s.tree, "SHAPE", "as for storm cp; otherwise as is best"},
         {"chunk", OPTION_TEXT, &s.chunk, "SIZE", "as for storm cp"},
         {"slots", OPTION_TEXT, &s.slots, "N", "as for storm cp"},
+        {"send", OPTION_TEXT, &s.send, "TYPE", "as for storm cp"},
         {"source", OPTION_TEXT, &s.source, "WHERE", "the file is in ram (default) or on disk"},
         {"flat", OPTION_FLAG, &s.flat, NULL, "beside all nodes fetching it from one place"},
         {"breakdown", OPTION_FLAG, &s.breakdown, NULL, "where the time goes"},
@@ -354,6 +403,7 @@ int bench_transfer(int argc, char **argv) {
     if (count == OPTIONS_HELP) {
         puts(
             "usage: storm bench transfer [OPTIONS]\n"
+            "       storm bench transfer --sim [OPTIONS]    simulated clusters; see its --help\n"
             "\n"
             "How long `storm cp` takes with a file that no node has, from the start of the command\n"
             "until it is on all nodes of a temporary cluster on this machine.");

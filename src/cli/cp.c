@@ -137,6 +137,7 @@ static int survey(struct cp *c, char **paths, int count) {
     struct survey_config config = {.beneath = AT_FDCWD,
                                    .digest = DIGEST_XXH3,
                                    .piece_bytes = (uint32_t)c->request->sending.chunk_bytes,
+                                   .send = c->request->sending.type,
                                    .follow = true,
                                    .progress = show_survey,
                                    .context = c};
@@ -157,6 +158,8 @@ static int survey(struct cp *c, char **paths, int count) {
 static void note_shape(struct cp *c, const struct message_copied *m) {
     struct spread s = {.shape = m->shape, .arity = m->arity};
     spread_format(&s, c->tally.shape, sizeof c->tally.shape);
+    c->tally.switches = m->switches;
+    c->tally.crossed = m->crossed;
     c->tally.at_ns[TALLY_ACCEPTED] = clock_ns();
 }
 
@@ -381,6 +384,7 @@ int cp_main(int argc, char **argv) {
         {"chunk", OPTION_TEXT, &q.sending.chunk, "SIZE",
          "of a piece, about; otherwise 128KiB or more"},
         {"slots", OPTION_NUMBER, &q.sending.slots, "N", "pieces that a node takes ahead"},
+        {"send", OPTION_TEXT, &q.sending.send, "TYPE", "how files are read: " SEND_TYPE_NAMES},
         {"fabric", OPTION_TEXT, &q.sending.fabric, "F",
          "auto (default), streams, ofi or ofi:PROVIDER: what carries them"},
         {"verbose,v", OPTION_FLAG, &q.verbose, NULL, "say how it was done"},

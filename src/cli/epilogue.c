@@ -43,6 +43,10 @@ static void say_failed(FILE *out, const char *job, const char *node, const struc
         say(out, v->program != NULL ? v->program : job, "%s: it could not be sent there: %s", node,
             why);
         return;
+    case SPAWN_HIDDEN:
+        say(out, v->program != NULL ? v->program : job,
+            "%s: that is another file there, or none: %s; see: --copy", node, why);
+        return;
     default:
         say(out, job, "%s: no process could be made: %s", node, why);
     }

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,6 +29,12 @@ static void note_nodes(struct follow *f, const struct message_news *n) {
     size_t len = nodeset_format(n->nodes, f->contact.cluster.prefix, f->nodes, sizeof f->nodes);
     if (len >= sizeof f->nodes)
         snprintf(f->nodes + sizeof f->nodes - 4, 4, "...");
+}
+
+/* Where its files will be. */
+static void note_run(struct follow *f, const struct message_news *n) {
+    if (f->ran_on_storage != NULL && n->state == STATE_RUNNING && !nodeset_empty(n->nodes))
+        nodeset_copy(&f->ran_on, n->nodes);
 }
 
 static void on_over(struct follow *f, const struct message_news *n) {
@@ -53,9 +60,12 @@ static void on_news(void *context, const struct message_news *n) {
     if (len > 0)
         memcpy(f->text, n->text.at, len);
     f->last.text = bytes_of(f->text, len);
+    uint64_t born = clock_ns() - n->since_ns; /* or earlier: news takes time to come */
+    f->born_ns = f->born_ns == 0 || born < f->born_ns ? born : f->born_ns;
     if (f->since_ns[n->state] == 0)
         f->since_ns[n->state] = n->since_ns;
     note_nodes(f, n);
+    note_run(f, n);
     if (n->state == STATE_RUNNING && f->output != NULL)
         output_nodes(f->output, n->nodes, n->procs);
     if (n->state == STATE_RUNNING && f->typing != NULL)
@@ -87,6 +97,7 @@ static void on_up(void *context) {
 static void on_lost(void *context, enum session_loss why) {
     struct follow *f = context;
     f->done = true;
+    f->lost = true;
     f->status = STATUS_STORM;
     if (f->job == 0) {
         contact_lost(&f->contact.cluster, why);
@@ -198,11 +209,21 @@ int follow_connect(struct follow *f, const struct wish *w) {
     return r;
 }
 
+static void expect_files(struct follow *f) {
+    uint32_t nodes = f->contact.cluster.nodes;
+    f->ran_on_storage = malloc(nodeset_bytes(nodes));
+    ASSERT(f->ran_on_storage != NULL);
+    nodeset_init(&f->ran_on, nodes, f->ran_on_storage);
+    nodeset_add_range(&f->ran_on, 0, nodes - 1);
+}
+
 int follow_begin(struct follow *f, const struct order *o) {
     f->order = o;
     f->epilogue.verbose = f->wish->verbose;
     f->epilogue.limit_ns = f->wish->time_ns;
     int r = begin_streams(f);
+    if (o != NULL && (o->submit.flags & JOB_FETCH) != 0)
+        expect_files(f);
     return r == 0 && o != NULL ? submit(f) : r;
 }
 
@@ -289,19 +310,40 @@ static void settle(struct follow *f) {
         wait_for_output(f);
 }
 
-/* Whoever ended the job from here knows it. */
+bool follow_hidden(const struct follow *f) {
+    return f->over && f->last.state == STATE_FAILED && f->last.cause == CAUSE_FAILED &&
+           f->last.step == SPAWN_HIDDEN && f->order != NULL && f->signals.interrupted_at == 0 &&
+           f->signals.ending == 0;
+}
+
+/* Whoever ended the job from here knows it, and whoever starts it again need not. */
 static bool is_expected(const struct follow *f) {
     const struct follow_signals *s = &f->signals;
     bool interrupted = f->last.cause == CAUSE_KILLED && f->last.value == SIGINT;
-    return f->failed || s->ending != 0 ||
+    return f->failed || s->ending != 0 || follow_hidden(f) ||
            (s->interrupted_at != 0 && (interrupted || f->last.state == STATE_KILLED));
+}
+
+/* The manager tells how long after the submission. */
+static void note_stages(const struct follow *f) {
+    struct diary *d = giver_diary(f->giver);
+    uint64_t now = clock_ns(), over = f->born_ns + f->since_ns[f->last.state];
+    uint64_t runs =
+        f->since_ns[STATE_RUNNING] == 0 ? over : f->born_ns + f->since_ns[STATE_RUNNING];
+    diary_note(d, DIARY_SURVEY, f->began_ns, f->looked_ns, 0);
+    diary_note(d, DIARY_SUBMIT, f->looked_ns, f->answered_ns, 0);
+    diary_note(d, DIARY_LAUNCH, f->answered_ns, runs, 0);
+    diary_note(d, DIARY_EXECUTE, runs, over, 0);
+    diary_note(d, DIARY_REPORT, over, now, 0);
 }
 
 static void finish(struct follow *f) {
     rawtty_end(&f->tty);
-    signals_end(f);
     if (f->output != NULL)
         output_finish(f->output);
+    if (f->ran_on_storage != NULL)
+        follow_fetch(f);
+    signals_end(f);
     if (f->over && !is_expected(f))
         epilogue_print(&f->contact.cluster, &f->last, &f->epilogue);
     if (f->over && f->signals.interrupted_at != 0 && f->last.state == STATE_KILLED)
@@ -312,11 +354,14 @@ static void finish(struct follow *f) {
         f->status = STATUS_STORM;
     if (f->wish->verbose)
         follow_times(f);
-    if (f->over && f->last.output > 0) /* until then its launchers keep what we have */
+    if (f->giver != NULL)
+        note_stages(f);
+    if (f->over && (f->last.output > 0 || f->ran_on_storage != NULL)) /* until then nodes keep it */
         session_unfollow(f->contact.session, f->job);
     output_free(f->output);
     typing_free(f->typing);
     giver_free(f->giver);
+    free(f->ran_on_storage);
     contact_close(&f->contact);
 }
 

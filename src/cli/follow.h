@@ -41,7 +41,10 @@ struct follow {
     uint32_t job; /* 0: no number yet */
     bool over, done;
     bool failed; /* its output could not be written */
+    bool lost;   /* the manager is */
     int status;
+    struct nodeset ran_on; /* all nodes until it is known */
+    void *ran_on_storage;
     struct message_news last; /* without what it borrows */
     char nodes[256];          /* of which the last news told */
     char text[300];
@@ -49,7 +52,7 @@ struct follow {
     uint64_t progress_bytes;
     uint64_t nudge_at, nudge_ns;
     uint64_t waits_at; /* when to say what it waits for; 0: not any more */
-    uint64_t began_ns, answered_ns, last_byte_ns;
+    uint64_t began_ns, looked_ns, born_ns, answered_ns, last_byte_ns;
     uint64_t since_ns[STATES]; /* of the submission, at the manager */
 };
 
@@ -66,6 +69,12 @@ int follow_until_over(struct follow *f);
 void signals_begin(struct follow *f);
 void signals_end(struct follow *f);
 void signals_settle(struct follow *f);
+
+/* Has it come to nothing, because a node does not see the program as we do? */
+bool follow_hidden(const struct follow *f);
+
+/* What the job has left that is wanted here; follow_fetch.c. */
+void follow_fetch(struct follow *f);
 
 /* -v: how long every stage took. */
 void follow_times(const struct follow *f);

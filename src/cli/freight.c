@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "cli/complain.h"
 #include "cli/fabrics.h"
+#include "cli/inputs.h"
 #include "client/closure.h"
 
 int sending_check(struct sending *s, const char *command) {
@@ -24,6 +25,8 @@ int sending_check(struct sending *s, const char *command) {
         return complain(command, "--chunk %s: from 4KiB to 2MiB", s->chunk);
     if (s->slots > SLOTS_MAX || s->slots == 1)
         return complain(command, "--slots: from 2 to %d", SLOTS_MAX);
+    if (s->send != NULL && !send_type_parse(s->send, &s->type))
+        return complain(command, "--send %s: give " SEND_TYPE_NAMES, s->send);
     if (s->fabric != NULL && !fabrics_word(s->fabric))
         return complain(command,
                         "--fabric %s: auto, streams, ofi or ofi:PROVIDER; storm doctor "
@@ -122,7 +125,7 @@ static int make_outfit(struct freight *f, const struct survey_item *items, uint3
     return 0;
 }
 
-static int look_over(struct freight *f, const struct sending *s, const struct survey_item *items,
+static int look_over(struct survey **ret, const struct sending *s, const struct survey_item *items,
                      uint32_t count, char why[256]) {
     char ledger[CLUSTER_PATH_MAX + 16];
     freight_ledger(ledger, sizeof ledger);
@@ -130,8 +133,9 @@ static int look_over(struct freight *f, const struct sending *s, const struct su
                                    .ledger = ledger[0] != '\0' ? ledger : NULL,
                                    .digest = DIGEST_XXH3,
                                    .piece_bytes = (uint32_t)s->chunk_bytes,
+                                   .send = s->type,
                                    .follow = true};
-    return survey_new(&config, items, count, &f->survey, why);
+    return survey_new(&config, items, count, ret, why);
 }
 
 int freight_load(struct freight *f, const struct sending *s, const char *program, bool libraries,
@@ -143,7 +147,7 @@ int freight_load(struct freight *f, const struct sending *s, const char *program
     int r = libraries ? closure_new(program, library_path, NULL, &f->closure, why) : 0;
     uint32_t count = r < 0 ? 0 : list_items(f, program, items);
     if (r == 0)
-        r = look_over(f, s, items, count, why);
+        r = look_over(&f->survey, s, items, count, why);
     if (r == 0 && count > 1)
         r = make_outfit(f, items, count, spec);
     if (r == 0 && !find_entry(f->survey, name_of(program), &e))
@@ -158,31 +162,45 @@ int freight_load(struct freight *f, const struct sending *s, const char *program
     return 0;
 }
 
-int freight_open(struct freight *f, const struct sending *s, struct loop *loop,
-                 const struct cluster *cluster, struct bytes *ret) {
-    char why[256];
+int freight_load_inputs(struct freight *f, const struct sending *s,
+                        const struct text_list *inputs) {
+    char why[256] = "";
+    uint32_t count = inputs->count;
+    struct job_input *read = calloc(count, sizeof *read);
+    struct survey_item *items = calloc(count, sizeof *items);
+    ASSERT(read != NULL && items != NULL);
+    int status = 0;
+    for (uint32_t i = 0; i < count && status == 0; i++) {
+        status = input_read(inputs->at[i], &read[i]);
+        items[i] = (struct survey_item){.path = read[i].path, .name = read[i].name};
+    }
+    int r = status == 0 ? look_over(&f->inputs, s, items, count, why) : 0;
+    if (r < 0) {
+        complain("--input", "%s", why[0] != '\0' ? why : strerror(-r));
+        status = STATUS_NOT_RUN;
+    }
+    free(items);
+    free(read);
+    return status;
+}
+
+/* What the request says of one bundle; to be freed. */
+static struct bytes describe(struct freight *f, const struct sending *s, const char *fabric,
+                             struct survey *survey, enum goal goal) {
     uint64_t storage = 0;
     struct nodeset none;
-    int r = giver_new(loop, cluster, NULL, &f->giver, why);
-    if (r < 0) {
-        complain("--copy", "%s", why);
-        return STATUS_STORM;
-    }
-    char fabric[FABRIC_NAME_MAX + 1];
-    r = sending_prepare(s, "--copy", cluster, f->giver, fabric);
-    if (r != 0)
-        return r;
-    struct bundle b = *survey_bundle(f->survey);
-    b.goal = GOAL_SPOOL;
+    struct bundle b = *survey_bundle(survey);
+    b.goal = (uint8_t)goal;
+    b.to =
+        goal == GOAL_PATH ? bytes_from_str("/") : (struct bytes){0}; /* the manager knows better */
     size_t cap = 512 + bundle_room(&b);
-    uint8_t *descriptor = malloc(cap);
-    f->files = malloc(2 * cap);
-    ASSERT(descriptor != NULL && f->files != NULL);
+    uint8_t *descriptor = malloc(cap), *files = malloc(2 * cap);
+    ASSERT(descriptor != NULL && files != NULL);
     long len = bundle_encode(&b, room_of(descriptor, cap));
     ASSERT(len > 0);
     nodeset_init(&none, 1, &storage);
     union message m = {.copy = {.source = NO_NODE,
-                                .offer = giver_offer(f->giver, f->survey),
+                                .offer = giver_offer(f->giver, survey),
                                 .shape = s->spread.shape,
                                 .arity = s->spread.arity,
                                 .slots = s->slots == 0 ? 1 : (uint32_t)s->slots,
@@ -190,18 +208,42 @@ int freight_open(struct freight *f, const struct sending *s, struct loop *loop,
                                 .address = giver_address(f->giver),
                                 .fabric = bytes_from_str(fabric),
                                 .descriptor = bytes_of(descriptor, (size_t)len)}};
-    len = message_encode(MESSAGE_COPY, &m, room_of(f->files, 2 * cap));
+    len = message_encode(MESSAGE_COPY, &m, room_of(files, 2 * cap));
     ASSERT(len > 0);
     free(descriptor);
-    *ret = bytes_of(f->files, (size_t)len);
+    return bytes_of(files, (size_t)len);
+}
+
+int freight_open(struct freight *f, const struct sending *s, struct loop *loop,
+                 const struct cluster *cluster, struct message_submit *submit) {
+    char why[256];
+    if (f->survey == NULL && f->inputs == NULL)
+        return 0;
+    int r = giver_new(loop, cluster, NULL, &f->giver, why);
+    if (r < 0) {
+        complain(f->survey != NULL ? "--copy" : "--input", "%s", why);
+        return STATUS_STORM;
+    }
+    char fabric[FABRIC_NAME_MAX + 1];
+    r = sending_prepare(s, f->survey != NULL ? "--copy" : "--input", cluster, f->giver, fabric);
+    if (r != 0)
+        return r;
+    if (f->survey != NULL)
+        submit->files = describe(f, s, fabric, f->survey, GOAL_SPOOL);
+    if (f->inputs != NULL)
+        submit->inputs = describe(f, s, fabric, f->inputs, GOAL_PATH);
+    f->files = (uint8_t *)submit->files.at;
+    f->files_inside = (uint8_t *)submit->inputs.at;
     return 0;
 }
 
 void freight_fini(struct freight *f) {
     giver_free(f->giver);
     survey_free(f->survey);
+    survey_free(f->inputs);
     closure_free(f->closure);
     free(f->outfit);
     free(f->files);
+    free(f->files_inside);
     *f = (struct freight){0};
 }

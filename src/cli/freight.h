@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* What goes to the nodes before a job begins: its program, for a start.
+/* What goes to the nodes before a job begins: its program, and files for its folder.
  *
  * Looked over when the request is made, given out by the command itself while the job is being started. */
 #pragma once
 
+#include "cli/options.h"
 #include "client/giver.h"
 #include "rm/spread.h"
 #include "wire/spec.h"
 
 /* How files are to be sent; the options of run, submit and cp. */
 struct sending {
-    const char *tree, *chunk, *fabric;
+    const char *tree, *chunk, *send, *fabric;
     uint64_t slots;
     struct spread spread; /* AUTO: as is best */
     uint64_t chunk_bytes; /* 0: the usual */
+    enum send_type type;
 };
 
 /* Reads the texts. 0, or the exit status after a complaint. */
@@ -24,9 +26,10 @@ int sending_prepare(const struct sending *s, const char *command, const struct c
                     struct giver *giver, char out[FABRIC_NAME_MAX + 1]);
 
 struct freight {
-    struct survey *survey;
+    struct survey *survey; /* of the program and its libraries; NULL: none */
+    struct survey *inputs; /* of what goes to the job's folder; NULL: none */
     struct giver *giver;
-    uint8_t *files; /* of the SUBMIT */
+    uint8_t *files, *files_inside; /* of the SUBMIT */
     char image[400];
     struct closure *closure; /* NULL: it brings no libraries */
     char *outfit;            /* of the spec */
@@ -37,9 +40,11 @@ struct freight {
  * LD_LIBRARY_PATH (NULL: none). 0, or the exit status. */
 int freight_load(struct freight *f, const struct sending *s, const char *program, bool libraries,
                  const char *library_path, struct spec *spec);
-/* Gives it out from now on; `ret` gets what the request says of it. 0, or the exit status. */
+/* Looks over what goes to the job's folder, see inputs.h. 0, or the exit status. */
+int freight_load_inputs(struct freight *f, const struct sending *s, const struct text_list *inputs);
+/* Gives out all that was loaded from now on, and says so in the request. 0, or the exit status. */
 int freight_open(struct freight *f, const struct sending *s, struct loop *loop,
-                 const struct cluster *cluster, struct bytes *ret);
+                 const struct cluster *cluster, struct message_submit *submit);
 void freight_fini(struct freight *f);
 
 /* A folder where digests of files are remembered; "" if there is none. */

@@ -11,6 +11,7 @@
 #include "cli/jobs.h"
 #include "cli/options.h"
 #include "cli/table.h"
+#include "client/nodespec.h"
 
 /* A set of nodes, all of them if nothing is typed. 0, or the exit status after a complaint. */
 static int read_set(const struct cluster *c, const char *command, char **argv,
@@ -46,24 +47,30 @@ static void print_jobs(const struct node_row *r, char *out, size_t cap) {
     }
 }
 
-static void add_row(struct table *t, const struct node_row *r) {
+static void add_row(struct table *t, const struct node_row *r, const struct nodespec *spec) {
     char jobs[TABLE_CELL_MAX];
     print_jobs(r, jobs, sizeof jobs);
     table_cell(t, "%.*s", (int)r->name.len, (const char *)r->name.at);
     table_cell(t, "%s", node_state_name((enum node_state)r->state));
     table_cell(t, "%" PRIu32, r->used);
     table_cell(t, "%" PRIu32, r->pes);
+    if (spec->switch_count > 0) {
+        const char *name = nodespec_switch(spec, r->node);
+        table_cell(t, "%s", name != NULL ? name : "-");
+    }
     table_cell(t, "%s", moment_of(r->since_ns).text);
     table_cell(t, "%s", jobs);
     table_cell(t, "%.*s", (int)r->reason.len, (const char *)r->reason.at);
 }
 
-static void add_json(struct json *j, const struct node_row *r) {
+static void add_json(struct json *j, const struct node_row *r, const struct nodespec *spec) {
     json_open(j, NULL, '{');
     json_text(j, "name", r->name);
     json_word(j, "state", node_state_name((enum node_state)r->state));
     json_number(j, "pes", r->pes);
     json_number(j, "used", r->used);
+    if (nodespec_switch(spec, r->node) != NULL)
+        json_word(j, "switch", nodespec_switch(spec, r->node));
     json_time(j, "since", r->since_ns);
     json_text(j, "reason", r->reason);
     json_open(j, "jobs", '[');
@@ -73,24 +80,27 @@ static void add_json(struct json *j, const struct node_row *r) {
     json_close(j, '}');
 }
 
-static int print(const struct contact_rows *rows, const struct nodeset *set, bool json) {
-    static const char *const titles[] = {"NODE",  "STATE", ">USED",  ">PES",
-                                         "SINCE", "JOBS",  "REASON", NULL};
+static int print(const struct contact_rows *rows, const struct nodeset *set,
+                 const struct nodespec *spec, bool json) {
+    static const char *const plain[] = {"NODE",  "STATE", ">USED",  ">PES",
+                                        "SINCE", "JOBS",  "REASON", NULL};
+    static const char *const switched[] = {"NODE",  "STATE", ">USED",  ">PES", "SWITCH",
+                                           "SINCE", "JOBS",  "REASON", NULL};
     struct json j = {.out = stdout};
     struct table t;
     struct node_row row;
     size_t at = 0;
     int r;
-    table_init(&t, titles);
+    table_init(&t, spec->switch_count > 0 ? switched : plain);
     if (json)
         json_open(&j, NULL, '[');
     while ((r = node_row_next(bytes_of(rows->at, rows->len), &at, &row)) == 1) {
         if (!nodeset_empty(set) && !nodeset_has(set, row.node))
             continue;
         if (json)
-            add_json(&j, &row);
+            add_json(&j, &row, spec);
         else
-            add_row(&t, &row);
+            add_row(&t, &row, spec);
     }
     if (json) {
         json_close(&j, ']');
@@ -115,6 +125,16 @@ static int fetch(struct contact *c, struct contact_rows *rows) {
     return r;
 }
 
+/* What cannot be read is as if it were not there: the manager has it in its log. */
+static struct nodespec load_spec(const struct cluster *c) {
+    char path[CLUSTER_PATH_MAX];
+    struct cluster_trouble trouble;
+    struct nodespec spec = {0};
+    if (nodespec_path(c, path, sizeof path) == 0 && nodespec_load(c, path, &spec, &trouble) < 0)
+        nodespec_free(&spec);
+    return spec;
+}
+
 static int show(const char *cluster, char **argv, bool json) {
     struct session_config callbacks = {.patience_ns = PATIENCE_ASKING};
     struct contact c;
@@ -127,8 +147,10 @@ static int show(const char *cluster, char **argv, bool json) {
     if (r == 0)
         r = fetch(&c, &rows);
     contact_close(&c);
+    struct nodespec spec = load_spec(&c.cluster);
     if (r == 0)
-        r = print(&rows, &set, json);
+        r = print(&rows, &set, &spec, json);
+    nodespec_free(&spec);
     free(rows.at);
     free(set.storage);
     return r;

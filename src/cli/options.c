@@ -324,6 +324,8 @@ void options_print(const struct option *table, FILE *out) {
     fputs("\noptions:\n", out);
     for (const struct option *o = table; o->name != NULL; o++) {
         char left[64], letter[8] = "";
+        if (o->words == NULL)
+            continue;
         if (letters)
             snprintf(letter, sizeof letter, letter_of(o) ? "-%c, " : "    ", letter_of(o));
         snprintf(left, sizeof left, "%s--%.*s%s%s", letter, (int)name_len(o), o->name,

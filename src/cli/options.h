@@ -44,7 +44,7 @@ struct option {
     enum option_kind kind;
     void *to;
     const char *value; /* what the value is called in the help text; NULL for a flag */
-    const char *words;
+    const char *words; /* NULL: not shown, as it only serves to say why it cannot be */
 };
 
 /* Results of options_parse() other than a number of arguments. */

@@ -12,10 +12,12 @@
 
 #include "base/units.h"
 #include "cli/complain.h"
+#include "cli/inputs.h"
 #include "cli/program.h"
 #include "cli/wish.h"
 #include "client/pattern.h"
 #include "client/typing.h"
+#include "os/files.h"
 
 static int no_memory(void) {
     complain(NULL, "%s", strerror(ENOMEM));
@@ -288,6 +290,39 @@ static int order_program(struct order *o, enum wish_command command, const char 
     return 0;
 }
 
+/* A folder for the job on each of its nodes, where it runs unless it is told where. */
+static int order_own_folder(struct order *o, const struct wish *w) {
+    struct output_wish wish;
+    if (w->inputs.count == 0 && w->fetches.count == 0)
+        return 0;
+    if (w->fetches.count > 0 && w->detach)
+        return complain("--fetch", "who is to fetch it? with --detach this command may be gone");
+    for (uint32_t i = 0; i < w->fetches.count; i++) {
+        int r = output_wish_read(w->fetches.at[i], &wish);
+        if (r != 0)
+            return r;
+    }
+    o->spec.own = w->inputs.count > 0 ? OWN_FILLED : OWN_MADE;
+    o->spec.inside = w->chdir == NULL;
+    o->submit.flags |= JOB_FOLDER | (w->fetches.count > 0 ? JOB_FETCH : 0U);
+    return w->inputs.count > 0 ? freight_load_inputs(&o->freight, &w->sending, &w->inputs) : 0;
+}
+
+/* Nodes look before anything begins: whether what was sent is there, or else whether they see the program as we do. */
+static void order_look(struct order *o, const struct wish *w) {
+    struct stat st;
+    bool sent = w->copy || w->libraries;
+    if (!sent && !w->no_copy && stat(o->program, &st) == 0) {
+        o->spec.seen = true;
+        o->spec.device = st.st_dev;
+        o->spec.inode = st.st_ino;
+        o->spec.bytes = (uint64_t)st.st_size;
+        o->spec.mtime_ns = files_mtime_ns(&st);
+    }
+    if (sent || o->spec.seen || o->spec.own == OWN_FILLED)
+        o->submit.flags |= JOB_LOOK;
+}
+
 static int order_encode(struct order *o) {
     struct spec *s = &o->spec;
     s->umask = surroundings_umask();
@@ -327,9 +362,15 @@ int order_make(struct order *o, const struct wish *w, enum wish_command command,
         r = order_program(o, command, argv[0]);
     if (r == 0)
         r = order_arguments(o, argv);
+    if (r == 0 && w->no_copy && (w->copy || w->libraries))
+        r = complain(name, "--no-copy does not go with --copy or --with-libs");
     if (r == 0 && (w->copy || w->libraries))
         r = freight_load(&o->freight, &w->sending, o->program, w->libraries,
                          surroundings_get(&o->around, "LD_LIBRARY_PATH"), &o->spec);
+    if (r == 0)
+        r = order_own_folder(o, w);
+    if (r == 0 && command == WISH_RUN)
+        order_look(o, w);
     order_kind(o, command);
     order_flags(o, w, argv[0]);
     order_terminal(o, w);

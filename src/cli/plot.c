@@ -2,13 +2,12 @@
 /* Writes a plot as SVG: see plot.h. */
 #include "cli/plot.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/assert.h"
 #include "base/log2.h"
 #include "base/units.h"
+#include "cli/svg.h"
 
 /* Layout, in pixels. */
 enum { WIDTH = 890, HEIGHT = 500, LEFT = 96, RIGHT = 256, TOP = 70, BOTTOM = 58 };
@@ -85,72 +84,6 @@ static void find_axes(const struct plot *p, struct axis *x, struct axis *y) {
 
 /* ---- drawing ---- */
 
-/* A number of hundredths. */
-static void put(FILE *out, const char *before, int32_t at) {
-    fprintf(out, "%s%d.%02d", before, at / 100, at % 100);
-}
-
-static void draw_text(FILE *out, const char *class, int32_t x, int32_t y, const char *words) {
-    fprintf(out, "<text class=\"%s\"", class);
-    put(out, " x=\"", x);
-    put(out, "\" y=\"", y);
-    fputs("\">", out);
-    for (; *words; words++) {
-        if (*words == '<')
-            fputs("&lt;", out);
-        else if (*words == '&')
-            fputs("&amp;", out);
-        else
-            fputc(*words, out);
-    }
-    fputs("</text>\n", out);
-}
-
-static void draw_line(FILE *out, const char *class, int32_t x1, int32_t y1, int32_t x2,
-                      int32_t y2) {
-    fprintf(out, "<line class=\"%s\"", class);
-    put(out, " x1=\"", x1);
-    put(out, "\" y1=\"", y1);
-    put(out, "\" x2=\"", x2);
-    put(out, "\" y2=\"", y2);
-    fputs("\"/>\n", out);
-}
-
-/* Colours of everything that has no colour of its own, then those of the series. */
-static void draw_colours(const char *ground, const char *ink, const char *faint, const char *grid,
-                         const char *const *series, FILE *out) {
-    fprintf(out,
-            ".ground { fill: %s; }\ntext { fill: %s; }\n.words, .tick { fill: %s; }\n"
-            ".grid { stroke: %s; }\n.axis { stroke: %s; }\n",
-            ground, ink, faint, grid, faint);
-    for (int i = 0; i < PLOT_COLOURS; i++)
-        fprintf(out, ".c%d { stroke: %s; } .d%d { fill: %s; }\n", i, series[i], i, series[i]);
-}
-
-static void draw_head(const struct plot *p, FILE *out) {
-    static const char *const light[PLOT_COLOURS] = {"#1d6fd8", "#d9730d", "#0f9d76", "#c0366b",
-                                                    "#7a52cc", "#8a6d00", "#3a8fa3", "#6b7280"};
-    static const char *const dark[PLOT_COLOURS] = {"#6db1ff", "#ffab52", "#3fdcab", "#ff7fae",
-                                                   "#b79cff", "#e3c84a", "#7fd4e6", "#a3abb8"};
-    fprintf(out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-            "viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\">\n<style>\n"
-            "text { font: 13px \"DejaVu Sans\", Verdana, sans-serif; }\n"
-            ".title { font-size: 17px; font-weight: bold; }\n"
-            ".y { text-anchor: end; }\n.mid { text-anchor: middle; }\n"
-            ".grid, .axis { stroke-width: 1; }\n"
-            ".line { fill: none; stroke-width: 2.2; stroke-linejoin: round; }\n"
-            ".dash { stroke-dasharray: 5 4; }\n",
-            WIDTH, HEIGHT, WIDTH, HEIGHT, p->title);
-    draw_colours("#ffffff", "#1f2430", "#5b6472", "#e4e7ec", light, out);
-    fputs("@media (prefers-color-scheme: dark) {\n", out);
-    draw_colours("#14171f", "#e6e9ef", "#a0a9b8", "#2a2f3a", dark, out);
-    fprintf(out, "}\n</style>\n<rect class=\"ground\" width=\"%d\" height=\"%d\"/>\n", WIDTH,
-            HEIGHT);
-    draw_text(out, "title", LEFT * 100, 2800, p->title);
-    draw_text(out, "words", LEFT * 100, 4900, p->subtitle);
-}
-
 static void draw_x(const struct plot *p, const struct axis *x, const struct axis *y, FILE *out) {
     uint64_t octaves = (log2_fixed(x->high) - log2_fixed(x->low)) / LOG2_ONE;
     uint64_t step = octaves > 8 ? 4 : 2;
@@ -158,11 +91,11 @@ static void draw_x(const struct plot *p, const struct axis *x, const struct axis
         char text[24];
         int32_t px = place(x, at);
         snprintf(text, sizeof text, "%" PRIu64, at);
-        draw_line(out, "grid", px, y->to, px, y->from);
-        draw_text(out, "tick mid", px, y->from + 1900, text);
+        svg_line(out, "grid", px, y->to, px, y->from);
+        svg_text(out, "tick mid", px, y->from + 1900, text);
     }
-    draw_line(out, "axis", x->from, y->from, x->to, y->from);
-    draw_text(out, "words mid", (x->from + x->to) / 2, (HEIGHT - 14) * 100, p->x_words);
+    svg_line(out, "axis", x->from, y->from, x->to, y->from);
+    svg_text(out, "words mid", (x->from + x->to) / 2, (HEIGHT - 14) * 100, p->x_words);
 }
 
 /* The tick after a value; 0 is before the first. Powers of ten if the axis spans much. */
@@ -185,15 +118,15 @@ static void draw_y(const struct plot *p, const struct axis *x, const struct axis
         char text[24];
         int32_t py = place(y, at);
         p->label(at, text, sizeof text);
-        draw_line(out, "grid", x->from, py, x->to, py);
-        draw_text(out, "tick y", x->from - 900, py + 450, text);
+        svg_line(out, "grid", x->from, py, x->to, py);
+        svg_text(out, "tick y", x->from - 900, py + 450, text);
     }
     int32_t middle = (y->from + y->to) / 2;
     fputs("<g transform=\"rotate(-90", out);
-    put(out, " ", 1800);
-    put(out, " ", middle);
+    svg_number(out, " ", 1800);
+    svg_number(out, " ", middle);
     fputs(")\">\n", out);
-    draw_text(out, "words mid", 1800, middle, p->y_words);
+    svg_text(out, "words mid", 1800, middle, p->y_words);
     fputs("</g>\n", out);
 }
 
@@ -201,14 +134,14 @@ static void draw_series(const struct plot_series *s, const struct axis *x, const
                         FILE *out) {
     fprintf(out, "<polyline class=\"line c%u%s\" points=\"", s->colour, s->dashed ? " dash" : "");
     for (uint32_t i = 0; i < s->count; i++) {
-        put(out, i ? " " : "", place(x, s->points[i].x));
-        put(out, ",", place(y, s->points[i].y));
+        svg_number(out, i ? " " : "", place(x, s->points[i].x));
+        svg_number(out, ",", place(y, s->points[i].y));
     }
     fputs("\"/>\n", out);
     for (uint32_t i = 0; i < s->count; i++) {
         fprintf(out, "<circle class=\"d%u\" r=\"%s\"", s->colour, s->dashed ? "2.2" : "3");
-        put(out, " cx=\"", place(x, s->points[i].x));
-        put(out, "\" cy=\"", place(y, s->points[i].y));
+        svg_number(out, " cx=\"", place(x, s->points[i].x));
+        svg_number(out, "\" cy=\"", place(y, s->points[i].y));
         fputs("\"/>\n", out);
     }
 }
@@ -220,23 +153,24 @@ static void draw_legend(const struct plot *p, FILE *out) {
         char class[32];
         int32_t y = (TOP + 10 + 22 * (int32_t)i) * 100;
         snprintf(class, sizeof class, "line c%u%s", s->colour, s->dashed ? " dash" : "");
-        draw_line(out, class, x, y, x + 2600, y);
-        draw_text(out, "name", x + 3400, y + 450, s->name);
+        svg_line(out, class, x, y, x + 2600, y);
+        svg_text(out, "name", x + 3400, y + 450, s->name);
     }
 }
 
 int plot_write(const struct plot *p, FILE *out) {
     struct axis x, y;
     find_axes(p, &x, &y);
-    draw_head(p, out);
+    svg_begin(out, WIDTH, HEIGHT, p->title);
+    svg_text(out, "title", LEFT * 100, 2800, p->title);
+    svg_text(out, "words", LEFT * 100, 4900, p->subtitle);
     draw_y(p, &x, &y, out);
     draw_x(p, &x, &y, out);
     for (uint32_t i = 0; i < p->count; i++)
         if (p->series[i].count > 0)
             draw_series(&p->series[i], &x, &y, out);
     draw_legend(p, out);
-    fputs("</svg>\n", out);
-    return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
+    return svg_end(out);
 }
 
 /* ---- labels ---- */

@@ -11,7 +11,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { PLOT_SERIES_MAX = 16, PLOT_POINTS_MAX = 64, PLOT_COLOURS = 8 };
+#include "cli/svg.h"
+
+enum { PLOT_SERIES_MAX = 16, PLOT_POINTS_MAX = 64, PLOT_COLOURS = SVG_COLOURS };
 
 struct plot_point {
     uint64_t x; /* at least 1 */

@@ -37,11 +37,10 @@ static int run(struct follow *f, struct wish *w, struct order *o, char **argv) {
         return STATUS_OK;
     }
     signals_begin(f); /* what we leave in the cluster's folder must be taken away */
-    if (w->copy || w->libraries)
-        r = freight_open(&o->freight, &w->sending, &f->contact.loop, &f->contact.cluster,
-                         &o->submit.files);
+    r = freight_open(&o->freight, &w->sending, &f->contact.loop, &f->contact.cluster, &o->submit);
     if (r != 0)
         return r;
+    f->looked_ns = clock_ns();
     f->keep = w->detach;
     f->epilogue.program = argv[0];
     f->epilogue.folder = o->folder;
@@ -51,6 +50,22 @@ static int run(struct follow *f, struct wish *w, struct order *o, char **argv) {
     f->giver = o->freight.giver; /* it ends before the loop that it lives in */
     o->freight.giver = NULL;
     return follow_until_over(f);
+}
+
+/* Whether a node does not see the program is known only when it is to be started: nothing has been, then. */
+static int attempt(struct wish *w, char **argv, uint64_t began, bool *ret_hidden) {
+    struct follow *f = calloc(1, sizeof *f);
+    struct order *o = calloc(1, sizeof *o);
+    ASSERT(f != NULL && o != NULL);
+    f->began_ns = began;
+    int status = run(f, w, o, argv);
+    *ret_hidden = follow_hidden(f) && !w->copy;
+    if (*ret_hidden && w->verbose)
+        complain("run", "%s: not every node sees this file: it is sent to them", o->program);
+    order_fini(o);
+    free(o);
+    free(f);
+    return status;
 }
 
 int run_main(int argc, char **argv) {
@@ -65,16 +80,11 @@ int run_main(int argc, char **argv) {
         return STATUS_USAGE;
     if (count == 0)
         return complain("run", "run what? for example: storm run -n 4 hostname");
-    struct follow *f = calloc(1, sizeof *f);
-    struct order *o = calloc(1, sizeof *o);
-    if (f == NULL || o == NULL) {
-        complain(NULL, "there is not enough memory");
-        return STATUS_STORM;
+    bool hidden = false;
+    int status = attempt(&w, argv + 1, began, &hidden);
+    if (hidden) {
+        w.copy = true;
+        status = attempt(&w, argv + 1, began, &hidden);
     }
-    f->began_ns = began;
-    int status = run(f, &w, o, argv + 1);
-    order_fini(o);
-    free(o);
-    free(f);
     return status;
 }

@@ -54,6 +54,11 @@ static int wait_for(struct waiter *w, const struct contact_answer *a) {
 static int run(const struct wish *w, struct order *o, char **argv) {
     struct waiter waiter = {0};
     struct contact_answer a = {0};
+    if (w->copy || w->libraries || w->inputs.count > 0 || w->fetches.count > 0)
+        return complain(
+            "submit", "a queued job cannot bring or fetch files: whoever has them is gone when it "
+                      "starts; put them on the nodes with storm cp, or submit a script that "
+                      "calls storm run with these options");
     int r = contact_find(&waiter.contact.cluster, w->cluster);
     if (r == 0)
         r = order_make(o, w, WISH_SUBMIT, &waiter.contact.cluster, argv);

@@ -76,6 +76,9 @@ void tally_print(const struct tally *t, FILE *out) {
             "cp: %s (%" PRIu64 " bytes) given from here; %s read to look it over\n",
             bytes, t->pieces, t->nodes, t->shape, t->fabric[0] == '\0' ? "streams" : t->fabric,
             given, t->given, read);
+    if (t->switches > 0)
+        fprintf(out, "cp: %" PRIu32 " switches, %" PRIu32 " links of its way lead to another\n",
+                t->switches, t->crossed);
     for (int i = 0; i < TALLY_STAGES; i++) {
         units_format_duration(tally_since(t, i), time, sizeof time);
         fprintf(out, "  %-16s %10s\n", stages[i].words, time);
@@ -109,6 +112,8 @@ void tally_json(const struct tally *t, FILE *out) {
     json_number(&j, "read", t->read);
     json_number(&j, "given", t->given);
     json_word(&j, "shape", t->shape);
+    json_number(&j, "switches", t->switches);
+    json_number(&j, "crossed", t->crossed);
     for (int i = 0; i < TALLY_STAGES; i++)
         json_ms(&j, stages[i].name, tally_since(t, i));
     json_word(&j, "fabric", t->fabric[0] == '\0' ? "streams" : t->fabric);

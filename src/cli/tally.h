@@ -38,6 +38,8 @@ struct tally {
     char fabric[FABRIC_NAME_MAX + 1]; /* "": streams */
     struct tally_mover *movers;       /* of all who took part, if they were asked */
     uint32_t mover_count;
+    uint32_t switches,
+        crossed; /* that nodes hang on, and the way's links between them; 0: not known */
     uint64_t began_ns;
     uint64_t at_ns[TALLY_STAGES]; /* 0: it did not happen */
 };

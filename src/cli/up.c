@@ -4,6 +4,7 @@
  * The claim on the cluster's folder says whether it runs. Whoever gets the claim sweeps what a crash may
  * have left, starts the watcher, and waits until all nodes are there and the manager answers. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
@@ -25,7 +26,9 @@
 #include "cli/release.h"
 #include "cli/scribe.h"
 #include "cli/terminal.h"
+#include "client/nodespec.h"
 #include "os/claim.h"
+#include "os/files.h"
 #include "os/loop.h"
 #include "os/plan.h"
 #include "os/remains.h"
@@ -59,6 +62,7 @@ struct up {
     uint64_t orphan_ns;
     const char *fabric;
     const char *hook;
+    const char *nodespec; /* NULL: nothing is said of nodes */
     bool verbose;
     uint64_t begin_ns;
     char folder[CLUSTER_PATH_MAX];
@@ -156,7 +160,7 @@ static int write_down(void *context) {
 
 /* A path that does not fit into an address is named from inside the folder: cluster_load knows. */
 static void place_manager(struct cluster *c, const char *folder, struct in_addr host) {
-    char text[CLUSTER_PATH_MAX + 32];
+    char text[CLUSTER_PATH_MAX + 128];
     c->root = c->nodes;
     c->manager = plan_address(c->nodes, c->links, host);
     if (c->links != TRANSPORT_UNIX)
@@ -196,6 +200,40 @@ static void set_home(const struct up *u) {
     setenv("STORM_HOME", home, 1);
 }
 
+/* The manager and commands read it in the cluster's folder; it may be edited for the next time meanwhile. */
+static int keep_nodespec(const struct up *u, const char *from) {
+    char path[CLUSTER_PATH_MAX + 16], buffer[64 * KIB];
+    snprintf(path, sizeof path, "%s/nodespec", u->folder);
+    int in = from == NULL ? -1 : open(from, O_RDONLY | O_CLOEXEC);
+    unlink(path); /* even if it is the same */
+    if (from == NULL)
+        return 0;
+    int out = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int r = in < 0 || out < 0 ? -errno : 0;
+    long got = 1;
+    for (uint64_t at = 0; r == 0 && got > 0; at += (uint64_t)got) {
+        got = files_read(in, room_of((uint8_t *)buffer, sizeof buffer), at);
+        r = got < 0 ? (int)got : files_write(out, bytes_of((uint8_t *)buffer, (size_t)got), at);
+    }
+    if (in >= 0)
+        close(in);
+    if (out >= 0)
+        close(out);
+    return r;
+}
+
+static int take_nodespec(struct up *u) {
+    struct cluster_trouble trouble = {0};
+    struct nodespec spec = {0};
+    int r = u->nodespec == NULL ? 0 : nodespec_load(&u->cluster, u->nodespec, &spec, &trouble);
+    nodespec_free(&spec);
+    if (r < 0)
+        return complain("up", "--nodespec %s: %s", u->nodespec,
+                        trouble.words[0] != '\0' ? trouble.words : strerror(-r));
+    r = keep_nodespec(u, u->nodespec);
+    return r < 0 ? complain("up", "%s/nodespec: %s", u->folder, strerror(-r)) : 0;
+}
+
 static int launch(struct up *u, int claim) {
     struct in_addr host = plan_draw_host();
     struct watch_trouble trouble;
@@ -211,6 +249,9 @@ static int launch(struct up *u, int claim) {
                              .scribe = write_down,
                              .context = u};
     describe(u, host);
+    int status = take_nodespec(u);
+    if (status != 0)
+        return status;
     ssize_t got = getrandom(w.key, sizeof w.key, 0);
     if (got != sizeof w.key || find_program("storm-mm", w.manager_program) != 0 ||
         find_program("storm-pl", w.launcher_program) != 0)
@@ -407,6 +448,8 @@ int up_main(int argc, char **argv) {
         {"fabric", OPTION_TEXT, &u.fabric, "F", "by which files go: as for storm cp"},
         {"hook", OPTION_TEXT, &u.hook, "PROGRAM",
          "run with NODE down|up when a node goes or comes"},
+        {"nodespec", OPTION_TEXT, &u.nodespec, "FILE",
+         "what nodes are like, lines such as: n[0-31] switch=s1"},
         {"verbose,v", OPTION_FLAG, &u.verbose, NULL, "more about it"},
         {0}};
     int count = options_parse(table, argc, argv);

@@ -26,9 +26,12 @@ struct wish {
     const char *name;
     bool requeue, bad_exit, detach;
     bool dry_run, verbose;
-    bool automatic; /* bring a cluster up if there is none */
-    bool copy;      /* send the program to the nodes first */
-    bool libraries; /* and its shared libraries */
+    bool automatic;           /* bring a cluster up if there is none */
+    bool copy;                /* send the program to the nodes first */
+    bool no_copy;             /* nor if they do not see it */
+    bool libraries;           /* and its shared libraries */
+    struct text_list inputs;  /* for the job's folder */
+    struct text_list fetches; /* from there, when it is over */
     struct sending sending;
     const char *array; /* submit */
     bool wait;

@@ -178,6 +178,11 @@ int giver_new(struct loop *loop, const struct cluster *cluster, const struct giv
                                    .arrived = on_arrived,
                                    .counted = on_counted,
                                    .context = g};
+    char diary[CLUSTER_PATH_MAX + 8], folder[CLUSTER_PATH_MAX];
+    if (cluster_folder(cluster->name, folder, sizeof folder) == 0) {
+        snprintf(diary, sizeof diary, "%s/diary", folder);
+        config.diary = diary;
+    }
     struct depot_config depot = {.spool = g->spool, .root = "/", .cache_bytes = MIB};
     if (fetches != NULL) {
         make_spool(g);
@@ -236,10 +241,11 @@ uint64_t giver_fetch(struct giver *g, const struct message_offered *o, const cha
                                     .set = &none,
                                     .fabric = bytes_from_str(g->fabric),
                                     .descriptor = bytes_of(descriptor, len < 0 ? 0 : (size_t)len)}};
-    if (len > 0)
+    bool fits = len > 0 && bundle_decode(m.transfer.descriptor, &b) == 0;
+    if (fits)
         porter_order(g->porter, MESSAGE_TRANSFER, &m);
     free(descriptor);
-    return len > 0 ? number : 0;
+    return fits ? number : 0;
 }
 
 void giver_fetched(struct giver *g, uint64_t number) {
@@ -270,6 +276,10 @@ void giver_count(struct giver *g, const struct nodeset *set, uint64_t offer, giv
 
 struct bytes giver_address(const struct giver *g) {
     return bytes_from_str(g->address);
+}
+
+struct diary *giver_diary(struct giver *g) {
+    return porter_diary(g->porter);
 }
 
 void giver_settle(struct giver *g) {

@@ -47,6 +47,9 @@ void giver_count(struct giver *g, const struct nodeset *set, uint64_t offer, giv
 /* Where nodes find it: for COPY and SUBMIT. */
 struct bytes giver_address(const struct giver *g);
 
+/* For what the command notes of itself: kept if there is a file for it in the cluster's folder. */
+struct diary *giver_diary(struct giver *g);
+
 /* After every turn of the loop. */
 void giver_settle(struct giver *g);
 

@@ -126,7 +126,8 @@ int session_submit(struct session *s, const struct message_submit *asked, sessio
     draw(s, m.submit.request);
     m.submit.on = some_set(s, asked->on);
     m.submit.exclude = some_set(s, asked->exclude);
-    size_t cap = 2 * set_room(s) + asked->name.len + asked->files.len + asked->spec.len;
+    size_t cap =
+        2 * set_room(s) + asked->name.len + asked->files.len + asked->inputs.len + asked->spec.len;
     struct request *r = request_new(s, MESSAGE_SUBMIT, &m, m.submit.request, cap, &error);
     if (r == NULL)
         return error;
@@ -210,6 +211,14 @@ int session_offer(struct session *s, const struct message_offer *asked, session_
     r->context = context;
     say(s, r);
     return 0;
+}
+
+void session_offer_end(struct session *s, const void *context) {
+    LIST_EACH_SAFE (at, &s->requests) {
+        struct request *r = CONTAINER_OF(at, struct request, at);
+        if (r->offered != NULL && r->context == context)
+            forget(r);
+    }
 }
 
 /* ---- followed jobs ---- */

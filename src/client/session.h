@@ -67,6 +67,9 @@ int session_copy(struct session *s, const struct message_copy *m, session_copied
 int session_offer(struct session *s, const struct message_offer *m, session_offered *then,
                   void *context);
 
+/* What was asked for with this context is not listened to any more. */
+void session_offer_end(struct session *s, const void *context);
+
 /* The same about one job. */
 int session_do(struct session *s, uint32_t job, enum verb verb, uint32_t value,
                session_answered *then, void *context);

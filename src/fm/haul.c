@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "fm/inside.h"
+#include "rm/switches.h"
 
 struct haul *haul_find(const struct mover *m, uint64_t transfer) {
     HAULS_EACH (h, m)
@@ -41,6 +42,20 @@ static uint32_t slots_for(const struct mover *m, const struct haul *h, uint32_t 
     return wanted < 2 ? 2 : wanted < most ? wanted : most;
 }
 
+/* Where we stand among the receivers: by number or, if their switches are known, those of a switch side by side. */
+static uint32_t stand(const struct mover *m, struct haul *h, const struct message_transfer *t) {
+    uint32_t rank = nodeset_rank(&h->set, m->config.self), at = 0;
+    if (t->switches.len == 0)
+        return rank;
+    bool good = switches_decode(t->switches, m->switches, h->spread.receivers);
+    ASSERT(good); /* it was plausible */
+    h->spread.groups = spread_arrange(&h->spread, m->switches, t->source_switch, h->order, h->ends);
+    h->spread.ends = h->ends;
+    while (h->order[at] != rank)
+        at++;
+    return at;
+}
+
 /* Our place among the receivers. A node that has the files may be one of them, for another place. */
 static void take_place(const struct mover *m, struct haul *h, const struct message_transfer *t) {
     nodeset_copy(&h->set, t->set);
@@ -50,7 +65,7 @@ static void take_place(const struct mover *m, struct haul *h, const struct messa
     if (m->config.self == NO_NODE)
         h->spread.receivers = h->gives ? h->spread.receivers : 1; /* a command that fetches */
     else if (!h->gives)
-        h->position += nodeset_rank(&h->set, m->config.self);
+        h->position += stand(m, h, t);
     h->trees = spread_trees(&h->spread);
 }
 
@@ -59,7 +74,10 @@ static bool plausible(const struct mover *m, const struct haul *h, const struct 
     bool ours = h->gives || m->config.self == NO_NODE || nodeset_has(t->set, m->config.self);
     bool shaped = t->shape > SPREAD_AUTO && t->shape < SPREAD_SHAPES &&
                   (t->shape != SPREAD_KARY || t->arity > 0);
-    return ours && shaped && b->pieces <= m->config.pieces && t->address.len <= ADDRESS_BYTES &&
+    bool placed = t->switches.len == 0 || h->gives || m->config.self == NO_NODE ||
+                  switches_decode(t->switches, m->switches, nodeset_count(t->set));
+    return ours && shaped && placed && b->pieces <= m->config.pieces &&
+           t->address.len <= ADDRESS_BYTES &&
            (t->source == NO_NODE || t->source < m->config.universe);
 }
 
@@ -74,7 +92,13 @@ void haul_begin(struct mover *m, const struct message_transfer *t) {
     }
     struct nodeset set = h->set;
     uint8_t *have = h->have;
-    *h = (struct haul){.set = set, .have = have, .source = t->source, .offer = t->offer};
+    uint32_t *order = h->order, *ends = h->ends;
+    *h = (struct haul){.set = set,
+                       .have = have,
+                       .order = order,
+                       .ends = ends,
+                       .source = t->source,
+                       .offer = t->offer};
     h->gives = t->source == m->config.self && t->transfer == t->offer;
     if (bundle_decode(t->descriptor, &b) < 0 || !plausible(m, h, t, &b)) {
         report(m, t->transfer, -EBADMSG, bytes_from_str("an order that makes no sense"));
@@ -123,10 +147,10 @@ void haul_enough(struct mover *m, const struct message_enough *e) {
     }
 }
 
-/* What came is of use for another try if it is the others who have failed. */
+/* What came is of use for another try if it is the others who have failed. If the source has changed this bundle
+ * will not be sent again. */
 static bool worth_keeping(int32_t error) {
-    return error == -ETIMEDOUT || error == -ECANCELED || error == -EHOSTDOWN || error == -ENOENT ||
-           error == -ESTALE;
+    return error == -ETIMEDOUT || error == -ECANCELED || error == -EHOSTDOWN || error == -ENOENT;
 }
 
 void haul_fail(struct mover *m, struct haul *h, int32_t error, struct bytes text) {

@@ -78,6 +78,7 @@ struct haul {
     uint32_t address_len;
     struct nodeset set;
     struct spread spread;
+    uint32_t *order, *ends; /* of its receivers by switch; used if the plan has groups */
     uint32_t trees;
     uint32_t position;
     uint32_t slots;
@@ -133,6 +134,7 @@ struct mover {
     uint64_t cookies; /* the same */
     uint64_t timer_at;
     struct nodeset scratch[2];
+    uint32_t *switches; /* of a transfer's receivers, for a moment */
     struct haul *hauls;
     struct taker *takers;
     uint32_t taker_end; /* all that are in use lie before this */
@@ -173,6 +175,12 @@ static inline uint32_t haul_page_pieces(const struct haul *h, uint32_t page) {
 }
 static inline uint32_t haul_index(const struct mover *m, const struct haul *h) {
     return (uint32_t)(h - m->hauls);
+}
+
+/* The node at a position of its plan that is not the source's. */
+static inline uint32_t haul_node(const struct haul *h, uint32_t position) {
+    uint32_t receiver = h->spread.groups > 0 ? h->order[position - 1] : position - 1;
+    return nodeset_at(&h->set, receiver);
 }
 
 /* way.c: towards who gives */

@@ -28,17 +28,23 @@ static struct mover *carve(const struct mover_config *c, struct arena *a) {
     struct taker *takers = ARENA_TAKE(a, struct taker, c->takers);
     uint64_t *sets = ARENA_TAKE(a, uint64_t, (2 + (size_t)c->hauls) * set);
     uint8_t *bits = ARENA_TAKE(a, uint8_t, c->hauls * have);
+    uint32_t *switches = ARENA_TAKE(a, uint32_t, c->universe);
+    size_t plan = 2 * (size_t)c->universe + 1; /* an order, and ends of groups */
+    uint32_t *plans = ARENA_TAKE(a, uint32_t, c->hauls * plan);
     if (arena_measuring(a))
         return NULL;
     memset(m, 0, sizeof *m);
     m->config = *c;
     m->hauls = hauls;
     m->takers = takers;
+    m->switches = switches;
     nodeset_init(&m->scratch[0], c->universe, sets);
     nodeset_init(&m->scratch[1], c->universe, sets + set);
     for (uint32_t i = 0; i < c->hauls; i++) {
         hauls[i].transfer = 0;
         hauls[i].have = bits + i * have;
+        hauls[i].order = plans + i * plan;
+        hauls[i].ends = hauls[i].order + c->universe;
         nodeset_init(&hauls[i].set, c->universe, sets + (2 + (size_t)i) * set);
     }
     for (uint32_t i = 0; i < c->takers; i++)

@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "rm/spread.h"
+#include "rm/switches.h"
 #include "tap.h"
 #include "wire/bundle.h"
 #include "wire/message.h"
@@ -194,6 +195,24 @@ static struct message_join receive(uint32_t link) {
     CHECK(said(MESSAGE_JOIN, &m));
     CHECK_EQ(m.join.offer, 0); /* that is for the source */
     return m.join;
+}
+
+/* Receivers 3 to 8 hang on switches 2, 1, 2, 1, 2, 1, the source on 1: the chain is 4 6 8 3 5 7. */
+static void order_switched(uint64_t transfer, struct bytes switches) {
+    static uint64_t storage[16];
+    struct nodeset set;
+    nodeset_init(&set, UNIVERSE, storage);
+    nodeset_add_range(&set, 3, 8);
+    union message m = {.transfer = {.transfer = transfer,
+                                    .offer = OFFER,
+                                    .source = 9,
+                                    .shape = SPREAD_CHAIN,
+                                    .slots = 4,
+                                    .set = &set,
+                                    .source_switch = 1,
+                                    .switches = switches,
+                                    .descriptor = descriptor()}};
+    hear(0, MESSAGE_TRANSFER, &m);
 }
 
 static void join(uint32_t link, uint64_t transfer, uint64_t offer) {
@@ -420,6 +439,25 @@ static void load(void) {
     feed(in);
 }
 
+static void test_receivers_of_a_switch_stand_side_by_side(void) {
+    uint8_t runs[6 * SWITCH_RUN_BYTES];
+    union message m;
+    begin(4);
+    link_up(HOST, ROLE_HOST, 0);
+    for (uint32_t i = 0; i < 6; i++) {
+        store_le32(runs + (size_t)i * SWITCH_RUN_BYTES, 1);
+        store_le32(runs + (size_t)i * SWITCH_RUN_BYTES + 4, 2 - i % 2);
+    }
+    order_switched(1, bytes_of(runs, sizeof runs));
+    opened(0, false, 0);
+    CHECK(only(EFFECT_OPEN) != NULL && only(EFFECT_OPEN)->open.node == 3); /* we are 5 */
+    order_switched(2, bytes_of(runs, sizeof runs - SWITCH_RUN_BYTES));     /* one is missing */
+    CHECK(said(MESSAGE_ARRIVED, &m) && m.arrived.transfer == 2 && m.arrived.error == -EBADMSG);
+    store_le32(runs, UINT32_MAX);
+    order_switched(3, bytes_of(runs, sizeof runs));
+    CHECK(said(MESSAGE_ARRIVED, &m) && m.arrived.transfer == 3 && m.arrived.error == -EBADMSG);
+}
+
 static void test_who_does_not_take_is_let_go(void) {
     begin(4);
     give();
@@ -477,6 +515,7 @@ int main(void) {
     TEST(test_all_are_asked_before_the_source_is_believed);
     TEST(test_there_are_only_so_many_places);
     TEST(test_what_is_not_on_offer_is_not_waited_for);
+    TEST(test_receivers_of_a_switch_stand_side_by_side);
     TEST(test_who_does_not_take_is_let_go);
     TEST(test_not_all_slots_are_lent_to_one);
     TEST(test_a_taker_answers_a_beat);

@@ -22,6 +22,11 @@ enum { SHELVED_AHEAD = 2 };
 #define UNSENT_BYTES (256 * KIB)
 enum { UNSENT_MIN = 2 };
 
+/* At a source, where everything goes by way of the shelf: two trees together must leave places on it to read ahead. If one
+ * could fill it, it would be served alone until its receivers had no room, then the other: half of the
+ * nodes would always wait. */
+enum { UNSENT_SHELVED = 3 };
+
 /* Who takes less in a second is as good as stopped. */
 #define SLOWEST_BYTES_PER_S MIB
 
@@ -178,6 +183,8 @@ static uint32_t unsent_max(const struct haul *h, const struct taker *t) {
     uint64_t fit = UNSENT_BYTES / h->piece_bytes;
     if (fit > t->slots / 2)
         fit = t->slots / 2;
+    if (h->gives && fit > UNSENT_SHELVED)
+        fit = UNSENT_SHELVED;
     return fit < UNSENT_MIN ? UNSENT_MIN : (uint32_t)fit;
 }
 

@@ -44,7 +44,7 @@ static void open_link(struct mover *m, struct haul *h, uint32_t tree) {
     uint32_t position = giver_position(h, tree, w->rung);
     struct effect *e = effects_add(m->out, EFFECT_OPEN);
     e->open = (struct effect_open){.purpose = PURPOSE_FILES, .cookie = ++m->cookies};
-    e->open.node = position == 0 ? h->source : nodeset_at(&h->set, position - 1);
+    e->open.node = position == 0 ? h->source : haul_node(h, position);
     if (position == 0 && h->source == NO_NODE)
         e->open.address = bytes_of(h->address, h->address_len);
     w->cookie = m->cookies;

@@ -102,6 +102,7 @@ const char *input_name(enum input_kind kind) {
         [INPUT_REPLAY] = "replay",
         [INPUT_LOGGED] = "logged",
         [INPUT_FETCHED] = "fetched",
+        [INPUT_LOOKED] = "looked",
         [INPUT_CHILD] = "child",
         [INPUT_EMPTY] = "empty",
         [INPUT_STREAM] = "stream",

@@ -116,6 +116,7 @@ enum input_kind {
     INPUT_BUNDLE,     /* a bundle is open, or committed, or could not be */
     INPUT_PAGE,       /* a page of its table: what of it is here */
     INPUT_PIECE,      /* a piece was stored or loaded, or could not be */
+    INPUT_LOOKED,     /* whether a run could begin here */
     INPUT_KINDS
 };
 
@@ -128,6 +129,7 @@ struct input_boot {
     uint64_t random_seed; /* for jitter */
     uint64_t wall_ns;     /* the calendar's time when `now` was 0, for what people read */
     struct bytes stowed;  /* by the last life, with EFFECT_STOW; empty: nothing, or lost */
+    struct bytes folders; /* of runs, that are here: their numbers, 8 bytes each */
 };
 
 struct input_message {
@@ -168,6 +170,7 @@ struct input_prepared {
     uint64_t order;
     uint32_t heap_offset;
     struct bytes body;
+    bool ask; /* it is not decided before our VOTE */
 };
 
 struct input_strobe {
@@ -228,8 +231,6 @@ struct input_fetched {
     struct bytes body; /* of the key's first event; empty if there is none */
 };
 
-enum child_event { CHILD_STARTED, CHILD_FAILED, CHILD_EXITED, CHILD_KILLED, CHILD_EVENTS };
-
 /* Where starting a process can fail. */
 enum spawn_step {
     SPAWN_PROGRAM,
@@ -237,10 +238,19 @@ enum spawn_step {
     SPAWN_LIMITS,
     SPAWN_STDIO,
     SPAWN_FORK,
-    SPAWN_IMAGE, /* the program that was sent to the node is not there, or not as it was */
-    SPAWN_COPY,  /* it could not be sent */
+    SPAWN_IMAGE,  /* what was sent to the node is not there, or not as it was */
+    SPAWN_COPY,   /* it could not be sent */
+    SPAWN_HIDDEN, /* another file, or none, has its name there */
     SPAWN_STEPS
 };
+
+struct input_looked {
+    uint64_t ticket;
+    int32_t error;        /* 0, or -errno: it could not */
+    enum spawn_step step; /* because of what */
+};
+
+enum child_event { CHILD_STARTED, CHILD_FAILED, CHILD_EXITED, CHILD_KILLED, CHILD_EVENTS };
 
 struct input_child {
     uint32_t group;
@@ -326,6 +336,7 @@ struct input {
         struct input_replay replay;
         struct input_logged logged;
         struct input_fetched fetched;
+        struct input_looked looked;
         struct input_child child;
         struct {
             uint32_t group;
@@ -378,6 +389,7 @@ enum effect_kind {
     EFFECT_PAGE_FETCH,  /* tell PAGE of one that is here */
     EFFECT_PIECE_STORE, /* a piece lies in this buffer: judge and keep it; PIECE tells */
     EFFECT_PIECE_LOAD,  /* put a piece that is here into this buffer; PIECE tells */
+    EFFECT_LOOK,        /* could this run begin here? LOOKED tells, at once */
     EFFECT_KINDS
 };
 
@@ -493,6 +505,11 @@ struct effect {
             uint64_t value;
         } persist;
         struct bytes stow;
+        struct {
+            uint64_t ticket;
+            uint64_t run;
+            struct bytes spec; /* wire/spec.h */
+        } look;
         struct effect_heap heap;
         struct effect_buffer buffer;
         struct effect_put put;

@@ -30,6 +30,7 @@ enum primitive_kind {
     PRIMITIVE_RECORD,   /* local: what this node answers when the channel is gathered */
     PRIMITIVE_GATHER,   /* at the acting root: the records of a set, answered by INPUT_GATHERED */
     PRIMITIVE_MAIL, /* a message to nodes below, or upwards; may be lost when a link breaks, never answered */
+    PRIMITIVE_VOTE, /* local: what the daemon says to an operation that asks it */
     PRIMITIVE_KINDS
 };
 
@@ -48,12 +49,14 @@ struct primitive {
     uint32_t remote_event;
     uint32_t local_event;
     bool hint; /* XFER: tell the daemons when it is prepared, before it is decided */
+    bool ask;  /* XFER: and wait for the VOTE of each; one that refuses makes it fail */
 
     uint32_t variable; /* COMPARE, STANDING, SET */
     enum relation relation;
     uint64_t value; /* compared with; stored by SET */
     uint32_t write_variable;
     uint64_t write_value;
+    uint64_t order; /* VOTE: on which; `value` 1: it shall not be */
 
     uint32_t channel; /* STROBE, RECORD, GATHER (NO_CHANNEL: only who is there) */
 

@@ -49,6 +49,7 @@ static void walk_boot(struct walker *w, struct input_boot *b) {
     codec_u64(&w->c, &b->random_seed);
     codec_u64(&w->c, &b->wall_ns);
     codec_bytes(&w->c, &b->stowed, 1);
+    codec_bytes(&w->c, &b->folders, 8);
 }
 
 static void walk_message(struct walker *w, struct input_message *m) {
@@ -85,11 +86,13 @@ static void walk_request(struct walker *w, struct primitive *p) {
     codec_u32(&w->c, &p->remote_event);
     codec_u32(&w->c, &p->local_event);
     codec_bool(&w->c, &p->hint);
+    codec_bool(&w->c, &p->ask);
     codec_u32(&w->c, &p->variable);
     p->relation = (enum relation)walk_enum(w, p->relation, RELATIONS);
     codec_u64(&w->c, &p->value);
     codec_u32(&w->c, &p->write_variable);
     codec_u64(&w->c, &p->write_value);
+    codec_u64(&w->c, &p->order);
     codec_u32(&w->c, &p->channel);
     codec_u32(&w->c, &p->buffer);
     codec_u64(&w->c, &p->buffer_bytes);
@@ -115,6 +118,7 @@ static void walk_signal(struct walker *w, struct input_signal *s) {
 static void walk_prepared(struct walker *w, struct input_prepared *p) {
     codec_u64(&w->c, &p->order);
     codec_u32(&w->c, &p->heap_offset);
+    codec_bool(&w->c, &p->ask);
     codec_bytes(&w->c, &p->body, 1);
 }
 
@@ -166,6 +170,12 @@ static void walk_error(struct walker *w, int32_t *error) {
     uint32_t value = (uint32_t)*error;
     codec_u32(&w->c, &value);
     *error = (int32_t)value;
+}
+
+static void walk_looked(struct walker *w, struct input_looked *l) {
+    codec_u64(&w->c, &l->ticket);
+    walk_error(w, &l->error);
+    l->step = (enum spawn_step)walk_enum(w, l->step, SPAWN_STEPS);
 }
 
 static void walk_logged(struct walker *w, struct input_logged *l) {
@@ -266,6 +276,9 @@ static void walk_daemon_fields(struct walker *w, struct input *in) {
         break;
     case INPUT_FETCHED:
         walk_fetched(w, &in->fetched);
+        break;
+    case INPUT_LOOKED:
+        walk_looked(w, &in->looked);
         break;
     case INPUT_CHILD:
         walk_child(w, &in->child);

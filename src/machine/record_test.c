@@ -30,8 +30,15 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
     struct input in = {.kind = kind, .now = 0x0102030405060708};
     switch (kind) {
     case INPUT_BOOT:
-        in.boot =
-            (struct input_boot){11, 12, 0xE000000000000013, true, 14, 0xF00000000000000E, 15, body};
+        in.boot = (struct input_boot){.node = 11,
+                                      .boots = 12,
+                                      .kept = 0xE000000000000013,
+                                      .root = true,
+                                      .epoch = 14,
+                                      .random_seed = 0xF00000000000000E,
+                                      .wall_ns = 15,
+                                      .stowed = body,
+                                      .folders = bytes_of(body.at, 8)};
         break;
     case INPUT_MESSAGE:
         in.message = (struct input_message){21, 24, 22, 23, body};
@@ -77,7 +84,7 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
         in.signal = (struct input_signal){101, 102, 103, 104, body};
         break;
     case INPUT_PREPARED:
-        in.prepared = (struct input_prepared){111, 112, body};
+        in.prepared = (struct input_prepared){111, 112, body, true};
         break;
     case INPUT_STROBE:
         in.strobe = (struct input_strobe){121, 122, body};
@@ -105,6 +112,9 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
         break;
     case INPUT_FETCHED:
         in.fetched = (struct input_fetched){191, body};
+        break;
+    case INPUT_LOOKED:
+        in.looked = (struct input_looked){133, -2, SPAWN_HIDDEN};
         break;
     case INPUT_CHILD:
         in.child = (struct input_child){201, 202, CHILD_KILLED, 203, SPAWN_STDIO};

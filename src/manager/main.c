@@ -20,6 +20,7 @@
 #include "base/hash.h"
 #include "base/units.h"
 #include "client/cluster.h"
+#include "client/nodespec.h"
 #include "manager/past.h"
 #include "mm/mm.h"
 #include "os/child.h"
@@ -33,6 +34,7 @@ enum { JOBS_MAX = 1 << 18, CLIENTS_MAX = 10240 };
 
 struct manager {
     struct cluster cluster;
+    struct nodespec spec;
     struct mm_config config;
     struct journal *journal;
     struct life *life;
@@ -73,6 +75,8 @@ static void configure(struct manager *m, const struct prim_config *prim) {
                                    .pes = m->cluster.pes,
                                    .jobs_max = JOBS_MAX,
                                    .clients_max = CLIENTS_MAX};
+    if (m->spec.switch_count > 0)
+        m->config.switches = m->spec.switches;
     snprintf(m->config.prefix, sizeof m->config.prefix, "%s", m->cluster.prefix);
     mm_config_times(&m->config);
     m->config.lease_ns = PLAN_LEASE_NS;
@@ -115,6 +119,11 @@ static int load(struct manager *m, const char *folder, struct prim_config *ret) 
     if (chdir(folder) < 0)
         return complain(folder, strerror(errno));
     *ret = plan_prim(m->cluster.nodes, tree, PRIM_PERIOD_NS);
+    r = nodespec_load(&m->cluster, "nodespec", &m->spec, &trouble);
+    if (r < 0 && r != -ENOENT) { /* it was read before; then somebody has written to it */
+        complain("nodespec", *trouble.words != '\0' ? trouble.words : strerror(-r));
+        nodespec_free(&m->spec);
+    }
     return 0;
 }
 

@@ -178,14 +178,14 @@ void end_settled(struct mm *m, struct job *j) {
     client_news(m, j);
     if (r == NULL)
         return;
-    if (j->output == 0) {
+    if (j->output == 0 && (j->flags & JOB_FETCH) == 0) {
         end_release(m, j);
         return;
     }
     end_unfollowed(m, j);
 }
 
-/* Output stays with the launchers, and the way to them here, until the client has all of it and says
+/* Output and files stay with the nodes, and the way to them here, until the client has all of it and says
  * that it follows no more; or is gone for too long. */
 void end_unfollowed(struct mm *m, struct job *j) {
     struct running *r = job_running(m, j);

@@ -17,14 +17,15 @@
 #include "mm/inside.h"
 #include "rm/say.h"
 #include "rm/spread.h"
+#include "rm/switches.h"
 #include "rm/transfer.h"
 #include "wire/bundle.h"
+#include "wire/folder.h"
 
 /* For a transfer as a whole: nodes find out on their own when nothing comes. */
 #define MOVE_NS (24 * 3600 * NS_PER_S)
 
 /* Nodes of one host: what all copies together come to. */
-enum { USUAL_SLOTS = 6 };
 #define USUAL_BYTES_PER_S ((uint64_t)3200 * 1000 * 1000)
 #define USUAL_LATENCY_NS  (20 * NS_PER_US)
 #define USUAL_MESSAGE_NS  (5 * NS_PER_US)
@@ -40,6 +41,38 @@ static struct copying *find(struct mm *m, uint64_t transfer) {
     return NULL;
 }
 
+/* ---- switches ---- */
+
+/* 0: not known. */
+static uint32_t source_switch(const struct mm *m, const struct copying *c) {
+    bool known = m->config.switches != NULL && c->source < m->config.limits.nodes;
+    return known ? m->config.switches[c->source] : 0;
+}
+
+/* Of those who receive now. Empty if they are not known, or are in such disorder that it would be too long: then the plan
+ * has none. */
+static struct bytes switches_of(struct mm *m, const struct copying *c) {
+    struct room room = room_of(m->plan_runs, m->config.limits.body_bytes / 4);
+    size_t len = m->config.switches == NULL
+                     ? 0
+                     : switches_encode(&c->set, m->config.switches, m->config.limits.nodes, room);
+    return bytes_of(m->plan_runs, len);
+}
+
+/* What becomes of the plan, for people. */
+static void count_switches(struct mm *m, struct copying *c) {
+    struct bytes runs = switches_of(m, c);
+    struct spread s = c->spread;
+    s.receivers = nodeset_count(&c->set);
+    if (runs.len == 0 || !switches_decode(runs, m->plan_switches, s.receivers))
+        return;
+    s.groups =
+        spread_arrange(&s, m->plan_switches, source_switch(m, c), m->plan_order, m->plan_ends);
+    s.ends = m->plan_ends;
+    c->switches = s.groups - (s.ends[0] == 0); /* without that of a source that is elsewhere */
+    c->crossed = switches_crossed(&s, m->plan_switches, source_switch(m, c), m->plan_order);
+}
+
 /* ---- what is asked of the primitives ---- */
 
 static void order(struct mm *m, struct copying *c) {
@@ -51,7 +84,10 @@ static void order(struct mm *m, struct copying *c) {
                                     .slots = c->slots,
                                     .set = &c->set,
                                     .address = bytes_of(c->body, c->address_len),
-                                    .fabric = bytes_of(c->fabric, c->fabric_len)}};
+                                    .run = c->inputs ? c->run : 0,
+                                    .fabric = bytes_of(c->fabric, c->fabric_len),
+                                    .source_switch = source_switch(m, c),
+                                    .switches = switches_of(m, c)}};
     struct say_all how = {
         .set = &c->set, .tag = tag_of(c), .timeout_ns = m->config.launch_ns, .event = EVENT_FILES};
     bool said = say_all(m->out, &how, m->config.limits.body_bytes, MESSAGE_TRANSFER, &t,
@@ -85,6 +121,12 @@ static void judge(struct mm *m, struct copying *c) {
 
 /* ---- its end ---- */
 
+/* Runs may wait for a place. */
+static void leave_place(struct mm *m, struct copying *c) {
+    c->transfer = 0;
+    m->copy_left = true;
+}
+
 static void tell_client(struct mm *m, const struct copying *c, bool over) {
     union message a = {.copied = {.request = {c->request[0], c->request[1]},
                                   .shape = c->spread.shape,
@@ -94,6 +136,8 @@ static void tell_client(struct mm *m, const struct copying *c, bool over) {
                                   .without = (struct nodeset *)&c->without,
                                   .node = c->node,
                                   .error = c->error,
+                                  .switches = c->switches,
+                                  .crossed = c->crossed,
                                   .text = bytes_of(c->text, c->text_len)}};
     say_link(m->out, c->link, MESSAGE_COPIED, &a, (struct bytes){0});
 }
@@ -133,7 +177,7 @@ static void note_holders(struct mm *m, uint64_t key, const struct nodeset *set) 
 
 static void finish(struct mm *m, struct copying *c) {
     struct copying over = *c;
-    c->transfer = 0;
+    leave_place(m, c);
     dismiss(m, &over, false);
     if (over.key != 0)
         note_holders(m, over.key, &over.set);
@@ -152,7 +196,7 @@ static void abandon(struct mm *m, struct copying *c) {
     dismiss(m, c, true);
     c->phase = COPY_LEAVING;
     if (!asked)
-        c->transfer = 0;
+        leave_place(m, c);
 }
 
 static void leave_out(struct copying *c, uint32_t node, int32_t error, struct bytes text) {
@@ -193,7 +237,7 @@ void files_completed(struct mm *m, const struct completion *done) {
     if (c == NULL || done->outcome == OUTCOME_UNKNOWN)
         return;
     if (c->phase == COPY_LEAVING) {
-        c->transfer = 0;
+        leave_place(m, c);
         return;
     }
     bool good = done->outcome == OUTCOME_DONE;
@@ -270,7 +314,7 @@ static void choose(struct copying *c, const struct message_copy *t, const struct
                                  .shared = true};
     c->spread = t->shape == SPREAD_AUTO ? spread_choose(&terms)
                                         : (struct spread){.shape = t->shape, .arity = t->arity};
-    c->slots = t->slots > 1 ? t->slots : USUAL_SLOTS;
+    c->slots = t->slots > 1 ? t->slots : spread_slots(b->piece_bytes, terms.shared);
 }
 
 /* Is one of them away for a moment, as far as we know? */
@@ -319,6 +363,7 @@ struct copying *files_begin(struct mm *m, const struct message_copy *t, const ch
     memcpy(c->fabric, t->fabric.at, t->fabric.len);
     nodeset_copy(&c->set, t->set);
     choose(c, t, &b);
+    count_switches(m, c);
     c->transfer = transfer_number(m->epoch, ++m->copy_count, (uint32_t)(c - m->copies));
     return c;
 }
@@ -379,28 +424,58 @@ static uint64_t key_of(struct bytes descriptor) {
     return key == 0 ? 1 : key;
 }
 
-bool files_send(struct mm *m, const struct running *r, struct bytes files, const char **why) {
-    union message t;
-    *why = NULL;
-    if (message_decode(MESSAGE_COPY, files, m->scratch, &t) < 0) {
-        *why = "what is said of its files makes no sense";
+/* The descriptor again, with the run's own folder as where it goes: who made it did not know that. */
+static bool aim(struct mm *m, struct copying *c, struct bytes descriptor, uint64_t run) {
+    char to[RUN_FOLDER_MAX];
+    struct bundle b;
+    if (bundle_decode(descriptor, &b) < 0 || b.goal != GOAL_PATH)
         return false;
-    }
-    uint64_t key = key_of(t.copy.descriptor);
-    struct holders *h = holders_of(m, key);
+    run_folder_path(run, to);
+    b.to = bytes_from_str(to);
+    size_t room = m->config.limits.body_bytes / 2 - c->address_len;
+    long len = bundle_encode(&b, room_of(c->body + c->address_len, room));
+    if (len < 0)
+        return false;
+    c->descriptor_len = (uint32_t)len;
+    return true;
+}
+
+uint32_t files_free(const struct mm *m) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < TRANSFER_PLACES; i++)
+        count += m->copies[i].transfer == 0;
+    return count;
+}
+
+enum files_sent files_send(struct mm *m, const struct running *r, struct bytes files, bool inputs,
+                           const char **why) {
+    union message t;
+    *why = "what is said of its files makes no sense";
+    if (message_decode(MESSAGE_COPY, files, m->scratch, &t) < 0)
+        return FILES_WRONG;
+    uint64_t key = inputs ? 0 : key_of(t.copy.descriptor);
+    struct holders *h = inputs ? NULL : holders_of(m, key);
     nodeset_copy(&m->scratch[0], &r->waiting);
     if (h != NULL)
         nodeset_subtract(&m->scratch[0], &h->set);
     if (nodeset_empty(&m->scratch[0]))
-        return false;
+        return FILES_THERE;
+    if (files_free(m) == 0)
+        return FILES_LATER;
     t.copy.set = &m->scratch[0];
     struct copying *c = files_begin(m, &t.copy, why);
     if (c == NULL)
-        return false;
+        return FILES_WRONG;
     c->run = r->run;
     c->key = key;
+    c->inputs = inputs;
+    if (inputs && !aim(m, c, t.copy.descriptor, r->run)) {
+        *why = "what is said of its input files makes no sense";
+        leave_place(m, c);
+        return FILES_WRONG;
+    }
     files_go(m, c);
-    return true;
+    return FILES_SENT;
 }
 
 void files_missing(struct mm *m, uint32_t node) {

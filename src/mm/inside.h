@@ -85,7 +85,8 @@ enum phase {
 struct running {
     uint32_t job; /* 0: the place is free */
     uint8_t phase;
-    bool copied;     /* its files are there */
+    uint8_t copied;  /* so many of its two bundles of files are there */
+    bool crowded;    /* the next waits until fewer are under way */
     bool told;       /* followers know that it is over but for nodes that are lost */
     bool suspended;  /* by its user */
     bool held;       /* it has been: what holds is said again and again */
@@ -145,9 +146,11 @@ struct copying {
     uint32_t link; /* the client that wants it, 0: none */
     uint64_t request[2];
     uint64_t run; /* or the run */
+    bool inputs;  /* they are for its folder */
     uint64_t offer;
     uint32_t source;
-    struct spread spread;
+    struct spread spread;       /* without its groups */
+    uint32_t switches, crossed; /* as struct message_copied */
     uint32_t slots;
     struct nodeset set;     /* where it is to be, or is */
     struct nodeset without; /* where it will not be */
@@ -284,6 +287,10 @@ struct mm {
     struct inquiry inquiries[INQUIRIES];
     struct copying copies[TRANSFER_PLACES];
     uint32_t copy_count; /* in this life */
+    /* If switches are known: those of a transfer's receivers, the order of these, ends of groups, and how it is told. */
+    uint32_t *plan_switches, *plan_order, *plan_ends;
+    uint8_t *plan_runs;
+    bool copy_left; /* a place has become free */
     struct asker askers[ASKERS_MAX];
     uint32_t asker_next;
     struct holders holders[HOLDERS_MAX];
@@ -342,6 +349,8 @@ void start_resume(struct mm *m);
 void start_stop_copying(struct mm *m, struct job *j, struct running *r);
 /* The files of a run are on its nodes, or not. */
 void start_copied(struct mm *m, uint64_t run, const struct copying *c);
+/* Fewer files are under way: those that wait for that go on. */
+void start_crowded(struct mm *m);
 
 /* files.c: files to nodes */
 /* A place for it, with everything that it needs but a client or a run; NULL and why. */
@@ -358,9 +367,18 @@ void files_offer(struct mm *m, uint32_t link, const struct message_offer *o);
 void files_offered(struct mm *m, uint32_t node, const struct message_offered *o);
 /* The run does not wait for its files any more. */
 void files_run_over(struct mm *m, uint64_t run);
-/* Begins to send a run's files to those of its nodes that lack them; false if none does. `why` is set if it cannot
- * be. */
-bool files_send(struct mm *m, const struct running *r, struct bytes files, const char **why);
+enum files_sent {
+    FILES_THERE, /* no node lacks them */
+    FILES_SENT,  /* they are on their way; what comes of it may be known already */
+    FILES_LATER, /* too much is under way */
+    FILES_WRONG  /* it cannot be, `why` */
+};
+
+/* Begins to send a run's files to those of its nodes that lack them. */
+enum files_sent files_send(struct mm *m, const struct running *r, struct bytes files, bool inputs,
+                           const char **why);
+/* So many more could be under way. */
+uint32_t files_free(const struct mm *m);
 /* What we thought to be there is not, on that node. */
 void files_missing(struct mm *m, uint32_t node);
 /* A node has come anew: who knows what it has. */

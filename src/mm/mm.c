@@ -55,6 +55,9 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
         ARENA_TAKE(a, uint64_t, ((size_t)2 * TRANSFER_PLACES + HOLDERS_MAX) * each);
     uint8_t *copy_bodies =
         ARENA_TAKE(a, uint8_t, (size_t)TRANSFER_PLACES * (c->limits.body_bytes / 2));
+    size_t switched = c->switches == NULL ? 0 : (size_t)c->limits.nodes + 1;
+    uint32_t *plans = ARENA_TAKE(a, uint32_t, 3 * switched);
+    uint8_t *runs = ARENA_TAKE(a, uint8_t, c->switches == NULL ? 0 : c->limits.body_bytes / 4);
     uint16_t *used = ARENA_TAKE(a, uint16_t, (size_t)cap * c->limits.nodes);
     struct node *nodes = ARENA_TAKE(a, struct node, c->limits.nodes);
     uint32_t follow_cap = c->clients_max * FOLLOWS_EACH;
@@ -94,6 +97,10 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     for (uint32_t i = 0; i < cap; i++)
         runnings[i].used = used + (size_t)i * c->limits.nodes;
     memset(nodes, 0, c->limits.nodes * sizeof *nodes);
+    m->plan_switches = plans;
+    m->plan_order = plans + switched;
+    m->plan_ends = plans + 2 * switched;
+    m->plan_runs = runs;
     return m;
 }
 
@@ -210,6 +217,8 @@ static void step(void *self, const struct input *in, struct effects *out) {
     default:
         break;
     }
+    if (m->copy_left)
+        start_crowded(m);
     queue_run(m);
 }
 

@@ -20,6 +20,7 @@ struct mm_config {
                         * power of two */
     uint32_t clients_max;
     char prefix[MM_PREFIX_MAX]; /* of the nodes' names */
+    const uint32_t *switches;   /* of the nodes, 0: not known; NULL: none are. Borrowed */
     uint64_t lease_ns;          /* after which a node that was lost has ended its processes */
     uint64_t absent_ns;         /* for a node to come back before its jobs are lost */
     uint64_t orphan_ns;         /* for a client to come back before its job is ended */

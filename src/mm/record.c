@@ -165,8 +165,9 @@ static void replay_end(struct mm *m, const struct record_head *h, struct codec *
     else
         end_give_back(m, j, r);
     record_walk_end(c, j);
-    if (r != NULL && j->output > 0 && m->running_free_count > RUNNINGS_LOW) {
-        r->phase = PHASE_OVER; /* the way to its output is still wanted */
+    bool wanted = j->output > 0 || (j->flags & JOB_FETCH) != 0;
+    if (r != NULL && wanted && m->running_free_count > RUNNINGS_LOW) {
+        r->phase = PHASE_OVER; /* the way to its output and files is still wanted */
     } else if (r != NULL) {
         running_free(m, r);
         j->slot = NO_SLOT;

@@ -171,13 +171,62 @@ void start_copied(struct mm *m, uint64_t run, const struct copying *c) {
                          .value = (uint32_t)-c->error,
                          .bad = 1};
     if (c->error == 0) {
-        r->copied = true;
+        r->copied++;
         fetch(m, j, r);
     } else if (c->error == -EHOSTDOWN) { /* others may do */
         undo(m, j, r, NULL);
     } else {
         keep_words(m, j->id, bytes_of(c->text, c->text_len));
         undo(m, j, r, &why);
+    }
+}
+
+/* The bundle that comes next. False if it need not be waited for. */
+static bool send_bundle(struct mm *m, struct job *j, struct running *r, struct bytes files) {
+    const char *wrong = NULL;
+    struct ending why = {
+        .node = NO_NODE, .cause = CAUSE_FAILED, .step = SPAWN_COPY, .value = EAGAIN, .bad = 1};
+    r->phase = PHASE_COPYING; /* before: it may come to an end at once */
+    switch (files_send(m, r, files, r->copied == 1, &wrong)) {
+    case FILES_SENT:
+        return true;
+    case FILES_LATER:
+        r->crowded = true;
+        return true;
+    case FILES_WRONG:
+        keep_words(m, j->id, bytes_from_str(wrong));
+        undo(m, j, r, &why);
+        return true;
+    case FILES_THERE:
+        break;
+    }
+    r->phase = PHASE_FETCHING;
+    return false;
+}
+
+/* One bundle after the other. False if all that it needs is there. */
+static bool send_files(struct mm *m, struct job *j, struct running *r,
+                       const struct message_submit *s) {
+    const struct bytes bundles[] = {s->files, s->inputs};
+    for (; r->copied < 2; r->copied++)
+        if (bundles[r->copied].len > 0 && send_bundle(m, j, r, bundles[r->copied]))
+            return true;
+    return false;
+}
+
+/* The oldest first. */
+void start_crowded(struct mm *m) {
+    m->copy_left = false;
+    for (uint32_t left = files_free(m); left > 0; left--) {
+        struct running *first = NULL;
+        for (struct running *r = m->runnings; r < m->runnings + m->running_peak; r++)
+            if (r->job != 0 && r->phase == PHASE_COPYING && r->crowded &&
+                (first == NULL || r->run < first->run))
+                first = r;
+        if (first == NULL)
+            return;
+        first->crowded = false;
+        fetch(m, job_find(m, first->job), first);
     }
 }
 
@@ -193,28 +242,20 @@ void start_fetched(struct mm *m, const struct input_fetched *in) {
         undo(m, j, r, j->reason != REASON_NONE ? NULL : &why);
         return;
     }
-    const char *wrong = NULL;
-    if (s.files.len > 0 && !r->copied && files_send(m, r, s.files, &wrong)) {
-        r->phase = PHASE_COPYING;
+    if (send_files(m, j, r, &s))
         return;
-    }
-    if (wrong != NULL) {
-        keep_words(m, j->id, bytes_from_str(wrong));
-        why.step = SPAWN_COPY;
-        why.value = EAGAIN;
-        undo(m, j, r, &why);
-        return;
-    }
     union message launch = {.launch = {.run = r->run,
                                        .procs = j->procs,
                                        .window = stream_window(j->procs),
                                        .index = j->index,
-                                       .set = &r->set}};
+                                       .set = &r->set,
+                                       .folder = (j->flags & JOB_FOLDER) != 0}};
     struct say_all how = {.set = &r->waiting,
                           .tag = r->run,
                           .timeout_ns = m->config.launch_ns,
                           .event = EVENT_LAUNCH,
-                          .hint = true};
+                          .hint = true,
+                          .ask = (j->flags & JOB_LOOK) != 0};
     r->phase = PHASE_LAUNCHING;
     end_forget_with(m, &r->set);
     uint32_t room = m->config.limits.body_bytes;

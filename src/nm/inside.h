@@ -47,6 +47,15 @@ struct stow {
 
 enum { DROPS_MAX = 16, ORDERS_MAX = 8 /* TRANSFER_PLACES */, ORDER_TEXT = 200 };
 
+enum { FOLDERS_MAX = 256 };
+
+/* A folder of a run. */
+struct folder {
+    uint64_t run;  /* 0: the place is free */
+    bool unwanted; /* it is being removed */
+    uint64_t asked_at;
+};
+
 /* A transfer that this node has a part in. */
 struct order {
     uint64_t transfer; /* 0: the place is free */
@@ -85,10 +94,11 @@ struct nm {
     uint32_t run_end; /* all that are in use lie before this */
     uint32_t mover;   /* link; 0: none */
     bool mover_opening;
-    uint8_t wish[1024]; /* an OFFER for a mover that is not there yet */
+    uint8_t wish[4096]; /* OFFERs for a mover that is not there yet */
     uint32_t wish_len;
     uint64_t files_idle_at; /* the mover is let go then, if there is nothing to do */
     struct order orders[ORDERS_MAX];
+    struct folder folders[FOLDERS_MAX];
 };
 
 #define RUNS_EACH(r, n)                                                \
@@ -103,6 +113,7 @@ enum nm_timer {
     TIMER_REPEAT, /* say again what was not heard */
     TIMER_LATER,  /* tell the launcher what did not hurry */
     TIMER_FILES,
+    TIMER_FOLDERS,
 };
 
 /* Set up by a former life of ours, in a launch of which we have not heard how it was decided. */
@@ -128,6 +139,7 @@ bool stow_adopt(struct nm *n);
 
 /* launch.c */
 void launch_prepared(struct nm *n, const struct input_prepared *in);
+void launch_looked(struct nm *n, const struct input_looked *in);
 void launch_decided(struct nm *n, const struct input_signal *in);
 void launch_command(struct nm *n, const struct message_command *m);
 void launch_forget(struct nm *n, const struct message_forget *m);
@@ -157,6 +169,22 @@ void orders_enough(struct nm *n, const struct input_message *in, const struct me
 void orders_offer(struct nm *n, const struct input_message *in);
 void orders_settled(struct nm *n);
 void orders_timer(struct nm *n);
+
+/* The mover is there, or will be. */
+void orders_reach(struct nm *n);
+
+/* folders.c: what runs have on this node beside their processes */
+/* Those that the world has found. */
+void folders_boot(struct nm *n, struct bytes runs);
+/* This run has one, or is about to. False if there are too many. */
+bool folders_add(struct nm *n, uint64_t run);
+/* Nobody wants it any more, if there is one. */
+void folders_drop(struct nm *n, uint64_t run);
+/* The mover is there. */
+void folders_up(struct nm *n);
+/* The mover has removed them. */
+void folders_gone(struct nm *n, const struct message_clear *m);
+void folders_timer(struct nm *n);
 
 /* keeper.c: the launcher's keeper */
 void keeper_boot(struct nm *n);

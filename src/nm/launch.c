@@ -74,12 +74,13 @@ static int describe(struct nm *n, struct run *r, const struct message_launch *m)
 }
 
 /* The run that a launch is about, made if it is new; NULL if it is not ours or there is no place. */
-static struct run *take(struct nm *n, struct bytes body, uint64_t order) {
+static struct run *take(struct nm *n, struct bytes body, uint64_t order, struct bytes *ret_spec) {
     union message m;
     uint16_t type;
     if (say_heard(body, n->scratch, &type, &m) < 0 || type != MESSAGE_LAUNCH ||
         m.launch.procs == 0 || !nodeset_has(m.launch.set, n->config.self))
         return NULL;
+    *ret_spec = m.launch.spec;
     struct run *r = run_find(n, m.launch.run);
     if (r != NULL) {
         r->order = order;
@@ -95,16 +96,51 @@ static struct run *take(struct nm *n, struct bytes body, uint64_t order) {
     r->whole = true;
     nodeset_copy(&r->set, m.launch.set);
     keep_first(&r->set, m.launch.procs);
-    int error = describe(n, r, &m.launch);
+    int error =
+        m.launch.folder && !folders_add(n, m.launch.run) ? -EAGAIN : describe(n, r, &m.launch);
     if (error < 0)
         failed(n, r, -error);
     return r;
 }
 
-void launch_prepared(struct nm *n, const struct input_prepared *in) {
-    struct run *r = take(n, in->body, in->order);
+static void make_ready(struct nm *n, struct run *r) {
     if (r != NULL && !r->over && !r->handed && !stow_run(n, r))
         keeper_hand(n, r);
+}
+
+static void vote(struct nm *n, uint64_t order, bool no) {
+    struct effect *e = effects_add(n->out, EFFECT_REQUEST);
+    e->request = (struct primitive){.kind = PRIMITIVE_VOTE, .order = order, .value = no};
+}
+
+/* Whoever cannot begin says so while nobody has begun. */
+void launch_prepared(struct nm *n, const struct input_prepared *in) {
+    struct bytes spec;
+    struct run *r = take(n, in->body, in->order, &spec);
+    if (!in->ask) {
+        make_ready(n, r);
+    } else if (r == NULL || r->over) {
+        vote(n, in->order, true);
+    } else {
+        struct effect *e = effects_add(n->out, EFFECT_LOOK);
+        e->look.ticket = in->order;
+        e->look.run = r->run;
+        e->look.spec = spec;
+    }
+}
+
+void launch_looked(struct nm *n, const struct input_looked *in) {
+    struct run *r = NULL;
+    RUNS_EACH (each, n)
+        r = each->order == in->ticket ? each : r;
+    if (r != NULL && in->error < 0)
+        run_over(n, r,
+                 &(struct ending){.cause = CAUSE_FAILED,
+                                  .step = (uint8_t)in->step,
+                                  .value = (uint32_t)-in->error,
+                                  .bad = 1});
+    make_ready(n, r);
+    vote(n, in->ticket, r == NULL || r->over);
 }
 
 /* A launcher would have ended it by now, and the machine manager counts on that. */
@@ -113,7 +149,8 @@ static bool too_late(const struct nm *n, const struct run *r) {
 }
 
 void launch_decided(struct nm *n, const struct input_signal *in) {
-    struct run *r = take(n, in->body, in->order);
+    struct bytes spec;
+    struct run *r = take(n, in->body, in->order, &spec);
     if (r == NULL || r->decided || r->over)
         return;
     r->decided = true;
@@ -141,6 +178,8 @@ void launch_command(struct nm *n, const struct message_command *m) {
     if (r == NULL && !n->ready)
         return; /* the launcher may have it */
     if (r == NULL) {
+        if (m->verb == VERB_KILL)
+            folders_drop(n, m->run);
         ends_unknown(n, m->run);
         return;
     }
@@ -172,8 +211,12 @@ void launch_command(struct nm *n, const struct message_command *m) {
 
 void launch_forget(struct nm *n, const struct message_forget *m) {
     for (size_t at = 0; at < m->runs.len; at += 8) {
-        struct run *r = run_find(n, load_le64(m->runs.at + at));
-        if (r != NULL && (r->decided || r->over || n->settled != 0))
+        uint64_t run = load_le64(m->runs.at + at);
+        struct run *r = run_find(n, run);
+        if (r != NULL && !r->decided && !r->over && n->settled == 0)
+            continue;
+        if (r != NULL)
             run_drop(n, r);
+        folders_drop(n, run);
     }
 }

@@ -103,6 +103,8 @@ static void on_timer(struct nm *n, uint32_t id) {
         ends_repeat(n);
     else if (id == TIMER_FILES)
         orders_timer(n);
+    else if (id == TIMER_FOLDERS)
+        folders_timer(n);
     else
         keeper_timer(n, id);
 }
@@ -115,6 +117,7 @@ static void step(void *self, const struct input *in, struct effects *out) {
     case INPUT_BOOT:
         stow_boot(n, in->boot.stowed);
         keeper_boot(n);
+        folders_boot(n, in->boot.folders);
         break;
     case INPUT_LINK_UP:
         if (in->link.role == ROLE_MOVER)
@@ -138,6 +141,9 @@ static void step(void *self, const struct input *in, struct effects *out) {
         break;
     case INPUT_PREPARED:
         launch_prepared(n, &in->prepared);
+        break;
+    case INPUT_LOOKED:
+        launch_looked(n, &in->looked);
         break;
     case INPUT_SIGNAL:
         if (in->signal.event == EVENT_LAUNCH)

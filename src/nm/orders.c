@@ -19,6 +19,9 @@
 /* An idle mover is kept for so long. */
 #define IDLE_NS (10 * NS_PER_S)
 
+/* Before each wish: its length. */
+enum { WISH_HEAD = 4 };
+
 #define ORDERS_EACH(o, n)                                                  \
     for (struct order *o = (n)->orders; o < (n)->orders + ORDERS_MAX; o++) \
         if (o->transfer != 0)
@@ -63,10 +66,12 @@ static void over(struct nm *n, struct order *o, int32_t error, struct bytes text
     set_timer(n, AGAIN_NS);
 }
 
-static void reach(struct nm *n) {
+void orders_reach(struct nm *n) {
     if (n->mover != 0 || n->mover_opening)
         return;
     n->mover_opening = true;
+    n->files_idle_at = n->now + IDLE_NS;
+    set_timer(n, AGAIN_NS);
     struct effect *e = effects_add(n->out, EFFECT_OPEN);
     e->open = (struct effect_open){
         .node = n->config.self, .purpose = PURPOSE_MOVER, .cookie = COOKIE_MOVER};
@@ -92,17 +97,30 @@ void orders_heard(struct nm *n, const struct input_signal *in) {
     *o = (struct order){.transfer = m.transfer.transfer, .body = o->body};
     o->len = (uint32_t)(in->body.len - SAY_TYPE_BYTES);
     memcpy(o->body, in->body.at + SAY_TYPE_BYTES, o->len);
-    reach(n);
+    orders_reach(n);
+    if (m.transfer.run != 0 && !folders_add(n, m.transfer.run)) {
+        over(n, o, -EBUSY, bytes_from_str("too many jobs have files on this node"));
+        return;
+    }
     hand(n, o);
+}
+
+static void tell_wishes(struct nm *n) {
+    for (uint32_t at = 0; at < n->wish_len;) {
+        uint32_t len = load_le32(n->wish + at);
+        effects_send(n->out, n->mover, 0, MESSAGE_OFFER,
+                     effects_copy(n->out, bytes_of(n->wish + at + WISH_HEAD, len)),
+                     (struct bytes){0});
+        at += WISH_HEAD + len;
+    }
+    n->wish_len = 0;
 }
 
 void orders_up(struct nm *n, const struct input_link *in) {
     n->mover = in->link;
     n->mover_opening = false;
-    if (n->wish_len > 0)
-        effects_send(n->out, n->mover, 0, MESSAGE_OFFER,
-                     effects_copy(n->out, bytes_of(n->wish, n->wish_len)), (struct bytes){0});
-    n->wish_len = 0;
+    tell_wishes(n);
+    folders_up(n);
     ORDERS_EACH (o, n)
         if (!o->over)
             hand(n, o);
@@ -118,7 +136,7 @@ void orders_down(struct nm *n) {
                                     : "the node's file mover cannot be reached"));
 }
 
-/* Files of ours are wanted: the mover looks. If it is not there yet, one such wish is kept. */
+/* Files of ours are wanted: the mover looks. If it is not there yet, wishes are kept as far as there is room. */
 void orders_offer(struct nm *n, const struct input_message *in) {
     n->files_idle_at = n->now + IDLE_NS;
     set_timer(n, AGAIN_NS);
@@ -127,11 +145,12 @@ void orders_offer(struct nm *n, const struct input_message *in) {
                      (struct bytes){0});
         return;
     }
-    if (in->body.len <= sizeof n->wish) {
-        n->wish_len = (uint32_t)in->body.len;
-        memcpy(n->wish, in->body.at, in->body.len);
+    if (WISH_HEAD + in->body.len <= sizeof n->wish - n->wish_len) {
+        store_le32(n->wish + n->wish_len, (uint32_t)in->body.len);
+        memcpy(n->wish + n->wish_len + WISH_HEAD, in->body.at, in->body.len);
+        n->wish_len += WISH_HEAD + (uint32_t)in->body.len;
     }
-    reach(n);
+    orders_reach(n);
 }
 
 void orders_message(struct nm *n, const struct input_message *in) {
@@ -142,6 +161,12 @@ void orders_message(struct nm *n, const struct input_message *in) {
         say_root(n->out, MESSAGE_OFFERED, &m, (struct bytes){0});
         return;
     }
+    if (in->type == MESSAGE_CLEAR) {
+        folders_gone(n, &m.clear);
+        return;
+    }
+    if (in->type != MESSAGE_ARRIVED)
+        return;
     struct order *o = find(n, m.arrived.transfer);
     if (o != NULL)
         over(n, o, m.arrived.error, m.arrived.text);

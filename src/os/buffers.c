@@ -8,18 +8,32 @@
 
 #include "base/assert.h"
 
-static void release(struct buffer *b) {
-    if (b->memory < 0) {
+static void release(struct buffers *all, struct buffer *b) {
+    if (b->memory >= 0) {
+        munmap(b->at, b->bytes);
+        close(b->memory);
+    } else if (all->thrifty && b->bytes > all->spare_bytes) {
+        free(all->spare);
+        all->spare = b->at;
+        all->spare_bytes = b->bytes;
+    } else {
         free(b->at);
-        return;
     }
-    munmap(b->at, b->bytes);
-    close(b->memory);
+}
+
+static uint8_t *reserve(struct buffers *b, uint64_t bytes) {
+    if (bytes == 0 || bytes > b->spare_bytes || bytes < b->spare_bytes / 2)
+        return calloc(1, bytes ? bytes : 1);
+    uint8_t *at = b->spare;
+    b->spare = NULL;
+    b->spare_bytes = 0;
+    return at;
 }
 
 void buffers_fini(struct buffers *b) {
     for (uint32_t i = 0; i < b->count; i++)
-        release(&b->list[i]);
+        release(b, &b->list[i]);
+    free(b->spare);
     free(b->list);
     *b = (struct buffers){0};
 }
@@ -52,7 +66,7 @@ static struct buffer *add(struct buffers *b, uint32_t number, uint64_t bytes) {
 
 struct buffer *buffers_open(struct buffers *b, uint32_t number, uint64_t bytes) {
     struct buffer *made = add(b, number, bytes);
-    if (made == NULL || (made->at = calloc(1, bytes ? bytes : 1)) == NULL)
+    if (made == NULL || (made->at = reserve(b, bytes)) == NULL)
         return NULL;
     b->count++;
     return made;
@@ -78,7 +92,7 @@ struct buffer *buffers_share(struct buffers *b, uint32_t number, uint64_t bytes)
 static void let_go(struct buffers *b, struct buffer *gone) {
     if (!gone->closed || gone->lent > 0)
         return;
-    release(gone);
+    release(b, gone);
     *gone = b->list[--b->count];
 }
 

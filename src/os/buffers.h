@@ -18,11 +18,14 @@ struct buffer {
 struct buffers {
     struct buffer *list;
     uint32_t count, cap;
+    bool thrifty; /* what is closed serves the next, as it is: fresh memory costs a fault a page */
+    uint8_t *spare;
+    uint64_t spare_bytes;
 };
 
 void buffers_fini(struct buffers *b);
 struct buffer *buffers_find(const struct buffers *b, uint32_t number); /* NULL if there is none */
-/* Zeroed. NULL if there is no memory. */
+/* Zeroed, unless they are thrifty. NULL if there is no memory. */
 struct buffer *buffers_open(struct buffers *b, uint32_t number, uint64_t bytes);
 /* The same, of memory that can be shared with another process. */
 struct buffer *buffers_share(struct buffers *b, uint32_t number, uint64_t bytes);

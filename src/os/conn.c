@@ -6,6 +6,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -53,10 +54,17 @@ static void conn_free(struct conn *c) {
     free(c);
 }
 
+static void forget_file(struct loan *loan) {
+    if (loan->fd >= 0)
+        close(loan->fd);
+    loan->fd = -1;
+}
+
 static void return_loan(struct conn *c) {
     struct loan loan = c->loans[c->loan_at++];
     if (--c->loan_count == 0)
         c->loan_at = 0;
+    forget_file(&loan);
     if (c->all->returned != NULL)
         c->all->returned(c, &loan);
 }
@@ -300,10 +308,38 @@ static void give_up_out(struct conn *c) {
     shutdown(c->source.fd, SHUT_RDWR);
 }
 
+static ssize_t send_gathered(struct conn *c, size_t len, int flags) {
+    ssize_t sent = call_send(c->source.fd, c->out + c->out_at, len, MSG_NOSIGNAL | flags);
+    if (sent > 0) {
+        c->out_at += (size_t)sent;
+        c->out_gone += (uint64_t)sent;
+    }
+    return sent;
+}
+
+/* The rest of a loan out of its file. If that does not work, for whatever reason, the file is forgotten. */
+static ssize_t send_file(struct conn *c, struct loan *loan) {
+    off_t at = (off_t)(loan->offset + loan->done);
+    ssize_t sent = sendfile(c->source.fd, loan->fd, &at, loan->bytes.len - loan->done);
+    if (sent > 0) {
+        loan->done += (size_t)sent;
+        c->all->bytes_out += (uint64_t)sent;
+    } else if (sent == 0 || (errno != EAGAIN && errno != EINTR)) {
+        forget_file(loan);
+    } else {
+        return sent;
+    }
+    if (loan->done == loan->bytes.len)
+        return_loan(c);
+    return 0;
+}
+
 /* Sends of what has gathered, as far as it goes before the next loan, and that loan behind it. */
 static ssize_t send_with_loan(struct conn *c) {
     struct loan *loan = &c->loans[c->loan_at];
     size_t before = (size_t)(loan->at - c->out_gone);
+    if (loan->fd >= 0)
+        return before > 0 ? send_gathered(c, before, MSG_MORE) : send_file(c, loan);
     struct iovec parts[2] = {
         {c->out + c->out_at, before},
         {(void *)(uintptr_t)(loan->bytes.at + loan->done), loan->bytes.len - loan->done}};
@@ -321,21 +357,12 @@ static ssize_t send_with_loan(struct conn *c) {
     return (ssize_t)gathered;
 }
 
-static ssize_t send_gathered(struct conn *c, size_t len) {
-    ssize_t sent = call_send(c->source.fd, c->out + c->out_at, len, MSG_NOSIGNAL);
-    if (sent > 0) {
-        c->out_at += (size_t)sent;
-        c->out_gone += (uint64_t)sent;
-    }
-    return sent;
-}
-
 static void write_some(struct conn *c) {
     while (has_out(c)) {
         size_t len = c->out_len - c->out_at;
         if (c->packets && len > c->packet_bytes)
             len = c->packet_bytes;
-        ssize_t sent = c->loan_count > 0 ? send_with_loan(c) : send_gathered(c, len);
+        ssize_t sent = c->loan_count > 0 ? send_with_loan(c) : send_gathered(c, len, 0);
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0 && errno == EMSGSIZE && c->packets && len > PACKET_BYTES_MIN) {
@@ -427,14 +454,15 @@ static bool loan_room(struct conn *c) {
 }
 
 void conn_lend(struct conn *c, const struct header *h, struct bytes head, struct bytes lent,
-               uint64_t tag) {
-    struct loan loan = {.bytes = lent, .tag = tag};
+               uint64_t tag, int fd, uint64_t offset) {
+    struct loan loan = {.bytes = lent, .fd = fd, .offset = offset, .tag = tag};
     uint8_t *at = c->open && loan_room(c) ? out_room(c, HEADER_BYTES + head.len) : NULL;
     if (at == NULL) {
         if (c->open) {
             c->broken = true;
             give_up_out(c);
         }
+        forget_file(&loan);
         if (c->all->returned != NULL)
             c->all->returned(c, &loan);
         return;

@@ -18,9 +18,12 @@
 
 struct conn;
 
-/* Bytes that are sent from where they lie, in between what has gathered. */
+/* Bytes that are sent from where they lie, in between what has gathered. If they lie in a file as well, from its
+ * pages, without a copy. */
 struct loan {
     struct bytes bytes;
+    int fd; /* ours; -1: there is no file */
+    uint64_t offset;
     uint64_t at; /* so much of what gathers goes before them */
     size_t done;
     uint64_t tag; /* the owner's */
@@ -107,9 +110,10 @@ struct conn *conn_new(struct conns *all, int fd, bool connecting);
 /* Appends a frame of these parts to what goes out. */
 void conn_send(struct conn *c, const struct header *h, struct bytes head, struct bytes tail);
 
-/* The same; `lent` follows the head and is not copied: it must stay as it is until it is returned. */
+/* The same; `lent` follows the head and is not copied: it must stay as it is until it is returned. The same bytes
+ * may be found in a file, at `offset`, which is taken over; -1: in none. */
 void conn_lend(struct conn *c, const struct header *h, struct bytes head, struct bytes lent,
-               uint64_t tag);
+               uint64_t tag, int fd, uint64_t offset);
 
 /* What was sent before still goes out. The connection must not be used any more. */
 void conn_close(struct conn *c);

@@ -2,8 +2,12 @@
 /* Bulk over connections: bytes sent from where they lie, and read to where they are wanted.
  *
  * Two connections in one loop; what one lends the other places, between frames of the ordinary kind. */
+#include <fcntl.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/random.h"
 #include "os/conn.h"
@@ -16,6 +20,7 @@ struct rig {
     struct conns conns;
     struct conn *giver, *taker;
     uint8_t *from, *to; /* LOANS pieces each */
+    int file;           /* with the same as `from`; every other piece is sent from there */
     uint32_t returned, placed, small, ended;
     uint64_t returned_tags;
     bool nowhere; /* there is no place: it comes as any other frame */
@@ -81,6 +86,8 @@ static void begin(struct rig *r) {
     *r = (struct rig){.from = malloc((size_t)LOANS * PIECE), .to = calloc(LOANS, PIECE)};
     random_init(&random, 5);
     random_bytes(&random, r->from, (size_t)LOANS * PIECE);
+    r->file = memfd_create("from", MFD_CLOEXEC);
+    CHECK_EQ(write(r->file, r->from, (size_t)LOANS * PIECE), LOANS * PIECE);
     CHECK_EQ(loop_init(&r->loop), 0);
     CHECK_EQ(conns_init(&r->conns, &r->loop), 0);
     r->conns.judge = on_judge;
@@ -102,11 +109,16 @@ static void end(struct rig *r) {
         conn_abort(r->taker);
     conns_fini(&r->conns);
     loop_fini(&r->loop);
+    close(r->file);
     free(r->from);
     free(r->to);
 }
 
 #define UNTIL(r, condition) TURN_UNTIL(&(r)->loop, conns_settle(&(r)->conns), condition)
+
+static int file_of(const struct rig *r, uint32_t piece) {
+    return piece % 2 == 0 ? -1 : fcntl(r->file, F_DUPFD_CLOEXEC, 0);
+}
 
 static void lend(struct rig *r, uint32_t piece, size_t len) {
     uint8_t head[CONN_HEAD] = {0};
@@ -116,7 +128,8 @@ static void lend(struct rig *r, uint32_t piece, size_t len) {
                        .type = TYPE_BULK,
                        .length = (uint32_t)(CONN_HEAD + len)};
     conn_lend(r->giver, &h, bytes_of(head, sizeof head),
-              bytes_of(r->from + (size_t)piece * PIECE, len), piece);
+              bytes_of(r->from + (size_t)piece * PIECE, len), piece, file_of(r, piece),
+              (uint64_t)piece * PIECE);
 }
 
 static void say_small(struct rig *r, uint32_t number) {
@@ -186,6 +199,36 @@ static void test_no_place(void) {
     end(&r);
 }
 
+/* Somebody cuts the file off: the rest comes from memory, also of a piece that was begun. */
+static void test_file_too_short(void) {
+    struct rig r;
+    begin(&r);
+    CHECK_EQ(ftruncate(r.file, 7 * PIECE + PIECE / 2), 0);
+    for (uint32_t i = 0; i < LOANS; i++)
+        lend(&r, i, length_of(i));
+    CHECK(UNTIL(&r, r.placed + r.whole == LOANS));
+    CHECK_EQ(r.returned, LOANS);
+    check_bytes(&r);
+    end(&r);
+}
+
+/* Nor does anything stay open. */
+static void test_files_are_closed(void) {
+    struct rig r;
+    int before = dup(0), after;
+    close(before);
+    begin(&r);
+    for (uint32_t i = 0; i < LOANS; i++)
+        lend(&r, i, PIECE);
+    CHECK(UNTIL(&r, r.placed == 2));
+    conn_abort(r.giver);
+    r.giver = NULL;
+    end(&r);
+    after = dup(0);
+    close(after);
+    CHECK_EQ(after, before);
+}
+
 /* The taker goes in the middle: everything that was lent comes back, once. */
 static void test_taker_goes(void) {
     struct rig r;
@@ -230,9 +273,12 @@ static void test_giver_dies(void) {
 }
 
 int main(void) {
+    signal(SIGPIPE, SIG_IGN); /* sendfile knows no other way */
     TEST(test_lent_and_placed);
     TEST(test_between_small_frames);
     TEST(test_no_place);
+    TEST(test_file_too_short);
+    TEST(test_files_are_closed);
     TEST(test_taker_goes);
     TEST(test_giver_closes);
     TEST(test_giver_dies);

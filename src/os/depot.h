@@ -50,6 +50,10 @@ int depot_store(struct depot_bundle *b, uint32_t piece, struct bytes bytes, char
  * has changed it on the disk. */
 long depot_load(struct depot_bundle *b, uint32_t piece, struct room out, char why[256]);
 
+/* A piece that has come, if it lies in one file of those that are on their way: the depot's descriptor of it, and
+ * where; or -1. Valid until something else is asked of the bundle. */
+int depot_where(struct depot_bundle *b, uint32_t piece, uint64_t *ret_offset);
+
 /* All pieces are here: checks that, gives files their modes and times, then their names. What was there is
  * replaced, file by file; a folder is merged into one that is there, which keeps its mode. If it fails, the reason says
  * where; what was not given its name is not lost, if it is kept. What goes to the cache is pinned until the

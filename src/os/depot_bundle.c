@@ -16,8 +16,15 @@
 
 /* ---- its folder ---- */
 
-static int open_file(const struct depot_bundle *b, const char *name) {
+static int open_on_disk(const struct depot_bundle *b, const char *name) {
     int fd = openat(b->dir, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return fd < 0 ? -errno : fd;
+}
+
+static int open_file(const struct depot_bundle *b, const char *name) {
+    if (!b->light)
+        return open_on_disk(b, name);
+    int fd = memfd_create(name, MFD_CLOEXEC);
     return fd < 0 ? -errno : fd;
 }
 
@@ -61,12 +68,28 @@ static int map_claims(struct depot_bundle *b) {
     return r;
 }
 
-static int write_descriptor(struct depot_bundle *b, struct bytes descriptor) {
-    int fd = open_file(b, "descriptor");
+static int write_to_disk(const struct depot_bundle *b, const char *name, struct bytes bytes) {
+    int fd = open_on_disk(b, name);
     if (fd < 0)
         return fd;
-    int r = files_write(fd, descriptor, 0);
+    int r = files_write(fd, bytes, 0);
     close(fd);
+    return r;
+}
+
+/* What is known of a light bundle is written down when it is to be kept. */
+static int write_down(const struct depot_bundle *b) {
+    uint8_t head[BUNDLE_INLINE_BYTES_MAX];
+    size_t len = b->b.manifest.len;
+    int r = files_read_all(b->head, room_of(head, len), 0);
+    if (r == 0)
+        r = write_to_disk(b, "head", bytes_of(head, len));
+    if (r == 0)
+        r = write_to_disk(b, "table", bytes_of(b->table_map, b->table_bytes));
+    if (r == 0)
+        r = write_to_disk(b, "claims", bytes_of((const uint8_t *)b->claims, bits_bytes(b)));
+    if (r == 0)
+        r = write_to_disk(b, "descriptor", bytes_of(b->descriptor, b->descriptor_len));
     return r;
 }
 
@@ -88,6 +111,7 @@ static int take_descriptor(struct depot_bundle *b, struct bytes descriptor) {
             return (int)len;
         descriptor.len = (size_t)len;
     }
+    b->descriptor_len = descriptor.len;
     return bundle_decode(bytes_of(b->descriptor, descriptor.len), &b->b);
 }
 
@@ -127,12 +151,13 @@ static void look_back(struct depot_bundle *b) {
     }
 }
 
-int bundle_raise(struct depot *d, const char *name, struct bytes descriptor,
+int bundle_raise(struct depot *d, const char *name, struct bytes descriptor, bool light,
                  struct depot_bundle **ret) {
     struct depot_bundle *b = calloc(1, sizeof *b);
     if (b == NULL)
         return -ENOMEM;
-    *b = (struct depot_bundle){.d = d, .dir = -1, .table = -1, .head = -1, .old_rows = -1};
+    *b = (struct depot_bundle){
+        .d = d, .dir = -1, .table = -1, .head = -1, .old_rows = -1, .light = light};
     b->spot.fd = b->old.fd = -1;
     list_init(&b->link);
     for (uint32_t i = 0; i < DEPOT_PARTS; i++)
@@ -140,8 +165,8 @@ int bundle_raise(struct depot *d, const char *name, struct bytes descriptor,
     snprintf(b->name, sizeof b->name, "%s", name);
     b->dir = openat(d->partial, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int r = b->dir < 0 ? -errno : take_descriptor(b, descriptor);
-    if (r == 0 && descriptor.len > 0)
-        r = write_descriptor(b, descriptor);
+    if (r == 0 && descriptor.len > 0 && !light)
+        r = write_to_disk(b, "descriptor", descriptor);
     if (r == 0)
         r = open_files(b);
     if (r < 0) {
@@ -219,6 +244,12 @@ static int make_scratch(struct depot *d, size_t bytes) {
     return 0;
 }
 
+/* So little that it would take longer to write down what is known of it than to send it again after a crash: making a
+ * file takes as long as writing a megabyte. */
+static bool is_light(const struct bundle *b) {
+    return b->bytes <= DEPOT_LIGHT_BYTES && b->manifest.len == b->manifest_bytes;
+}
+
 int depot_open(struct depot *d, struct bytes descriptor, struct depot_bundle **ret, char why[256]) {
     struct bundle b;
     char name[DEPOT_NAME_MAX];
@@ -232,7 +263,7 @@ int depot_open(struct depot *d, struct bytes descriptor, struct depot_bundle **r
     if (r == 0 && !adopted)
         r = make_folder(d, descriptor, name);
     if (r == 0) {
-        r = bundle_raise(d, name, descriptor, ret);
+        r = bundle_raise(d, name, descriptor, !adopted && is_light(&b), ret);
         if (r < 0)
             kept_remove(d, name);
     }
@@ -250,10 +281,12 @@ void depot_close(struct depot_bundle *b, bool keep) {
     struct depot *d = b->d;
     char name[DEPOT_NAME_MAX];
     uint64_t bytes = b->claimed_bytes;
-    bool stays = keep && !b->committed && bytes > 0;
+    bool stays = keep && !b->committed && bytes > 0 && (!b->light || write_down(b) == 0);
     snprintf(name, sizeof name, "%s", b->name);
-    bundle_lower(b);
     find_close(d);
+    if (b->committed) /* an earlier try may have been closed after this one was opened */
+        kept_drop(d, bytes_of(b->descriptor, b->descriptor_len));
+    bundle_lower(b);
     if (stays)
         kept_add(d, name, bytes);
     else

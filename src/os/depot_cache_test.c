@@ -546,6 +546,32 @@ static void test_not_kept(void) {
 
 /* ---- several at once ---- */
 
+/* An earlier try is closed, and kept, only after the next has been opened: when that is whole, both are over. */
+static void test_late_twin(void) {
+    struct yard y;
+    uint8_t *noise = parcel_noise(120000, 33);
+    struct parcel *p = two_files(noise, GOAL_PATH, "/to");
+    yard_init(&y, MIB);
+    struct depot_bundle *a = yard_open(&y, p), *b = yard_open(&y, p);
+    bool *have = yard_bools(p);
+    yard_pages(&y, a, p, have);
+    for (uint32_t i = 0; i < p->pieces / 2; i++)
+        CHECK_EQ(depot_store(a, i, parcel_piece(p, i), y.why), 0);
+    depot_close(a, true);
+    CHECK(depot_bytes(y.d) > 0);
+    yard_pages(&y, b, p, have);
+    for (uint32_t i = 0; i < p->pieces; i++)
+        CHECK_EQ(depot_store(b, i, parcel_piece(p, i), y.why), 0);
+    yard_commit(&y, b);
+    depot_close(b, true);
+    CHECK_EQ(depot_bytes(y.d), 0);
+    CHECK(yard_nothing_partial(&y));
+    free(have);
+    parcel_free(p);
+    free(noise);
+    yard_fini(&y);
+}
+
 static void test_twins(void) {
     struct yard y;
     uint8_t *noise = parcel_noise(120000, 32);
@@ -914,6 +940,7 @@ int main(void) {
     TEST(test_partial_files_grow_old);
     TEST(test_not_kept);
     TEST(test_twins);
+    TEST(test_late_twin);
     TEST(test_spool_is_in_use);
     TEST(test_damaged_object);
     TEST(test_damage_that_does_not_show);

@@ -55,7 +55,8 @@ void find_add_object(struct depot *d, uint32_t slot) {
 
 void find_add_kept(struct depot *d, uint32_t index) {
     struct depot_bundle *b;
-    if (d->hints.at == NULL || bundle_raise(d, d->kept[index].name, (struct bytes){0}, &b) < 0)
+    if (d->hints.at == NULL ||
+        bundle_raise(d, d->kept[index].name, (struct bytes){0}, false, &b) < 0)
         return;
     for (uint32_t i = 0; i < b->b.pieces && i / b->b.page_pieces < b->pages; i++) {
         uint64_t start;
@@ -218,7 +219,7 @@ static struct depot_bundle *donor_open(struct depot *d, uint32_t index) {
         bundle_lower(d->donor);
     d->donor = NULL;
     struct depot_bundle *b;
-    if (bundle_raise(d, d->kept[index].name, (struct bytes){0}, &b) < 0)
+    if (bundle_raise(d, d->kept[index].name, (struct bytes){0}, false, &b) < 0)
         return NULL;
     b->adopted = true;
     d->donor = b;

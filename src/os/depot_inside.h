@@ -34,7 +34,8 @@ enum {
     DEPOT_HINTS_MAX = 1 << 18, /* 3 MiB */
     DEPOT_PARTS = 8,           /* files of a bundle that are open */
     DEPOT_LOANS = 256,         /* runs of pieces */
-    DEPOT_PART_NAME_MAX = 16   /* of a bundle's file */
+    DEPOT_LIGHT_BYTES = 64 << 20,
+    DEPOT_PART_NAME_MAX = 16 /* of a bundle's file */
 };
 
 /* Sources of hints: objects by their slots, kept bundles, the file that is replaced. */
@@ -107,7 +108,9 @@ struct depot_bundle {
     struct depot *d;
     struct bundle b;
     uint8_t *descriptor;
+    size_t descriptor_len;
     char name[DEPOT_NAME_MAX];
+    bool light;   /* what is known of it is in memory; only contents are on the disk */
     bool adopted; /* there may be files that we did not make */
     bool committed;
     int error; /* it can only be closed, because: */
@@ -150,6 +153,8 @@ void kept_load(struct depot *d);
 void kept_expire(struct depot *d);
 /* The one with this descriptor is no longer kept: its name; false if there is none. */
 bool kept_take(struct depot *d, struct bytes descriptor, char name[DEPOT_NAME_MAX]);
+/* Those with this descriptor go: the bundle has come whole. */
+void kept_drop(struct depot *d, struct bytes descriptor);
 void kept_add(struct depot *d, const char *name, uint64_t bytes);
 /* A folder of partial files and what it has elsewhere. */
 void kept_remove(struct depot *d, const char *name);
@@ -161,7 +166,7 @@ void kept_trim(struct depot *d);
 /* ---- depot_bundle.c ---- */
 
 /* Opens a folder of partial files; with an empty descriptor, the one that lies there. */
-int bundle_raise(struct depot *d, const char *name, struct bytes descriptor,
+int bundle_raise(struct depot *d, const char *name, struct bytes descriptor, bool light,
                  struct depot_bundle **ret);
 void bundle_lower(struct depot_bundle *b);
 /* What has gone wrong before, if anything. */

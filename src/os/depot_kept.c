@@ -142,18 +142,31 @@ static bool has_descriptor(const struct depot *d, const char *name, struct bytes
     return same;
 }
 
-bool kept_take(struct depot *d, struct bytes descriptor, char name[DEPOT_NAME_MAX]) {
+/* NULL if there is none. */
+static struct kept *kept_of(struct depot *d, struct bytes descriptor) {
     char stem[DEPOT_NAME_MAX];
+    if (d->kept_bytes == 0)
+        return NULL;
     kept_stem(descriptor, stem);
-    for (struct kept *k = d->kept; k < d->kept + DEPOT_KEPT_MAX; k++) {
-        if (strncmp(k->name, stem, STEM) != 0 || !has_descriptor(d, k->name, descriptor))
-            continue;
-        memcpy(name, k->name, DEPOT_NAME_MAX);
-        d->kept_bytes -= k->bytes;
-        k->name[0] = '\0';
-        return true;
-    }
-    return false;
+    for (struct kept *k = d->kept; k < d->kept + DEPOT_KEPT_MAX; k++)
+        if (strncmp(k->name, stem, STEM) == 0 && has_descriptor(d, k->name, descriptor))
+            return k;
+    return NULL;
+}
+
+bool kept_take(struct depot *d, struct bytes descriptor, char name[DEPOT_NAME_MAX]) {
+    struct kept *k = kept_of(d, descriptor);
+    if (k == NULL)
+        return false;
+    memcpy(name, k->name, DEPOT_NAME_MAX);
+    d->kept_bytes -= k->bytes;
+    k->name[0] = '\0';
+    return true;
+}
+
+void kept_drop(struct depot *d, struct bytes descriptor) {
+    for (struct kept *k; (k = kept_of(d, descriptor)) != NULL;)
+        drop(d, k);
 }
 
 /* ---- what was there before ---- */
@@ -177,7 +190,7 @@ static uint64_t newest_ns(const struct depot *d, const char *name) {
 /* Bytes that it says it has; 0 if it is worth nothing. */
 static uint64_t bytes_of_bundle(struct depot *d, const char *name) {
     struct depot_bundle *b;
-    if (bundle_raise(d, name, (struct bytes){0}, &b) < 0)
+    if (bundle_raise(d, name, (struct bytes){0}, false, &b) < 0)
         return 0;
     uint64_t bytes = b->claimed_bytes;
     bundle_lower(b);

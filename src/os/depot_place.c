@@ -296,3 +296,17 @@ int place_read(struct depot_bundle *b, uint64_t offset, struct room room, char w
     }
     return room.len > 0 ? spoilt(why) : 0;
 }
+
+int depot_where(struct depot_bundle *b, uint32_t piece, uint64_t *ret_offset) {
+    struct manifest_cursor c;
+    char why[256];
+    uint64_t start;
+    if (b->committed || b->error < 0 || !b->known || !bits_test(b->have, piece))
+        return -1;
+    struct piece p = bundle_piece(b, piece, &start);
+    if (p.hole || start < b->b.manifest_bytes || !manifest_seek(&b->m, start, &c) ||
+        share(&c, start, p.bytes) < p.bytes || bits_test(b->whole, c.number))
+        return -1;
+    *ret_offset = start - c.offset;
+    return place_part(b, &c, false, why);
+}

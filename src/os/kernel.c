@@ -488,6 +488,7 @@ static int begin(struct kernel *k) {
     int r = spawner_init(&k->spawner);
     k->spawner.inherited.each = k->config.each;
     k->spawner.inherited.objects = k->config.objects;
+    k->spawner.inherited.root = k->config.root;
     if (r == 0) {
         k->null = open_null();
         r = k->null < 0 ? k->null : 0;

@@ -28,6 +28,7 @@ struct kernel_config {
     enum confine confine;
     const char *each;    /* a program to start each process by; NULL: none */
     const char *objects; /* folder of files that were sent to the node, absolute; NULL: none */
+    const char *root;    /* folder that paths on the node are taken under, absolute; NULL: none */
     uint32_t home;       /* see home.h; 0: anywhere */
     uint32_t groups;     /* their numbers are below this */
 };

@@ -21,11 +21,16 @@
 #include "os/conn.h"
 #include "os/buffers.h"
 #include "os/drawer.h"
+#include "os/jobfolders.h"
+#include "os/lookout.h"
 #include "os/store.h"
 #include "wire/message.h"
 
 /* Room for the effects of one step. Untouched pages cost nothing. */
 enum { EFFECTS_MAX = 65536 };
+
+/* In one step: it hears of one operation at a time. */
+enum { LOOKS_MAX = 4 };
 #define EFFECT_BYTES_MAX (64 * MIB)
 
 #define FRAME_BYTES_MAX (8 * MIB)
@@ -49,6 +54,8 @@ struct life {
     struct alarms alarms;
     struct store store;
     struct drawer drawer;
+    struct input_looked looked[LOOKS_MAX]; /* to be told */
+    uint32_t looked_count;
     struct buffers buffers;
     struct ticket tickets[TICKETS_MAX];
     uint32_t ticket_count;
@@ -127,6 +134,14 @@ static const struct life_log *log_of(const struct life *l) {
     return l->config.log;
 }
 
+/* What was seen is told when all else that this step wanted is done. */
+static void look(struct life *l, const struct effect *e) {
+    ASSERT(l->looked_count < LOOKS_MAX);
+    struct input_looked *seen = &l->looked[l->looked_count++];
+    seen->ticket = e->look.ticket;
+    seen->error = lookout(l->config.folder, e->look.run, e->look.spec, &seen->step);
+}
+
 static void carry_out(struct life *l, const struct effect *e) {
     switch (e->kind) {
     case EFFECT_SEND:
@@ -148,6 +163,9 @@ static void carry_out(struct life *l, const struct effect *e) {
         break;
     case EFFECT_STOW:
         drawer_put(&l->drawer, e->stow);
+        break;
+    case EFFECT_LOOK:
+        look(l, e);
         break;
     case EFFECT_HEAP_WRITE:
         write_heap(l, e->heap.offset, e->heap.bytes.at, e->heap.bytes.len);
@@ -196,6 +214,11 @@ void life_feed(struct life *l, enum layer layer, const struct input *in) {
     l->config.counts->steps++;
     for (uint32_t i = 0; i < l->effects.count; i++)
         carry_out(l, &l->effects.list[i]);
+    while (l->looked_count > 0) {
+        struct input seen = {.kind = INPUT_LOOKED, .now = l->loop.now};
+        seen.looked = l->looked[--l->looked_count];
+        life_feed(l, LAYER_DAEMON, &seen);
+    }
 }
 
 /* Tree and slot links belong to the primitives, others to the daemon. */
@@ -362,6 +385,9 @@ static int open_links(struct life *l) {
     return l->links == NULL ? complain(c, "links", -ENOMEM) : 0;
 }
 
+/* Folders of runs that are told of; more are not here unless something is very wrong. */
+enum { FOLDERS_BYTES = 8 * 256 };
+
 /* The calendar's time when the monotonic clock was 0. */
 static uint64_t wall_ns(void) {
     struct timespec t;
@@ -373,6 +399,10 @@ static void boot(struct life *l) {
     uint64_t seed = 0;
     ssize_t got = getrandom(&seed, sizeof seed, 0);
     ASSERT(got == sizeof seed);
+    char root[PATH_MAX + 8];
+    uint8_t folders[FOLDERS_BYTES];
+    snprintf(root, sizeof root, "%s/root", l->config.folder);
+    size_t folders_len = l->config.root ? 0 : jobfolders_list(root, folders, sizeof folders);
     struct input in = {.kind = INPUT_BOOT, .now = l->loop.now};
     in.boot = (struct input_boot){.node = l->config.self,
                                   .boots = l->store.kept.boots,
@@ -381,7 +411,8 @@ static void boot(struct life *l) {
                                   .epoch = l->config.root ? l->store.kept.epoch : 0,
                                   .random_seed = seed,
                                   .wall_ns = wall_ns(),
-                                  .stowed = drawer_look(&l->drawer)};
+                                  .stowed = drawer_look(&l->drawer),
+                                  .folders = bytes_of(folders, folders_len)};
     life_feed(l, LAYER_PRIM, &in);
 }
 

@@ -224,11 +224,14 @@ void links_put(struct links *l, const struct effect_put *p, struct bytes bytes) 
     send_frame(l, k, MESSAGE_PUT, 0, bytes_of(head, (size_t)len), bytes);
 }
 
-void links_lend(struct links *l, const struct effect_put *p, struct bytes bytes, uint64_t tag) {
+void links_lend(struct links *l, const struct effect_put *p, struct bytes bytes, uint64_t tag,
+                int fd, uint64_t offset) {
     uint8_t head[CONN_HEAD];
     struct link *k = find(l, p->link);
     struct conn *c = k == NULL ? NULL : k->lanes[LANE_BULK];
     if (c == NULL) {
+        if (fd >= 0)
+            close(fd);
         l->config.sent(l->config.context, tag);
         return;
     }
@@ -237,7 +240,7 @@ void links_lend(struct links *l, const struct effect_put *p, struct bytes bytes,
     long len = message_encode(MESSAGE_PUT, &m, room_of(head, sizeof head));
     ASSERT(len == CONN_HEAD);
     struct header h = header_of(l, k, MESSAGE_PUT, 0, CONN_HEAD + bytes.len);
-    conn_lend(c, &h, bytes_of(head, sizeof head), bytes, tag);
+    conn_lend(c, &h, bytes_of(head, sizeof head), bytes, tag, fd, offset);
 }
 
 /* ---- HELLO ---- */

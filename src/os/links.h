@@ -66,7 +66,8 @@ void links_open(struct links *l, const struct effect_open *open);
 void links_send(struct links *l, const struct effect_send *send);
 void links_put(struct links *l, const struct effect_put *put, struct bytes bytes);
 /* The same from where the bytes lie; `sent` tells with this tag when they are not needed any more. */
-void links_lend(struct links *l, const struct effect_put *put, struct bytes bytes, uint64_t tag);
+void links_lend(struct links *l, const struct effect_put *put, struct bytes bytes, uint64_t tag,
+                int fd, uint64_t offset);
 void links_close(struct links *l, uint32_t link, enum refusal why);
 
 /* Tells of links that could not be opened, sends what has gathered. At the end of every turn. */

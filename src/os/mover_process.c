@@ -81,13 +81,14 @@ static void await_last(const char *spool) {
 }
 
 static _Noreturn void live(const struct mover_process_config *c) {
-    char spool[32], root[32], why[256], source[INET_ADDRSTRLEN];
+    char spool[32], root[32], diary[48], why[256], source[INET_ADDRSTRLEN];
     int error = 0;
     struct loop loop;
     struct errands errands = {0};
     snprintf(spool, sizeof spool, "n%" PRIu32 "/spool", c->self);
     snprintf(root, sizeof root, "n%" PRIu32 "/root", c->self);
     plan_fabric(c->links, c->host, source);
+    snprintf(diary, sizeof diary, "%s/diary", spool);
     mkdir(root, 0700); /* if that fails the depot says why */
     struct depot_config depot = {.spool = spool, .root = root, .cache_bytes = c->cache_bytes};
     if (loop_init(&loop) < 0)
@@ -101,6 +102,7 @@ static _Noreturn void live(const struct mover_process_config *c) {
                                    .listener = FD_LISTENER,
                                    .depot = &depot,
                                    .source = source,
+                                   .diary = diary,
                                    .host = on_host,
                                    .context = &errands};
     await_last(spool);

@@ -22,8 +22,8 @@ static bool plain(const char *name) {
            strcmp(name, "..") != 0;
 }
 
-/* The files must be there: a link to nothing would be found out by the loader, in words of its own. */
-static int check(const char *objects, struct bytes list) {
+/* A link to nothing would be found out by the loader, in words of its own. */
+int outfits_check(const char *objects, struct bytes list) {
     size_t at = 0;
     for (const char *place; (place = strings_next(list, &at)) != NULL;) {
         const char *object = strings_next(list, &at);
@@ -93,7 +93,7 @@ int outfits_make(const char *objects, struct bytes list, char *folder, size_t fo
                      (int)(strrchr(objects, '/') - objects), objects, hash_once(list.at, list.len));
     if (n >= (int)sizeof parent || m >= (int)folder_bytes)
         return -ENAMETOOLONG;
-    int r = check(objects, list);
+    int r = outfits_check(objects, list);
     if (r < 0 || stat(folder, &st) == 0)
         return r;
     if (mkdir(parent, 0700) < 0 && errno != EEXIST)

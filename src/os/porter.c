@@ -6,6 +6,7 @@
 #include "os/porter.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,12 @@
 #include "os/buffers.h"
 #include "os/carriage.h"
 #include "os/gather.h"
+#include "os/jobfolders.h"
+#include "os/loans.h"
 #include "rm/spread.h"
+#include "wire/folder.h"
 
-enum { EFFECTS_MAX = 16384, OFFERS_MAX = 64 };
+enum { EFFECTS_MAX = 16384, OFFERS_MAX = 64, CLEARS_MAX = 256 };
 #define EFFECT_BYTES_MAX (16 * MIB)
 #define FRAME_BYTES_MAX  (8 * MIB)
 
@@ -29,6 +33,17 @@ enum { EFFECTS_MAX = 16384, OFFERS_MAX = 64 };
 
 /* Rounds of sending in one turn: what was sent makes room for more. */
 enum { ROUNDS_MAX = 16 };
+
+/* A slot whose piece lies in a file as well, from which it can be sent without a copy. By slot, as far as there is room:
+ * what is forgotten is sent out of the slot. */
+struct twin {
+    uint32_t buffer, bundle, piece;
+    uint64_t offset;
+};
+
+enum { TWINS = 128 };
+/* Less is copied as fast. */
+enum { TWIN_BYTES_MIN = 16 * KIB };
 
 /* One thing to be done with files. */
 struct deed {
@@ -41,12 +56,22 @@ struct deed {
 
 struct opened {
     bool open;
+    int error; /* that came up while it was sent, and is to be told; 0: none */
+    char why[256];
     struct depot_bundle *in;
     struct survey *out;
 };
 
+/* What is under way. */
+struct lent {
+    struct effect_put put;
+    struct original *file; /* that it lies in; NULL: it lies in a buffer */
+    uint64_t since;        /* for the diary */
+};
+
 struct offer {
     uint64_t number;
+    uint64_t run; /* whose folder it is from; 0: from none */
     struct survey *survey;
     uint64_t
         until; /* ours, when nobody has taken any of it for a while; 0: whoever made it keeps it */
@@ -69,13 +94,18 @@ struct porter {
     struct nodeset scratch[2];
     void *scratch_storage;
     struct opened *bundles;
+    struct twin twins[TWINS]; /* buffer 0: none */
     struct offer offers[OFFERS_MAX];
     uint32_t offer_count;
     struct deed *deeds; /* ring */
     uint32_t deed_at, deed_count, deed_cap;
     struct input_sent *sent; /* to be told */
     uint32_t sent_count, sent_cap;
-    struct effect_put *lent; /* by tag */
+    struct loans loans;
+    struct diary diary;
+    uint64_t asked_at; /* for a link, last; for the diary */
+    bool spoilt;       /* some bundle has an error that is to be told */
+    struct lent *lent; /* by tag */
     uint32_t *lent_free;
     uint32_t lent_cap, lent_free_count;
     uint64_t count_offer; /* that nodes are asked about */
@@ -90,7 +120,7 @@ static void work_off(struct porter *p);
 static int64_t lend_place(struct porter *p) {
     if (p->lent_free_count == 0) {
         uint32_t cap = p->lent_cap ? 2 * p->lent_cap : 64;
-        struct effect_put *lent = realloc(p->lent, cap * sizeof *lent);
+        struct lent *lent = realloc(p->lent, cap * sizeof *lent);
         if (lent != NULL)
             p->lent = lent;
         uint32_t *free_list = realloc(p->lent_free, cap * sizeof *free_list);
@@ -98,8 +128,10 @@ static int64_t lend_place(struct porter *p) {
             p->lent_free = free_list;
         if (lent == NULL || free_list == NULL)
             return -ENOMEM;
-        for (uint32_t i = cap; i > p->lent_cap; i--)
+        for (uint32_t i = cap; i > p->lent_cap; i--) {
+            p->lent[i - 1] = (struct lent){0};
             p->lent_free[p->lent_free_count++] = i - 1;
+        }
         p->lent_cap = cap;
     }
     return p->lent_free[--p->lent_free_count];
@@ -119,22 +151,76 @@ static void tell_sent(struct porter *p, const struct effect_put *put) {
 
 static void on_sent(void *context, uint64_t tag) {
     struct porter *p = context;
-    struct effect_put put = p->lent[tag];
+    struct lent lent = p->lent[tag];
+    p->lent[tag].file = NULL;
     p->lent_free[p->lent_free_count++] = (uint32_t)tag;
-    buffers_unlend(&p->buffers, put.buffer);
-    tell_sent(p, &put);
+    buffers_unlend(&p->buffers, lent.put.buffer);
+    original_drop(lent.file);
+    diary_note(&p->diary, DIARY_SEND, lent.since, diary_now(&p->diary), lent.put.note);
+    tell_sent(p, &lent.put);
+}
+
+/* Is what lies in the file still what was surveyed? */
+static bool holds_good(struct porter *p, const struct place_loan *l) {
+    struct opened *o = &p->bundles[l->bundle];
+    int r = survey_loan_check(l->survey, &l->loan, o->why);
+    if (r < 0) {
+        o->error = r;
+        p->spoilt = true;
+    }
+    return r == 0;
+}
+
+static struct twin *twin_place(struct porter *p, uint32_t buffer, uint64_t offset) {
+    uint64_t mixed = (buffer + 31 * offset) * 0x9e3779b97f4a7c15u;
+    return &p->twins[(mixed >> 32) % TWINS];
+}
+
+/* A piece is in its slot: stored in a file (or if not `stored` only read from there, perhaps long ago). */
+static void note_twin(struct porter *p, const struct effect_piece *e, bool stored) {
+    struct twin *t = twin_place(p, e->buffer, e->offset);
+    if (stored)
+        *t = (struct twin){e->buffer, e->bundle, e->piece, e->offset};
+    else if (t->buffer == e->buffer && t->offset == e->offset)
+        t->buffer = 0;
+}
+
+static void forget_twins(struct porter *p, uint32_t bundle) {
+    for (struct twin *t = p->twins; t < p->twins + TWINS; t++)
+        if (t->bundle == bundle)
+            t->buffer = 0;
+}
+
+/* A descriptor for the link, and where in it the bytes are; or -1. */
+static int open_twin(struct porter *p, const struct effect_put *put, uint64_t *ret_offset) {
+    const struct twin *t = twin_place(p, put->buffer, put->offset);
+    if (put->len < TWIN_BYTES_MIN || t->buffer != put->buffer || t->offset != put->offset ||
+        p->bundles[t->bundle].in == NULL)
+        return -1;
+    int fd = depot_where(p->bundles[t->bundle].in, t->piece, ret_offset);
+    return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
 static void put(struct porter *p, const struct effect_put *put) {
     const struct buffer *b = buffers_find(&p->buffers, put->buffer);
     ASSERT(b != NULL && put->offset <= b->bytes && put->len <= b->bytes - put->offset);
+    const struct place_loan *l = loans_find(&p->loans, put->buffer, put->offset);
+    if (l != NULL && !holds_good(p, l)) {
+        tell_sent(p, put); /* nobody waits for it: the bundle fails next */
+        return;
+    }
     int64_t tag = lend_place(p);
     ASSERT(tag >= 0);
-    p->lent[tag] = *put;
+    p->lent[tag] = (struct lent){.put = *put,
+                                 .file = l == NULL ? NULL : original_hold(l->loan.file),
+                                 .since = diary_now(&p->diary)};
     buffers_lend(&p->buffers, put->buffer);
     if (carriage_put(p->carriage, put, b, (uint64_t)tag))
         return;
-    links_lend(p->links, put, bytes_of(b->at + put->offset, put->len), (uint64_t)tag);
+    uint64_t offset = 0;
+    int fd = l == NULL ? open_twin(p, put, &offset) : -1;
+    const uint8_t *at = l == NULL ? b->at + put->offset : l->loan.bytes.at;
+    links_lend(p->links, put, bytes_of(at, put->len), (uint64_t)tag, fd, offset);
 }
 
 static uint8_t *on_place(void *context, uint32_t link, const struct message_put *m) {
@@ -155,6 +241,8 @@ static enum refusal on_put(void *context, uint32_t link, const struct message_pu
         return REFUSAL_BODY;
     if (at != m->body.at && m->body.len > 0)
         memcpy(at, m->body.at, m->body.len);
+    uint64_t now = diary_now(&p->diary);
+    diary_note(&p->diary, DIARY_CAME, now, now, m->note);
     struct input_put put = {.link = link,
                             .buffer = m->buffer,
                             .offset = m->offset,
@@ -316,6 +404,7 @@ static void carry_out(struct porter *p, const struct effect *e) {
         say(p, &e->send);
         break;
     case EFFECT_OPEN:
+        p->asked_at = diary_now(&p->diary);
         links_open(p->links, &e->open);
         break;
     case EFFECT_CLOSE:
@@ -422,6 +511,14 @@ static void withdraw(struct porter *p, uint32_t place) {
     p->offers[place] = p->offers[--p->offer_count];
 }
 
+static void withdraw_of(struct porter *p, uint64_t run) {
+    for (uint32_t i = 0; i < p->offer_count;)
+        if (p->offers[i].run == run && run != 0)
+            withdraw(p, i);
+        else
+            i++;
+}
+
 static void expire_offers(struct porter *p) {
     uint64_t now = p->config.loop->now;
     for (uint32_t i = 0; i < p->offer_count;) {
@@ -461,6 +558,15 @@ static void answer(struct porter *p, uint32_t link, struct message_offered *o) {
     free(body);
 }
 
+/* Offers whose takers have come and gone are kept only as long as there is room. */
+static void make_room(struct porter *p) {
+    struct mover_view v;
+    for (uint32_t i = 0; i < p->offer_count && p->offer_count == OFFERS_MAX; i++)
+        if (p->offers[i].until != 0 && mover_look(p->mover, p->offers[i].number, &v) &&
+            v.met_at != 0 && v.takers == 0)
+            withdraw(p, i);
+}
+
 /* Files of this node are wanted: looked over now, and on offer for a while. */
 static void present(struct porter *p, const struct input_message *in) {
     union message m;
@@ -471,6 +577,7 @@ static void present(struct porter *p, const struct input_message *in) {
         return;
     struct message_offered o = {.request = {m.offer.request[0], m.offer.request[1]},
                                 .node = p->config.self};
+    make_room(p);
     o.error = gather_survey(&m.offer, p->config.depot->root, &s, why);
     if (o.error == 0 && (o.offer = porter_offer(p, s)) == 0) {
         snprintf(why, sizeof why, "too many copies are under way there");
@@ -479,6 +586,7 @@ static void present(struct porter *p, const struct input_message *in) {
     }
     if (o.error == 0) {
         p->offers[p->offer_count - 1].until = p->config.loop->now + OFFER_NS;
+        p->offers[p->offer_count - 1].run = run_folder_of(m.offer.path);
         o.descriptor = describe(s, &memory);
     }
     o.text = bytes_from_str(why);
@@ -486,13 +594,44 @@ static void present(struct porter *p, const struct input_message *in) {
     free(memory);
 }
 
+/* Folders of runs are to go: what was to be written there is done or dropped before. Those that are gone are told. */
+static void clear(struct porter *p, const struct input_message *in) {
+    union message m;
+    uint8_t runs[8 * CLEARS_MAX], body[8 * CLEARS_MAX + 16];
+    size_t len = 0;
+    if (message_decode(MESSAGE_CLEAR, in->body, p->scratch, &m) < 0)
+        return;
+    work_off(p);
+    for (size_t at = 0; at < m.clear.runs.len && len < sizeof runs; at += 8) {
+        withdraw_of(p, load_le64(m.clear.runs.at + at));
+        if (!jobfolders_remove(p->config.depot->root, load_le64(m.clear.runs.at + at)))
+            continue;
+        memcpy(runs + len, m.clear.runs.at + at, 8);
+        len += 8;
+    }
+    union message gone = {.clear = {.runs = bytes_of(runs, len)}};
+    long n = message_encode(MESSAGE_CLEAR, &gone, room_of(body, sizeof body));
+    ASSERT(n > 0);
+    struct effect_send send = {.links = &in->link,
+                               .link_count = 1,
+                               .type = MESSAGE_CLEAR,
+                               .head = bytes_of(body, (size_t)n)};
+    links_send(p->links, &send);
+}
+
 static void on_link(void *context, enum purpose purpose, const struct input *in) {
     struct porter *p = context;
     struct input copy = *in;
+    if (in->kind == INPUT_MESSAGE && in->message.type == MESSAGE_CLEAR) {
+        clear(p, &in->message);
+        return;
+    }
     if (in->kind == INPUT_MESSAGE && in->message.type == MESSAGE_OFFER) {
         present(p, &in->message);
         return;
     }
+    if (in->kind == INPUT_LINK_UP && in->link.cookie != 0)
+        diary_note(&p->diary, DIARY_LINK, p->asked_at, diary_now(&p->diary), in->link.peer);
     if (heard_of_asking(p, in) || (in->kind == INPUT_MESSAGE && heard_beside(p, &in->message)))
         return;
     if (in->kind == INPUT_MESSAGE)
@@ -538,11 +677,18 @@ static void do_bundle(struct porter *p, const struct deed *d) {
     if (d->kind == EFFECT_BUNDLE_CLOSE) {
         if (o->in != NULL)
             depot_close(o->in, d->bundle.keep);
+        forget_twins(p, d->bundle.bundle);
+        loans_drop_bundle(&p->loans, d->bundle.bundle);
         *o = (struct opened){0};
         return;
     }
     bool opens = d->kind == EFFECT_BUNDLE_OPEN;
+    uint64_t began = diary_now(&p->diary);
     int r = opens ? open_bundle(p, &d->bundle, why) : depot_commit(o->in, why);
+    diary_note(&p->diary, opens ? DIARY_OPEN : DIARY_COMMIT, began, diary_now(&p->diary),
+               d->bundle.bundle);
+    if (!opens)
+        diary_flush(&p->diary); /* before anybody hears of it */
     struct input in = {.kind = INPUT_BUNDLE};
     in.bundle = (struct input_bundle){
         .bundle = d->bundle.bundle, .committed = !opens, .error = r, .text = bytes_from_str(why)};
@@ -568,7 +714,9 @@ static void do_page(struct porter *p, const struct deed *d) {
     if (!o->open)
         return;
     if (d->kind == EFFECT_PAGE_KEEP) {
+        uint64_t began = diary_now(&p->diary);
         in.page.error = depot_page(o->in, d->page.page, d->page.table, have, why);
+        diary_note(&p->diary, DIARY_PAGE, began, diary_now(&p->diary), d->page.page);
         in.page.table = d->page.table;
     } else {
         in.page.table =
@@ -578,16 +726,24 @@ static void do_page(struct porter *p, const struct deed *d) {
     feed(p, &in);
 }
 
-/* A piece's place in a survey's stream: lengths are added up page by page from where we were last. */
-static int load_offered(struct survey *s, uint32_t piece, struct room out, char why[256]) {
+/* From its file straight away, if it can be sent so; a fabric takes it out of the slot. */
+static int load_offered(struct porter *p, struct survey *s, const struct effect_piece *e,
+                        struct room out, char why[256]) {
+    struct place_loan l = {
+        .buffer = e->buffer, .offset = e->offset, .bundle = e->bundle, .survey = s};
     uint64_t offset;
     uint32_t len;
-    int r = survey_locate(s, piece, &offset, &len);
+    int r = survey_locate(s, e->piece, &offset, &len);
     if (r < 0 || len > out.len) {
-        snprintf(why, 256, "there is no piece %u", piece);
+        snprintf(why, 256, "there is no piece %u", e->piece);
         return r < 0 ? r : -EMSGSIZE;
     }
-    r = survey_read(s, offset, room_of(out.at, len), why);
+    loans_drop(&p->loans, e->buffer, e->offset);
+    r = carriage_shares(p->carriage) ? 0 : survey_lend(s, offset, len, &l.loan, why);
+    if (r > 0)
+        loans_add(&p->loans, &l);
+    else if (r == 0)
+        r = survey_read(s, offset, room_of(out.at, len), why);
     return r < 0 ? r : (int)len;
 }
 
@@ -601,12 +757,15 @@ static void do_piece(struct porter *p, const struct deed *d) {
     ASSERT(e->offset <= b->bytes && e->len <= b->bytes - e->offset);
     bool loads = d->kind == EFFECT_PIECE_LOAD;
     struct room room = room_of(b->at + e->offset, e->len);
+    uint64_t began = diary_now(&p->diary);
     long r;
     if (loads)
-        r = o->out != NULL ? load_offered(o->out, e->piece, room, why)
+        r = o->out != NULL ? load_offered(p, o->out, e, room, why)
                            : depot_load(o->in, e->piece, room, why);
     else
         r = depot_store(o->in, e->piece, room_bytes(room), why);
+    note_twin(p, e, !loads && r == 0);
+    diary_note(&p->diary, loads ? DIARY_LOAD : DIARY_STORE, began, diary_now(&p->diary), e->piece);
     struct input in = {.kind = INPUT_PIECE};
     in.piece = (struct input_piece){.bundle = e->bundle,
                                     .piece = e->piece,
@@ -619,8 +778,27 @@ static void do_piece(struct porter *p, const struct deed *d) {
     feed(p, &in);
 }
 
+/* A file was changed while it was sent from where it lies. */
+static void tell_spoilt(struct porter *p) {
+    p->spoilt = false;
+    for (uint32_t i = 0; i < p->limits.hauls; i++) {
+        struct opened *o = &p->bundles[i];
+        if (o->error == 0)
+            continue;
+        struct input in = {.kind = INPUT_BUNDLE};
+        in.bundle =
+            (struct input_bundle){.bundle = i, .error = o->error, .text = bytes_from_str(o->why)};
+        o->error = 0;
+        feed(p, &in);
+    }
+}
+
 static void work_off(struct porter *p) {
-    while (p->deed_count > 0) {
+    while (p->deed_count > 0 || p->spoilt) {
+        if (p->spoilt)
+            tell_spoilt(p);
+        if (p->deed_count == 0)
+            continue;
         struct deed d = p->deeds[p->deed_at];
         p->deed_at = (p->deed_at + 1) % p->deed_cap;
         p->deed_count--;
@@ -687,6 +865,10 @@ void porter_order(struct porter *p, uint16_t type, const union message *m) {
     overhear(p, 0, type, in.message.body);
     feed(p, &in);
     free(body);
+}
+
+struct diary *porter_diary(struct porter *p) {
+    return &p->diary;
 }
 
 const struct mover *porter_mover(const struct porter *p) {
@@ -758,6 +940,7 @@ struct porter *porter_new(const struct porter_config *c, int *ret_error, char wh
     if (r == 0) {
         p->config = *c;
         p->limits = mover_usual(c->universe, c->self);
+        p->buffers.thrifty = true;
         r = reserve(p);
     }
     if (r == 0)
@@ -765,6 +948,8 @@ struct porter *porter_new(const struct porter_config *c, int *ret_error, char wh
     snprintf(why, 256, "%s", r < 0 ? strerror(-r) : "");
     if (r == 0 && c->depot != NULL)
         r = depot_new(c->depot, &p->depot, why);
+    if (r == 0 && c->diary != NULL)
+        diary_open(&p->diary, c->diary);
     if (r < 0) {
         porter_free(p);
         *ret_error = r;
@@ -781,7 +966,9 @@ void porter_free(struct porter *p) {
             depot_close(p->bundles[i].in, true);
     links_free(p->links);
     carriage_free(p->carriage);
+    diary_close(&p->diary);
     depot_free(p->depot);
+    loans_fini(&p->loans);
     buffers_fini(&p->buffers);
     while (p->deed_count > 0) {
         free(p->deeds[p->deed_at].bytes);
@@ -790,6 +977,8 @@ void porter_free(struct porter *p) {
     }
     free(p->deeds);
     free(p->sent);
+    for (uint32_t i = 0; i < p->lent_cap; i++)
+        original_drop(p->lent[i].file);
     free(p->lent);
     free(p->lent_free);
     free(p->bundles);

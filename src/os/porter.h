@@ -10,6 +10,7 @@
 #include "fm/mover.h"
 #include "os/address.h"
 #include "os/depot.h"
+#include "os/diary.h"
 #include "os/links.h"
 #include "os/loop.h"
 #include "os/survey.h"
@@ -27,6 +28,7 @@ struct porter_config {
     int listener;                     /* taken over; -1: nobody comes */
     const struct depot_config *depot; /* NULL: nothing is taken in */
     const char *source;               /* IP address to be at in a fabric; NULL: any */
+    const char *diary;                /* see os/diary.h; NULL: none is kept */
     /* A command's: what became of a transfer that it receives. Called from porter_settle. May be NULL. */
     void (*arrived)(void *context, const struct message_arrived *a);
     /* The node's manager has come or gone. May be NULL. */
@@ -59,5 +61,8 @@ void porter_count(struct porter *p, uint32_t node, uint64_t offer);
 
 /* Does anybody take something from here? */
 bool porter_giving(const struct porter *p);
+
+/* For what a command notes of itself. */
+struct diary *porter_diary(struct porter *p);
 
 const struct mover *porter_mover(const struct porter *p);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "os/jobfolders.h"
 #include "os/outfits.h"
 #include "os/mark.h"
 #include "wire/message.h"
@@ -44,6 +45,9 @@ static const char *const names[VARIABLES] = {
     [VARIABLE_ARRAY_INDEX] = "STORM_ARRAY_INDEX=",
 };
 
+/* The same for the path of the job's folder, which may be longer than all of these. */
+static const char own_name[] = "STORM_JOB_DIR=";
+
 enum {
     NAME_BYTES = 24,
     DIGITS = 24
@@ -52,6 +56,8 @@ enum {
 static bool ours(const char *entry) {
     if (strncmp(entry, "STORM_", 6) != 0)
         return false;
+    if (strncmp(entry, own_name, strlen(own_name)) == 0)
+        return true;
     for (int v = 0; v < VARIABLES; v++)
         if (strncmp(entry, names[v], strlen(names[v])) == 0)
             return true;
@@ -125,6 +131,8 @@ static void fill_environment(struct recipe *r, struct heap_cut *c) {
     for (enum variable v = 0; v < VARIABLES; v++)
         if (v != VARIABLE_ARRAY_INDEX || r->setup.array != 0)
             *next++ = cut_variable(c, r, v);
+    if (r->own != NULL)
+        *next++ = r->own;
     *next = NULL;
 }
 
@@ -275,7 +283,7 @@ static void choose_program(struct recipe *r) {
 /* ---- life ---- */
 
 static size_t pointers(const struct spec *s) {
-    return strings_count(s->arguments) + 2 + strings_count(s->environment) + VARIABLES + 1;
+    return strings_count(s->arguments) + 2 + strings_count(s->environment) + VARIABLES + 2;
 }
 
 static size_t room_for(const struct setup *setup, const struct spec *spec) {
@@ -284,21 +292,45 @@ static size_t room_for(const struct setup *setup, const struct spec *spec) {
            1 + VARIABLES * (NAME_BYTES + DIGITS) + setup->node_name.len + setup->node_list.len + 16;
 }
 
+/* The folder of the job. If files were sent to it and it is not there, neither are they: they will be sent again. */
+static int open_own(struct recipe *r, const char *root) {
+    char path[PATH_MAX];
+    if (r->spec.own == OWN_NONE)
+        return 0;
+    int e = root == NULL
+                ? -ENOENT
+                : jobfolders_open(root, r->setup.run, r->spec.own == OWN_MADE, path, sizeof path);
+    if (e < 0)
+        return e;
+    if (asprintf(&r->own, "%s%s", own_name, path) < 0) {
+        r->own = NULL;
+        return -ENOMEM;
+    }
+    if (r->spec.inside)
+        r->folder = r->own + strlen(own_name);
+    return 0;
+}
+
 static void fill(struct recipe *r, const struct inherited *have, struct heap_cut c) {
     r->vector = cut(&c, (strings_count(r->spec.arguments) + 2) * sizeof(char *));
-    r->environment = cut(&c, (strings_count(r->spec.environment) + VARIABLES + 1) * sizeof(char *));
+    r->environment = cut(&c, (strings_count(r->spec.environment) + VARIABLES + 2) * sizeof(char *));
     r->limits = cut(&c, r->spec.limits.len / SPEC_LIMIT_BYTES * sizeof(struct recipe_limit));
     if (r->spec.folder.len > 0)
         r->folder = cut_bytes(&c, r->spec.folder);
+    int own = open_own(r, have->root);
     fill_arguments(r);
     fill_environment(r, &c);
     fill_limits(r, have);
     r->umask = r->spec.umask != have->umask;
     r->each = have->each;
-    if (r->spec.image.len > 0)
+    if (own < 0) {
+        r->step = r->spec.own == OWN_FILLED ? SPAWN_IMAGE : SPAWN_FOLDER;
+        r->error = own;
+    } else if (r->spec.image.len > 0) {
         choose_image(r, have->objects);
-    else
+    } else {
         choose_program(r);
+    }
 }
 
 struct recipe *recipe_new(struct bytes bytes, const struct inherited *have, int *ret_error) {
@@ -328,6 +360,7 @@ void recipe_free(struct recipe *r) {
     if (r != NULL) {
         free(r->program);
         free(r->dressed);
+        free(r->own);
     }
     free(r);
 }

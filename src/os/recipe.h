@@ -17,6 +17,7 @@
 struct inherited {
     const char *each;    /* a launcher for each process; NULL: none */
     const char *objects; /* folder of files that were sent to the node, absolute; NULL: none */
+    const char *root;    /* folder that paths on the node are taken under, absolute; NULL: none */
     mode_t umask;
     struct rlimit limits[RLIM_NLIMITS];
 };
@@ -30,6 +31,7 @@ struct recipe {
     struct setup setup; /* views into a copy of the bytes */
     struct spec spec;
     char *folder;         /* NULL: stay */
+    char *own;            /* STORM_JOB_DIR=...; NULL: the job has no folder */
     char *program;        /* NULL: see error */
     int error;            /* why nothing can be started, -errno */
     enum spawn_step step; /* and where it would fail */

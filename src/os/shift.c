@@ -22,6 +22,7 @@
 
 struct shift {
     char *objects; /* where files that were sent to the node are */
+    char *root;    /* what the node takes for its own root, absolute */
     struct shift_config config;
     struct loop loop;
     struct links *links;
@@ -148,6 +149,8 @@ static void find_objects(struct shift *s) {
     if (getcwd(here, sizeof here) == NULL ||
         asprintf(&s->objects, "%s/n%" PRIu32 "/spool/objects", here, s->config.node) < 0)
         s->objects = NULL;
+    if (s->objects == NULL || asprintf(&s->root, "%s/n%" PRIu32 "/root", here, s->config.node) < 0)
+        s->root = NULL;
 }
 
 static int open_kernel(struct shift *s) {
@@ -160,6 +163,7 @@ static int open_kernel(struct shift *s) {
                                    .home = s->config.home,
                                    .each = s->config.each,
                                    .objects = s->objects,
+                                   .root = s->root,
                                    .groups = s->config.pl.groups};
     int error = 0;
     s->kernel = kernel_new(&kernel, &error);
@@ -213,6 +217,7 @@ void shift_free(struct shift *s) {
     if (s->memory != NULL)
         munmap(s->memory, s->memory_bytes);
     free(s->objects);
+    free(s->root);
     free(s);
 }
 

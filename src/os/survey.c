@@ -30,7 +30,8 @@ struct survey {
     uint32_t piece; /* that was located last, and where it begins */
     uint64_t piece_offset;
     uint32_t open_number; /* of the file that was read last, and it */
-    int open_fd;
+    struct original *open;
+    enum send_type send;
 };
 
 /* ---- The order of things ----------------------------------------------------------------------- */
@@ -248,7 +249,7 @@ int survey_new(const struct survey_config *c, const struct survey_item *items, u
         snprintf(why, 256, "%s", strerror(ENOMEM));
         return -ENOMEM;
     }
-    s->open_fd = -1;
+    s->send = c->send;
     struct ledger ledger;
     ledger_open(&ledger, c->ledger); /* first: it looks at the clock */
     int r = walk_init(&s->walk, c, items, count, why);
@@ -265,8 +266,7 @@ int survey_new(const struct survey_config *c, const struct survey_item *items, u
 void survey_free(struct survey *s) {
     if (s == NULL)
         return;
-    if (s->open_fd >= 0)
-        close(s->open_fd);
+    original_drop(s->open);
     walk_fini(&s->walk);
     pieces_fini(&s->pieces);
     free(s->manifest);
@@ -310,13 +310,15 @@ static uint32_t file_at(const struct walk *w, uint64_t offset) {
 }
 
 static int open_file(struct survey *s, uint32_t number, char why[256]) {
-    if (s->open_fd >= 0 && s->open_number == number)
+    const struct found *f = &s->walk.found[number];
+    if (s->open != NULL && s->open_number == number)
         return 0;
-    if (s->open_fd >= 0)
-        close(s->open_fd);
+    original_drop(s->open);
+    s->open = NULL;
     s->open_number = number;
-    s->open_fd = walk_open(&s->walk, &s->walk.found[number], why);
-    return s->open_fd < 0 ? s->open_fd : 0;
+    int fd = walk_open(&s->walk, f, why);
+    int r = fd < 0 ? fd : original_open(fd, f->e.bytes, s->send, &s->open);
+    return fd >= 0 && r < 0 ? blame(&s->walk, f, r, why) : r;
 }
 
 /* Exactly these bytes of a file. If afterwards it is as it was found, it was so while they were read. */
@@ -326,15 +328,8 @@ static int read_file(struct survey *s, uint32_t number, uint64_t from, struct ro
     int r = open_file(s, number, why);
     if (r < 0)
         return r;
-    for (size_t at = 0; at < out.len;) {
-        ssize_t n = pread(s->open_fd, out.at + at, out.len - at, (off_t)(from + at));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return blame(&s->walk, f, n < 0 ? -errno : -ESTALE, why);
-        at += (size_t)n;
-    }
-    return walk_check(&s->walk, f, s->open_fd, why);
+    r = original_read(s->open, from, out);
+    return r < 0 ? blame(&s->walk, f, r, why) : walk_check(&s->walk, f, original_fd(s->open), why);
 }
 
 static uint32_t piece_len(const struct survey *s, uint32_t number) {
@@ -379,4 +374,32 @@ int survey_read(struct survey *s, uint64_t offset, struct room out, char why[256
         out = room_of(out.at + n, out.len - n);
     }
     return r;
+}
+
+int survey_lend(struct survey *s, uint64_t offset, uint32_t len, struct survey_loan *ret,
+                char why[256]) {
+    *ret = (struct survey_loan){0};
+    if (len == 0 || offset < s->bundle.manifest_bytes || offset + len > s->bundle.bytes)
+        return 0;
+    uint32_t number = file_at(&s->walk, offset);
+    const struct found *f = &s->walk.found[number];
+    if (offset + len > f->offset + f->e.bytes)
+        return 0;
+    int r = open_file(s, number, why);
+    if (r < 0)
+        return r;
+    struct survey_loan l = {.file = s->open, .number = number};
+    l.bytes = original_part(s->open, offset - f->offset, len);
+    if (l.bytes.len == 0)
+        return 0;
+    r = survey_loan_check(s, &l, why);
+    if (r < 0)
+        return r;
+    original_hold(s->open);
+    *ret = l;
+    return 1;
+}
+
+int survey_loan_check(const struct survey *s, const struct survey_loan *l, char why[256]) {
+    return walk_check(&s->walk, &s->walk.found[l->number], original_fd(l->file), why);
 }

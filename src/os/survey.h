@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "os/original.h"
 #include "wire/bundle.h"
 
 /* One thing to be sent: a file, or a folder with all that is in it. */
@@ -24,6 +25,7 @@ struct survey_config {
     const char *ledger; /* folder of the ledger, made if it is not there. NULL: none */
     enum digest_kind digest;
     uint32_t piece_bytes; /* about; 0: the usual, which grows with the size */
+    enum send_type send;  /* how survey_read and survey_lend come by the bytes */
     bool follow;          /* a link that is given itself (not one inside a folder) is followed */
     /* Called now and then with how many bytes of all were looked at, while names are still being
      * gathered with none; false: stop. May be NULL. */
@@ -57,3 +59,18 @@ int survey_locate(struct survey *s, uint32_t piece, uint64_t *ret_offset, uint32
  * changed; `why` says which. Holes read as zeros. Files are opened again by their paths, so these must lead to
  * them still; the one that was read last stays open. */
 int survey_read(struct survey *s, uint64_t offset, struct room out, char why[256]);
+
+/* A part of the stream that is sent from where it lies. */
+struct survey_loan {
+    struct original *file; /* held; NULL: nothing is lent */
+    uint32_t number;
+    struct bytes bytes;
+};
+
+/* Lends a part of the stream: 1, or 0 if it is to be read, as it lies in several files or the send type wants it so, or
+ * -errno as survey_read. Whoever has it checks it before each sending, and drops the file after the last. What was
+ * changed even later does not fit its digest. */
+int survey_lend(struct survey *s, uint64_t offset, uint32_t len, struct survey_loan *ret,
+                char why[256]);
+/* 0, or -ESTALE if the file is not as it was found. */
+int survey_loan_check(const struct survey *s, const struct survey_loan *l, char why[256]);

@@ -547,27 +547,28 @@ static int read_first(struct survey *s) {
     return survey_read(s, survey_bundle(s)->manifest_bytes, room_of(bytes, sizeof bytes), why);
 }
 
-/* Whether the file is open already or not: each change is noticed. */
+/* Whether the file is open already or not, and however it is read: each change is noticed. */
 static void test_changes_afterwards(void) {
-    for (int what = 0; what < 10; what++) {
+    for (int what = 0; what < 10 * SEND_TYPES; what++) {
         put("file", 50000, 1);
         struct survey_config c = plain();
         struct survey *s;
+        c.send = (enum send_type)(what / 10);
         CHECK_EQ(look(&c, "file", &s), 0);
         if (what % 2 == 1)
             CHECK_EQ(read_first(s), 0);
         int fd = open("file", O_WRONLY | O_CLOEXEC);
         struct timespec old[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 5}};
-        if (what / 2 == 0)
+        if (what % 10 / 2 == 0)
             CHECK_EQ(ftruncate(fd, 100), 0);
-        else if (what / 2 == 1)
+        else if (what % 10 / 2 == 1)
             CHECK_EQ(pwrite(fd, "x", 1, 60000), 1);
-        else if (what / 2 == 2)
+        else if (what % 10 / 2 == 2)
             CHECK_EQ(pwrite(fd, "x", 1, 10), 1);
-        else if (what / 2 == 3)
+        else if (what % 10 / 2 == 3)
             CHECK_EQ(futimens(fd, old), 0);
         close(fd);
-        if (what / 2 == 4) {
+        if (what % 10 / 2 == 4) {
             put("new", 50000, 1);
             CHECK_EQ(rename("new", "file"), 0);
         }
@@ -587,6 +588,40 @@ static void test_changes_afterwards(void) {
     CHECK_EQ(survey_read(s, survey_bundle(s)->bytes - 9, room_of(bytes, 10), why), -ERANGE);
     CHECK_EQ(survey_read(s, UINT64_MAX, room_of(bytes, 10), why), -ERANGE);
     survey_free(s);
+}
+
+/* A file of its own is sent from where it lies; what is in several files, or of another send type, is not. */
+static void test_lends(void) {
+    folder("dir");
+    put("dir/large", 1 << 20, 1);
+    put("dir/small", 100, 2);
+    for (enum send_type t = SEND_READ; t < SEND_TYPES; t++) {
+        struct survey_config c = plain();
+        struct survey_loan l;
+        static uint8_t bytes[100000];
+        c.send = t;
+        struct survey *s = look_well(&c, "dir");
+        uint64_t end = survey_bundle(s)->bytes;
+        CHECK_EQ(survey_lend(s, 0, 1, &l, why), 0); /* the manifest */
+        CHECK_EQ(survey_lend(s, end - (1 << 20) - 1, 2, &l, why), 0);
+        CHECK_EQ(survey_lend(s, end - 1, 2, &l, why), 0);
+        CHECK_EQ(survey_read(s, end - sizeof bytes, room_of(bytes, sizeof bytes), why), 0);
+        int lent = survey_lend(s, end - sizeof bytes, sizeof bytes, &l, why);
+        CHECK_EQ(lent, t == SEND_MMAP_ALL);
+        if (lent == 1) {
+            CHECK_EQ(survey_read(s, end - (1 << 20) - 1, room_of(bytes, 1), why), 0); /* another */
+            CHECK(memcmp(l.bytes.at + 1, bytes + 1, sizeof bytes - 1) == 0);
+            CHECK_EQ(survey_loan_check(s, &l, why), 0);
+            CHECK_EQ(truncate("dir/large", 5000), 0);
+            CHECK_EQ(survey_loan_check(s, &l, why), -ESTALE);
+            CHECK(strstr(why, "dir/large: it was changed") != NULL);
+            original_drop(l.file);
+            CHECK_EQ(survey_lend(s, end - 10, 10, &l, why), -ESTALE);
+            put("dir/large", 1 << 20, 1);
+        }
+        survey_free(s);
+    }
+    away("dir");
 }
 
 /* ---- Memory ------------------------------------------------------------------------------------ */
@@ -666,6 +701,7 @@ int main(void) {
     TEST(test_changes_meanwhile);
     TEST(test_progress_and_stopping);
     TEST(test_changes_afterwards);
+    TEST(test_lends);
     rig_leave();
     return tap_finish();
 }

@@ -140,6 +140,8 @@ struct entry {
     struct op_id id;
     struct operation operation; /* its body is in the pool */
     uint32_t body_slot;
+    bool asked; /* the daemon has not voted yet */
+    bool refused;
     bool voted;
     bool no;
     bool decided;
@@ -505,6 +507,8 @@ void member_view(struct prim *p, const struct message_view *m);
 void member_trim(struct prim *p, uint64_t stable);
 void member_arm(struct prim *p, const struct message_arm *m);
 void member_set(struct prim *p, uint32_t variable, uint64_t value);
+/* What the daemon says to an operation that has asked it. */
+void member_vote(struct prim *p, uint64_t order, bool no);
 void member_signal(struct prim *p, uint32_t event, uint64_t order, uint32_t offset, uint64_t len,
                    struct bytes body);
 void member_strobe(struct prim *p, const struct message_strobe *m);

@@ -215,7 +215,7 @@ bool member_fits(const struct prim *p, const struct operation *o) {
 
 static bool condition(struct prim *p, const struct entry *e) {
     const struct operation *o = &e->operation;
-    if (!member_fits(p, o))
+    if (!member_fits(p, o) || e->refused)
         return false;
     if (o->kind == OPERATION_PUBLISH)
         return slot_vote(p, e);
@@ -261,7 +261,7 @@ static void advance(struct prim *p) {
                 continue;
             bool votes_in_turn = e->operation.kind == OPERATION_COMPARE;
             again = true;
-            if (!e->voted && !e->decided && (in_turn || !votes_in_turn))
+            if (!e->voted && !e->decided && !e->asked && (in_turn || !votes_in_turn))
                 vote(p, e);
             else if (e->decided && in_turn)
                 finish(p, e);
@@ -315,14 +315,27 @@ void member_prepare(struct prim *p, const struct message_prepare *m) {
         return;
     me->top = m->order;
     e = &me->log[me->count++];
-    *e = (struct entry){.order = m->order, .id = m->id, .operation = m->operation};
+    *e = (struct entry){.order = m->order,
+                        .id = m->id,
+                        .operation = m->operation,
+                        .asked = m->operation.hint && m->operation.ask};
     hold_body(p, e, m->operation.body);
     if (m->operation.hint) {
         struct input *up = effects_raise(p->out, INPUT_PREPARED, p->now);
         up->prepared = (struct input_prepared){.order = m->order,
                                                .heap_offset = m->operation.heap_offset,
-                                               .body = effects_copy(p->out, m->operation.body)};
+                                               .body = effects_copy(p->out, m->operation.body),
+                                               .ask = m->operation.ask};
     }
+    advance(p);
+}
+
+void member_vote(struct prim *p, uint64_t order, bool no) {
+    struct entry *e = find(p, order);
+    if (e == NULL || !e->asked)
+        return;
+    e->asked = false;
+    e->refused = no;
     advance(p);
 }
 

@@ -152,6 +152,7 @@ static void describe(const struct primitive *r, struct operation *o) {
         o->event = r->kind == PRIMITIVE_STROBE ? r->channel : r->remote_event;
         o->heap_offset = r->heap_offset;
         o->hint = r->kind == PRIMITIVE_XFER && r->hint;
+        o->ask = o->hint && r->ask;
         o->len = r->kind == PRIMITIVE_BULK ? r->buffer_bytes : 0;
     }
     if (carries)
@@ -211,6 +212,10 @@ static bool announce(struct prim *p, struct ask *a) {
 void request_make(struct prim *p, const struct primitive *r) {
     if (r->kind == PRIMITIVE_SET) {
         member_set(p, r->variable, r->value);
+        return;
+    }
+    if (r->kind == PRIMITIVE_VOTE) {
+        member_vote(p, r->order, r->value != 0);
         return;
     }
     if (r->kind == PRIMITIVE_RECORD) {

@@ -65,7 +65,8 @@ bool say_all(struct effects *out, const struct say_all *how, uint32_t body_bytes
                                     .body = body,
                                     .remote_event = how->event,
                                     .local_event = NO_EVENT,
-                                    .hint = how->hint};
+                                    .hint = how->hint,
+                                    .ask = how->ask};
     return true;
 }
 

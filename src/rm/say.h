@@ -28,6 +28,7 @@ struct say_all {
     uint64_t timeout_ns;
     uint32_t event;
     bool hint;
+    bool ask;
 };
 
 /* False if it is larger than a transfer may be; then nothing was said. */

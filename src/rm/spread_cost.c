@@ -17,6 +17,12 @@
 
 enum { CHOICE_ARITY_MIN = 2, CHOICE_ARITY_MAX = 8 };
 
+/* Longer pieces than these cost no fewer messages worth mentioning, but memory at every node. */
+enum { PIECE_BYTES_MIN = 4 << 10, PIECE_BYTES_MAX = 128 << 10 };
+
+/* Slots: simulated (docs/transfers-simulated.md), and on one host measured. */
+enum { SLOTS_BYTES = 672 << 10, SLOTS_LEAST = 12, SLOTS_MOST = 64, SLOTS_SHARED = 6 };
+
 /* A transfer's pieces: their count, and times that do not depend on the shape. */
 struct pace {
     uint64_t more_pieces; /* after the first */
@@ -155,4 +161,31 @@ struct spread spread_choose(const struct spread_terms *t) {
     consider(&c, t, SPREAD_BINOMIAL, 0);
     consider(&c, t, SPREAD_FLAT, 0);
     return c.best;
+}
+
+static uint64_t cost_of_pieces(const struct spread *s, struct spread_terms t, uint32_t bytes) {
+    t.piece_bytes = bytes;
+    struct spread shape = s->shape == SPREAD_AUTO ? spread_choose(&t) : *s;
+    shape.receivers = t.receivers;
+    return spread_cost_ns(&shape, &t);
+}
+
+uint32_t spread_piece_bytes(const struct spread *s, const struct spread_terms *t) {
+    uint64_t least = UINT64_MAX;
+    for (uint32_t bytes = PIECE_BYTES_MIN; bytes <= PIECE_BYTES_MAX; bytes *= 2) {
+        uint64_t ns = cost_of_pieces(s, *t, bytes);
+        least = ns < least ? ns : least;
+    }
+    uint32_t best = PIECE_BYTES_MAX;
+    while (best > PIECE_BYTES_MIN && cost_of_pieces(s, *t, best) > units_after(least, least / 100))
+        best /= 2;
+    return best;
+}
+
+uint32_t spread_slots(uint32_t piece_bytes, bool shared) {
+    uint32_t fit = piece_bytes == 0 ? 0 : SLOTS_BYTES / piece_bytes;
+    return shared              ? SLOTS_SHARED
+           : fit < SLOTS_LEAST ? SLOTS_LEAST
+           : fit < SLOTS_MOST  ? fit
+                               : SLOTS_MOST;
 }

@@ -429,6 +429,29 @@ static void test_choice_of_small_files(void) {
     CHECK_EQ(chosen_depth(&t), 1);
 }
 
+static uint32_t pieces_for(uint64_t bytes, uint32_t receivers) {
+    struct spread any = {.shape = SPREAD_AUTO};
+    struct spread_terms t = fast_network(bytes, receivers);
+    t.piece_bytes = 77; /* is not used */
+    return spread_piece_bytes(&any, &t);
+}
+
+static void test_choice_of_pieces(void) {
+    CHECK_EQ(pieces_for(GIB, 1024), 128 * KIB);
+    CHECK_EQ(pieces_for(12 * MIB, 16384), 16 * KIB);
+    CHECK_EQ(pieces_for(0, 64), 128 * KIB);
+    struct spread chain = {.shape = SPREAD_CHAIN};
+    struct spread_terms t = fast_network(12 * MIB, 1);
+    CHECK_EQ(spread_piece_bytes(&chain, &t), 128 * KIB); /* it is passed on by nobody */
+    t.receivers = 1000;
+    CHECK(spread_piece_bytes(&chain, &t) < 16 * KIB);
+    CHECK_EQ(spread_slots(28 * KIB, false), 24);
+    CHECK_EQ(spread_slots(224 * KIB, false), 12);
+    CHECK_EQ(spread_slots(1, false), 64);
+    CHECK_EQ(spread_slots(0, false), 12);
+    CHECK_EQ(spread_slots(224 * KIB, true), 6);
+}
+
 static void test_choice_for_one(void) {
     struct spread_terms t = fast_network(GIB, 1);
     uint64_t chain = cost(SPREAD_CHAIN, 0, &t);
@@ -562,6 +585,7 @@ int main(void) {
     TEST(test_validity);
     TEST(test_choice_of_large_files);
     TEST(test_choice_of_small_files);
+    TEST(test_choice_of_pieces);
     TEST(test_choice_for_one);
     TEST(test_choice_on_one_host);
     TEST(test_more_bytes_take_longer);

@@ -186,6 +186,13 @@ static struct analytic_launch by_best(const struct analytic_network *n, uint32_t
     return best;
 }
 
+uint64_t analytic_transfer_ns(const struct analytic_network *n, uint32_t nodes,
+                              uint64_t image_bytes, uint32_t arity) {
+    ASSERT(!n->hardware && nodes >= 1 && arity <= ANALYTIC_ARITY_MAX && image_bytes >= 1);
+    uint32_t sends = arity == 0 ? 1 : arity, children = arity == 0 ? 2 : arity;
+    return by_tree(n, nodes, image_bytes, sends, children).transfer_ns;
+}
+
 static uint64_t command_ns(const struct analytic_network *n, uint32_t nodes) {
     return (uint64_t)2 * count_levels(ANALYTIC_COMMAND_ARITY, nodes) *
            (n->latency_ns + ANALYTIC_COMMAND_ARITY * n->message_ns);

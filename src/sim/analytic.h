@@ -86,6 +86,10 @@ struct analytic_launch {
 struct analytic_launch analytic_launch(const struct analytic_network *n, uint32_t nodes,
                                        uint64_t image_bytes, uint32_t arity);
 
+/* The transfer alone, down software trees of this arity or, with 0, a pair of binary ones. */
+uint64_t analytic_transfer_ns(const struct analytic_network *n, uint32_t nodes,
+                              uint64_t image_bytes, uint32_t arity);
+
 /* ---- a launcher that starts programs down a tree of remote executions ----
  *
  * The cost model of the paper on such a launcher; lambda is the time of one remote execution. */

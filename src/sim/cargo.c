@@ -25,7 +25,10 @@ static void draw_piece(struct stock *f, struct cargo *c, uint32_t i, const struc
     if (coin < k->holes_percent && i > 0)
         return;
     c->tags[i] = ++f->tags;
-    c->lens[i] = k->even || i == 0 ? k->piece_bytes : 1 + (uint32_t)(len % k->piece_bytes);
+    if (k->lens != NULL)
+        c->lens[i] = k->lens[i];
+    else
+        c->lens[i] = k->even || i == 0 ? k->piece_bytes : 1 + (uint32_t)(len % k->piece_bytes);
 }
 
 static void draw_pieces(struct stock *f, struct cargo *c, const struct cargo_config *k,

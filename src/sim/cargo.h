@@ -34,6 +34,7 @@ struct cargo_config {
     uint32_t piece_bytes;   /* of the longest */
     bool even;              /* all are as long, but for the last */
     uint64_t bytes;         /* even: of all; 0: as many as fit */
+    const uint32_t *lens;   /* or all lengths, borrowed; then the three above are not used. NULL */
     uint32_t holes_percent; /* of pieces */
     /* Shares all pieces with this one but for so many, here and there. NULL: none. */
     const struct cargo *like;

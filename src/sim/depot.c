@@ -442,6 +442,8 @@ static int32_t judge(struct sim_depot *d, struct open_bundle *b, const struct er
         d->counts.stored_bytes += len;
     }
     take(b, e->number);
+    if (b->left == 0)
+        d->counts.whole_at = world_now(d->config.world);
     return 0;
 }
 

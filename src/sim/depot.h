@@ -53,7 +53,8 @@ struct sim_depot_counts {
     uint64_t again;                /* that came and were here */
     uint64_t wrong;                /* that did not fit, or pages */
     uint64_t loaded;
-    uint64_t committed_at; /* the last time; 0: never */
+    uint64_t whole_at;     /* when all pieces of a bundle were here, the last time; 0: never */
+    uint64_t committed_at; /* the same */
 };
 
 struct sim_depot *sim_depot_new(const struct sim_depot_config *c);

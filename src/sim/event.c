@@ -62,6 +62,14 @@ static void feed_fetched(struct world *w, struct node *n, struct notice *notice)
     carry_input(w, n, LAYER_DAEMON, &in, 0);
 }
 
+static void feed_looked(struct world *w, struct node *n, struct notice *notice) {
+    struct input in = {.kind = INPUT_LOOKED, .now = w->now};
+    in.looked = (struct input_looked){
+        .ticket = notice->cookie, .error = notice->error, .step = SPAWN_IMAGE};
+    notice_free(w, notice);
+    carry_input(w, n, LAYER_DAEMON, &in, 0);
+}
+
 static void feed_news(struct world *w, struct node *n, struct notice *notice) {
     struct input in;
     notice_free(w, notice);
@@ -100,6 +108,9 @@ void event_process(struct world *w, struct event *e) {
         break;
     case EVENT_FETCHED:
         feed_fetched(w, n, notice_of(e));
+        break;
+    case EVENT_LOOKED:
+        feed_looked(w, n, notice_of(e));
         break;
     case EVENT_NEWS:
         feed_news(w, n, notice_of(e));
@@ -199,6 +210,7 @@ void event_happen(struct world *w, struct event *e) {
     case EVENT_UP:
     case EVENT_DOWN:
     case EVENT_FETCHED:
+    case EVENT_LOOKED:
     case EVENT_NEWS:
         break;
     case EVENT_SENT:
@@ -230,6 +242,7 @@ void event_drop(struct world *w, struct event *e) {
     case EVENT_DURABLE:
     case EVENT_LOGGED:
     case EVENT_FETCHED:
+    case EVENT_LOOKED:
     case EVENT_NEWS:
     case EVENT_SENT:
         notice_free(w, notice_of(e));

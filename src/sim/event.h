@@ -28,6 +28,7 @@ enum event_kind {
     EVENT_DURABLE, /* the disk has taken a value */
     EVENT_LOGGED,  /* or an event of the log */
     EVENT_FETCHED, /* or has found one */
+    EVENT_LOOKED,  /* somebody has looked whether a run could begin */
     EVENT_NEWS,    /* there is something outside */
     EVENT_SENT     /* the bytes of a put have left */
 };
@@ -53,11 +54,11 @@ struct notice {
     uint32_t opener_life;
     uint32_t target;
     enum purpose purpose;
-    uint64_t cookie;   /* or the ticket of DURABLE, LOGGED, FETCHED; SENT: the put's note */
+    uint64_t cookie;   /* or the ticket of DURABLE, LOGGED, FETCHED, LOOKED; SENT: the put's note */
     uint64_t value;    /* DURABLE; LOGGED, FETCHED: the key; SENT: the put's offset */
     struct body *body; /* LOGGED */
     bool closes;       /* LOGGED: the key */
-    int32_t error;     /* LOGGED */
+    int32_t error;     /* LOGGED, LOOKED */
     uint32_t number;   /* SENT: of the link, at the sender */
     uint32_t buffer;   /* SENT */
     uint64_t mark;     /* SENT: bytes sent to that end up to this put */

@@ -97,6 +97,24 @@ static void draw_set(const struct files_plan *p, struct random *r, struct nodese
         nodeset_add(set, draw32(r, 0, nodes - 1));
 }
 
+size_t files_plan_storage(const struct files_plan *p) {
+    return nodeset_bytes(p->yard.nodes + 1) + p->yard.nodes * sizeof(uint32_t);
+}
+
+/* Of some transfers the plan knows switches. Drawn aside: what else a seed draws stays as it was. */
+static void draw_switches(const struct files_plan *p, const struct random *r, uint32_t *at,
+                          struct shipment *s) {
+    struct random own = random_fork(r, 0x73776974636873);
+    uint32_t most = draw32(&own, 1, 6);
+    bool unknown = random_chance(&own, 1, 3);
+    if (!random_chance(&own, 1, 3))
+        return;
+    for (uint32_t i = 0; i < p->yard.nodes; i++)
+        at[i] = draw32(&own, unknown ? 0 : 1, most);
+    s->switches = at;
+    s->source_switch = draw32(&own, 0, most);
+}
+
 void files_plan_shipment(const struct files_plan *p, struct stock *f, struct random *r,
                          void *storage, struct shipment *ret) {
     const struct cargo *any = f->cargoes[random_below(r, f->count)];
@@ -113,6 +131,8 @@ void files_plan_shipment(const struct files_plan *p, struct stock *f, struct ran
     ret->shape = (uint8_t)draw32(r, SPREAD_CHAIN, SPREAD_SHAPES - 1);
     ret->arity = draw32(r, 1, 6);
     ret->slots = random_chance(r, 1, 3) ? draw32(r, 1, SLOTS_MAX) : draw32(r, 1, 8);
+    size_t set = nodeset_bytes(p->yard.nodes + 1);
+    draw_switches(p, r, (uint32_t *)(void *)((uint8_t *)storage + set), ret);
 }
 
 void files_plan_ills(struct random *r, bool source, uint32_t pieces, struct sim_depot_ills *ret) {

@@ -24,7 +24,8 @@ struct files_plan {
 
 void files_plan_draw(struct files_plan *p, uint64_t seed);
 
-/* One transfer; `storage` is for its set. */
+/* One transfer; `storage` of so many bytes is for its set, and the switches of all nodes. */
+size_t files_plan_storage(const struct files_plan *p);
 void files_plan_shipment(const struct files_plan *p, struct stock *f, struct random *r,
                          void *storage, struct shipment *ret);
 

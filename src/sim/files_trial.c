@@ -317,14 +317,14 @@ static void announce(const struct files_trial *t, const struct shipment *s) {
     nodeset_format(&s->set, "", set, sizeof set);
     fprintf(t->trace,
             "%12.6f transfer %" PRIu64 " of %" PRIu32 " pieces (%" PRIu32 " a page, %" PRIu32
-            " bytes) from %" PRIu32 " to %s, shape %u:%" PRIu32 ", %" PRIu32 " slots\n",
+            " bytes) from %" PRIu32 " to %s, shape %u:%" PRIu32 ", %" PRIu32 " slots%s\n",
             (double)world_now(t->world) / 1e9, s->transfer, s->cargo->bundle.pieces,
             s->cargo->bundle.page_pieces, s->cargo->bundle.piece_bytes, source_of(t, s), set,
-            s->shape, s->arity, s->slots);
+            s->shape, s->arity, s->slots, s->switches != NULL ? ", by switches" : "");
 }
 
 static void ship(struct files_trial *t) {
-    void *storage = malloc(nodeset_bytes(t->plan.yard.nodes + 1));
+    void *storage = malloc(files_plan_storage(&t->plan));
     struct shipment s;
     ASSERT(storage != NULL);
     files_plan_shipment(&t->plan, yard_stock(t->yard), &t->random, storage, &s);

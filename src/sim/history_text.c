@@ -12,8 +12,8 @@ static const char *kind_name(enum primitive_kind kind) {
         [PRIMITIVE_XFER] = "xfer",         [PRIMITIVE_COMPARE] = "compare",
         [PRIMITIVE_STANDING] = "standing", [PRIMITIVE_BULK] = "bulk",
         [PRIMITIVE_STROBE] = "strobe",     [PRIMITIVE_SET] = "set",
-        [PRIMITIVE_RECORD] = "record",     [PRIMITIVE_GATHER] = "gather",
-        [PRIMITIVE_MAIL] = "mail",
+        [PRIMITIVE_VOTE] = "vote",         [PRIMITIVE_RECORD] = "record",
+        [PRIMITIVE_GATHER] = "gather",     [PRIMITIVE_MAIL] = "mail",
     };
     return kind < PRIMITIVE_KINDS ? names[kind] : "?";
 }

@@ -18,6 +18,7 @@
 #include "sim/region.h"
 #include "sim/sent.h"
 #include "sim/stamp.h"
+#include "sim/trunks.h"
 #include "sim/timer.h"
 #include "sim/world.h"
 
@@ -40,6 +41,7 @@ struct world {
     struct hash hash;
     struct world_counts counts;
     struct cores cores;
+    struct trunks trunks;
     struct effects effects; /* one store serves all nodes, one step after the other */
     struct region node_array;
     struct region arenas; /* of compute nodes' machines */

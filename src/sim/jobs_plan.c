@@ -157,6 +157,7 @@ static void draw_flags(struct random *r, struct order *o) {
     o->flags |= coin % 5 == 0 ? JOB_REQUEUE : 0;
     o->flags |= coin / 5 % 4 == 0 ? JOB_BAD_EXIT : 0;
     o->flags |= coin / 20 % 8 == 0 ? JOB_EXCLUSIVE : 0;
+    o->flags |= coin / 1280 % 3 == 0 ? JOB_LOOK : 0;
     if (coin / 160 % 8 == 0)
         o->limit_ns = random_between(r, 300, 4000) * NS_PER_MS;
 }

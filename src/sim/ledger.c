@@ -327,8 +327,10 @@ static void on_arrive(struct model *m, struct op *op) {
 
 static void on_hint(struct model *m, struct op *op) {
     struct input in = {.kind = INPUT_PREPARED, .now = m->now};
-    in.prepared = (struct input_prepared){
-        .order = op->order, .heap_offset = op->request.heap_offset, .body = op->request.body};
+    in.prepared = (struct input_prepared){.order = op->order,
+                                          .heap_offset = op->request.heap_offset,
+                                          .body = op->request.body,
+                                          .ask = op->request.ask};
     plan(m, op, STEP_DECIDE, op->decide_at);
     feed_all(m, &op->set, &in);
 }
@@ -533,6 +535,7 @@ static bool fits(const struct model *m, const struct primitive *r) {
     case PRIMITIVE_STROBE:
         return r->channel < l->events && len <= l->body_bytes;
     case PRIMITIVE_SET:
+    case PRIMITIVE_VOTE:
     case PRIMITIVE_RECORD:
     case PRIMITIVE_GATHER:
     case PRIMITIVE_MAIL:
@@ -576,6 +579,15 @@ static struct op *make(struct model *m, uint32_t node, const struct primitive *r
     return op;
 }
 
+/* Whoever is asked answers in the step in which it hears of it, before it is decided. */
+static void vote(struct model *m, const struct primitive *r) {
+    LIST_EACH (at, &m->ledger.flight) {
+        struct op *op = CONTAINER_OF(at, struct op, at);
+        if (op->order == r->order && r->value != 0)
+            op->failed = true;
+    }
+}
+
 void ledger_request(struct model *m, uint32_t node, const struct primitive *r) {
     const struct limits *limits = &m->config.prim.limits;
     if (r->kind == PRIMITIVE_SET) {
@@ -585,6 +597,10 @@ void ledger_request(struct model *m, uint32_t node, const struct primitive *r) {
         uint64_t old = *variable;
         *variable = r->value;
         recheck(m, node, r->variable, old);
+        return;
+    }
+    if (r->kind == PRIMITIVE_VOTE) {
+        vote(m, r);
         return;
     }
     bool strobe = r->kind == PRIMITIVE_STROBE;

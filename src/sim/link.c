@@ -333,7 +333,8 @@ static void launch(struct world *w, struct end *from, struct frame *f, uint64_t 
     f->counted = true;
     f->sent_at = later(when, sender->egress_at[f->lane]) + interface_ns(w, f);
     sender->egress_at[f->lane] = f->sent_at;
-    uint64_t at = f->sent_at + link_latency(w, from->node, to->node) + draw_jitter(w);
+    uint64_t through = trunks_pass(w, from->node, to->node, f);
+    uint64_t at = through + link_latency(w, from->node, to->node) + draw_jitter(w);
     to->wire_at[f->lane] = later(at, to->wire_at[f->lane]);
     take_off(w, f, to->wire_at[f->lane]);
     if (f->sent != NULL) {

@@ -38,17 +38,23 @@ static void trace_mover_input(struct hash *h, const struct input *in) {
     }
 }
 
+static void add_boot(struct hash *h, const struct input_boot *b) {
+    hash_u64(h, (uint64_t)b->boots << 32 | b->epoch);
+    hash_u64(h, b->kept);
+    hash_u64(h, b->root);
+    hash_u64(h, b->random_seed);
+    if (b->stowed.len > 0)
+        add_bytes(h, b->stowed);
+    if (b->folders.len > 0)
+        add_bytes(h, b->folders);
+}
+
 void trace_input(struct hash *h, uint32_t node, enum layer layer, const struct input *in) {
     hash_u64(h, in->now);
     hash_u64(h, (uint64_t)node << 32 | (uint64_t)layer << 16 | (uint64_t)in->kind);
     switch (in->kind) {
     case INPUT_BOOT:
-        hash_u64(h, (uint64_t)in->boot.boots << 32 | in->boot.epoch);
-        hash_u64(h, in->boot.kept);
-        hash_u64(h, in->boot.root);
-        hash_u64(h, in->boot.random_seed);
-        if (in->boot.stowed.len > 0)
-            add_bytes(h, in->boot.stowed);
+        add_boot(h, &in->boot);
         break;
     case INPUT_MESSAGE:
         hash_u64(h, (uint64_t)in->message.link << 32 | in->message.epoch);
@@ -84,6 +90,10 @@ void trace_input(struct hash *h, uint32_t node, enum layer layer, const struct i
     case INPUT_FETCHED:
         hash_u64(h, in->fetched.ticket);
         add_bytes(h, in->fetched.body);
+        break;
+    case INPUT_LOOKED:
+        hash_u64(h, in->looked.ticket);
+        hash_u64(h, (uint64_t)(int64_t)in->looked.error);
         break;
     case INPUT_CHILD:
         hash_u64(h, (uint64_t)in->child.group << 32 | in->child.index);
@@ -178,6 +188,11 @@ static void trace_mover_effect(struct hash *h, const struct effect *e) {
     }
 }
 
+static void trace_pair(struct hash *h, uint64_t a, uint64_t b) {
+    hash_u64(h, a);
+    hash_u64(h, b);
+}
+
 static void trace_effect(struct hash *h, const struct effect *e) {
     hash_u64(h, (uint64_t)e->kind << 8 | e->layer);
     switch (e->kind) {
@@ -221,8 +236,10 @@ static void trace_effect(struct hash *h, const struct effect *e) {
         trace_log(h, &e->log);
         break;
     case EFFECT_FETCH:
-        hash_u64(h, e->fetch.ticket);
-        hash_u64(h, e->fetch.key);
+        trace_pair(h, e->fetch.ticket, e->fetch.key);
+        break;
+    case EFFECT_LOOK:
+        trace_pair(h, e->look.ticket, e->look.run);
         break;
     case EFFECT_NOTE:
         add_bytes(h, e->note);

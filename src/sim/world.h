@@ -61,6 +61,10 @@ struct world_config {
     struct machine (*lower)(void *context, uint32_t node, struct arena *a);
     size_t lower_bytes;
     struct globals (*lower_globals)(void *context, uint32_t node);
+    /* Switches in a row, each joined to the next by a link of so many bytes a second each way: that of each
+     * compute node and its bodies; all others are on the first. NULL: one for all. */
+    const uint32_t *switches;
+    uint64_t between_bytes_per_s;
     /* Bodies; their machines come from `daemon`, too. */
     bool launchers; /* one for each compute node */
     bool movers;    /* the same */

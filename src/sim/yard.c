@@ -8,12 +8,13 @@
 #include "base/assert.h"
 #include "base/units.h"
 #include "rm/spread.h"
+#include "rm/switches.h"
 #include "wire/message.h"
 
 /* Between two tries of a host to reach its mover. */
 #define AGAIN_NS (20 * NS_PER_MS)
 
-enum { TIMER_AGAIN = 1, ORDER_ROOM = 128 * 1024 };
+enum { TIMER_AGAIN = 1, ORDER_ROOM = 1024 * 1024, RUNS_ROOM = 512 * 1024 };
 
 struct life {
     void *memory;
@@ -50,7 +51,8 @@ struct yard {
     uint32_t saying_count;
     struct shipment *shipments;
     uint32_t shipment_count;
-    uint8_t *order; /* room to encode one */
+    uint8_t *order; /* room to encode one, and the switches of its receivers */
+    uint8_t *runs;
     uint8_t enough[32];
     struct nodeset scratch[2];
 };
@@ -91,11 +93,14 @@ static uint32_t source_body(const struct yard *y, const struct shipment *s) {
     return s->source == NO_NODE ? yard_client(y, s->client) : yard_mover(y, s->source);
 }
 
-/* Who hears this: the mover that is the source; of those who receive the hosts, if there are any. */
+/* Who hears this: the mover that is the source; the root, if it is for it to tell; of those who receive the
+ * hosts, if there are any. */
 static bool concerns(const struct yard *y, const struct shipment *s, enum saying_kind kind,
                      uint32_t who) {
     if (kind == SAY_OFFER || kind == SAY_WITHDRAW)
         return who == source_body(y, s);
+    if (y->config.prim != NULL)
+        return who == y->config.nodes;
     uint32_t node = who < y->universe ? who : who - y->universe;
     return y->config.hosts == (who < y->universe) && node < y->config.nodes &&
            nodeset_has(&s->set, node);
@@ -127,6 +132,12 @@ static void say(struct yard *y, uint32_t shipment, enum saying_kind kind) {
     }
 }
 
+static struct bytes runs_of(struct yard *y, const struct shipment *s) {
+    size_t len =
+        switches_encode(&s->set, s->switches, y->config.nodes, room_of(y->runs, RUNS_ROOM));
+    return bytes_of(y->runs, len); /* none if no switch is known */
+}
+
 /* A source is told by itself: it need not know who will come, nor in which shape. */
 static uint8_t *encode(struct yard *y, struct shipment *s, bool offer, size_t *ret_len) {
     uint8_t address[4];
@@ -136,9 +147,12 @@ static uint8_t *encode(struct yard *y, struct shipment *s, bool offer, size_t *r
                                     .shape = offer ? SPREAD_FLAT : s->shape,
                                     .arity = s->arity,
                                     .slots = offer ? 2 : s->slots,
+                                    .source_switch = s->source_switch,
                                     .set = offer ? &y->scratch[0] : &s->set,
                                     .descriptor = s->cargo->descriptor}};
     nodeset_clear(&y->scratch[0]);
+    if (s->switches != NULL && !offer)
+        m.transfer.switches = runs_of(y, s);
     if (s->source == NO_NODE) {
         store_le32(address, yard_client(y, s->client));
         m.transfer.address = bytes_of(address, sizeof address);
@@ -257,7 +271,10 @@ static struct machine make_mover(struct yard *y, uint32_t who) {
     struct life *l = &y->lives[body_index(y, who)];
     struct mover_config c = y->config.mover;
     c.universe = y->universe;
-    c.self = who < yard_client(y, 0) ? body_index(y, who) : NO_NODE;
+    bool client = who >= yard_client(y, 0);
+    c.self = client ? NO_NODE : body_index(y, who);
+    if (client && y->config.client_takers > 0)
+        c.takers = y->config.client_takers;
     size_t bytes = mover_bytes(&c);
     struct arena a;
     free(l->memory);
@@ -273,6 +290,8 @@ static struct machine make_daemon(void *context, uint32_t who, struct globals gl
     (void)globals;
     if (who >= y->universe)
         return make_mover(y, who);
+    if (y->config.prim != NULL)
+        return y->config.host(y->config.context, who);
     struct host *h = &y->hosts[who];
     *h = (struct host){.yard = y, .node = who};
     return (struct machine){.self = h, .step = host_step};
@@ -330,8 +349,9 @@ static void make_rooms(struct yard *y) {
     y->depots = calloc(y->bodies, sizeof(struct sim_depot *));
     y->heard = calloc(all, sizeof *y->heard);
     y->order = malloc(ORDER_ROOM);
+    y->runs = malloc(RUNS_ROOM);
     ASSERT(y->hosts != NULL && y->lives != NULL && y->depots != NULL && y->heard != NULL &&
-           y->order != NULL);
+           y->order != NULL && y->runs != NULL);
     for (int i = 0; i < 2; i++) {
         void *storage = malloc(set);
         ASSERT(storage != NULL);
@@ -357,10 +377,16 @@ struct yard *yard_new(const struct yard_config *c) {
         .observe = on_step,
         .lower = make_nothing,
         .lower_bytes = 64,
+        .switches = c->switches,
+        .between_bytes_per_s = c->between_bytes_per_s,
         .movers = true,
         .clients = c->clients,
         .process = on_effect,
         .news = on_news};
+    if (c->prim != NULL) {
+        config.prim = *c->prim;
+        config.lower = NULL;
+    }
     y->world = world_new(&config);
     ASSERT(y->world != NULL);
     make_depots(y);
@@ -393,6 +419,7 @@ void yard_free(struct yard *y) {
     free(y->depots);
     free(y->heard);
     free(y->order);
+    free(y->runs);
     free(y);
 }
 
@@ -400,12 +427,14 @@ void yard_boot(struct yard *y, uint32_t who) {
     if (world_up(y->world, who))
         return;
     y->heard[who] = y->saying_count; /* what a host has to say it says when it has its link */
-    world_boot(y->world, who, false);
+    world_boot(y->world, who, y->config.prim != NULL && who == y->config.nodes);
 }
 
 void yard_boot_all(struct yard *y) {
     for (uint32_t i = 0; i < y->bodies; i++)
         yard_boot(y, y->universe + i);
+    if (y->config.prim != NULL)
+        yard_boot(y, y->config.nodes);
     for (uint32_t i = 0; y->config.hosts && i < y->config.nodes; i++)
         yard_boot(y, i);
 }

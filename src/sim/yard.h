@@ -4,8 +4,9 @@
  * The movers are the very machines that run on real nodes. A host stands for the node's manager: it keeps a link
  * to its mover, hands orders to it, again to one that was started again, and hears how it went. A
  * source may be a node, or a client: a command that has files to give; one that is started again offers nothing.
- * Without hosts everybody gets orders as a source does, without a link, and nobody hears of results: for
- * measurements. */
+ * Without hosts everybody gets orders as a source does, without a link, and nobody hears of results. With
+ * primitives among the nodes whoever has the yard makes the hosts and the one at the root, which gets
+ * the orders: for measurements. */
 #pragma once
 
 #include "fm/mover.h"
@@ -23,6 +24,13 @@ struct yard_config {
     struct mover_config mover;     /* of a node; `self` and `universe` are filled in */
     struct sim_depot_config depot; /* `world`, `body`, `stock` and `seed` are, too */
     uint64_t skew_ns;              /* orders come to their nodes within this time */
+    uint32_t client_takers;        /* of a client's mover; 0: as of a node's */
+    /* Switches, as in struct world_config. */
+    const uint32_t *switches;
+    uint64_t between_bytes_per_s;
+    /* If not NULL: primitives on all nodes, below hosts that `host` makes; the root's is that of node `nodes`. */
+    const struct prim_config *prim;
+    struct machine (*host)(void *context, uint32_t who);
     /* After every step of anybody. May be NULL. */
     void (*observe)(void *context, struct yard *y, uint32_t who);
     void *context;
@@ -38,8 +46,11 @@ struct shipment {
     uint32_t arity;
     uint32_t slots;
     struct nodeset set; /* copied */
-    uint64_t at;        /* when it was ordered */
-    bool over;          /* ENOUGH was ordered */
+    /* Of all nodes, as the order tells them, and the source's (rm/switches.h); NULL: it does not. Borrowed. */
+    const uint32_t *switches;
+    uint32_t source_switch;
+    uint64_t at; /* when it was ordered */
+    bool over;   /* ENOUGH was ordered */
     bool keep;
     uint8_t *state; /* enum shipment_state, of each node */
     int32_t *error;

@@ -16,7 +16,10 @@ static void walk_id(struct codec *c, struct op_id *id) {
 
 static void walk_operation(struct codec *c, struct operation *o) {
     codec_enum(c, &o->kind, OPERATION_KINDS);
-    codec_bool(c, &o->hint);
+    uint8_t hint = o->ask ? 2 : o->hint;
+    codec_enum(c, &hint, 3);
+    o->hint = hint > 0;
+    o->ask = hint == 2;
     codec_enum(c, &o->relation, RELATIONS);
     codec_u32(c, &o->event);
     codec_u32(c, &o->heap_offset);
@@ -215,6 +218,7 @@ static void walk_launch(struct codec *c, union message *m) {
     codec_u32(c, &m->launch.window);
     codec_u32(c, &m->launch.index);
     codec_set(c, m->launch.set);
+    codec_bool(c, &m->launch.folder);
     codec_rest(c, &m->launch.spec);
 }
 
@@ -340,6 +344,7 @@ static void walk_submit(struct codec *c, union message *m) {
     codec_set(c, s->exclude);
     codec_bytes(c, &s->name, 1);
     codec_bytes(c, &s->files, 1);
+    codec_bytes(c, &s->inputs, 1);
     codec_rest(c, &s->spec);
     if (s->flags >= JOB_FLAGS_END)
         c->failed = true;
@@ -429,7 +434,14 @@ static void walk_transfer(struct codec *c, union message *m) {
     codec_set(c, t->set);
     codec_bytes(c, &t->address, 1);
     walk_fabric(c, &t->fabric);
+    codec_u64(c, &t->run);
+    codec_u32(c, &t->source_switch);
+    codec_bytes(c, &t->switches, 8);
     codec_rest(c, &t->descriptor);
+}
+
+static void walk_clear(struct codec *c, union message *m) {
+    codec_bytes(c, &m->clear.runs, 8);
 }
 
 static void walk_enough(struct codec *c, union message *m) {
@@ -560,6 +572,8 @@ static void walk_copied(struct codec *c, union message *m) {
     codec_u32(c, &t->node);
     walk_error(c, &t->error);
     codec_bytes(c, &t->text, 1);
+    codec_u32(c, &t->switches);
+    codec_u32(c, &t->crossed);
 }
 
 enum { PARENT = 1 << ROLE_PARENT, CHILD = 1 << ROLE_CHILD };
@@ -644,6 +658,7 @@ static const struct message_rule rules[MESSAGE_TYPES] = {
     ROW(PLACED, GIVER, BULK, SMALL, walk_placed),
     ROW(COUNT, TAKER, BULK, SMALL, walk_count),
     ROW(COUNTED, GIVER, BULK, STATE, walk_counted),
+    ROW(CLEAR, HOST | MOVER, CONTROL, STATE, walk_clear),
 };
 
 const struct message_rule *message_rule(uint16_t type) {

@@ -90,6 +90,8 @@ enum message_type {
     MESSAGE_PLACED,  /* giver to taker, for each put by the fabric: this is what will be there */
     MESSAGE_COUNT,   /* a command to a node's mover: what went which way? */
     MESSAGE_COUNTED, /* so much */
+    /* a node's manager to its mover: remove the folders of these runs; and back: they are gone */
+    MESSAGE_CLEAR,
     MESSAGE_TYPES
 };
 
@@ -114,6 +116,7 @@ enum operation_kind {
 struct operation {
     uint8_t kind;
     bool hint;
+    bool ask; /* never without hint */
     uint8_t relation;
     uint32_t event;       /* remote event; channel of a STROBE */
     uint32_t heap_offset; /* XFER, PUBLISH */
@@ -314,6 +317,7 @@ struct message_launch {
     uint32_t window; /* bytes of each stream that may be on their way to the client */
     uint32_t index;  /* of an array's job */
     struct nodeset *set;
+    bool folder;       /* the run has one of its own on each node */
     struct bytes spec; /* wire/spec.h */
 };
 
@@ -464,7 +468,10 @@ enum job_flag {
     JOB_BAD_EXIT = 4,  /* a nonzero status ends the whole job */
     JOB_EXCLUSIVE = 8, /* shares no node */
     JOB_SCRIPT = 16,   /* one process on the first node, whatever the size */
-    JOB_FLAGS_END = 32
+    JOB_FOLDER = 32,   /* has a folder of its own on each node */
+    JOB_FETCH = 64,    /* and files from it are wanted when it is over */
+    JOB_LOOK = 128,    /* nodes look whether they have all it needs before any begins */
+    JOB_FLAGS_END = 256
 };
 
 struct message_submit {
@@ -482,8 +489,9 @@ struct message_submit {
     struct nodeset *on;      /* only these nodes; empty: any */
     struct nodeset *exclude; /* none of these */
     struct bytes name;
-    struct bytes files; /* that must be on its nodes first: the body of a COPY. Empty: none */
-    struct bytes spec;  /* wire/spec.h */
+    struct bytes files;  /* that must be on its nodes first: the body of a COPY. Empty: none */
+    struct bytes inputs; /* the same, for its folder: where that is is filled in for each run */
+    struct bytes spec;   /* wire/spec.h */
 };
 
 struct message_act {
@@ -588,7 +596,14 @@ struct message_transfer {
     struct nodeset *set;     /* who receives */
     struct bytes address;    /* of a source that is no node */
     struct bytes fabric;     /* that pieces go by, "ofi:tcp"; empty: streams */
+    uint64_t run;            /* whose folder it is for; 0: it is for none */
+    uint32_t source_switch;  /* 0: not known */
+    struct bytes switches;   /* of the receivers: rm/switches.h; none: the plan knows of none */
     struct bytes descriptor; /* wire/bundle.h */
+};
+
+struct message_clear {
+    struct bytes runs; /* 8 bytes each */
 };
 
 struct message_enough {
@@ -675,6 +690,8 @@ struct message_copied {
     uint32_t node;           /* the first of those, NO_NODE: none */
     int32_t error;           /* why */
     struct bytes text;
+    uint32_t switches; /* that the plan keeps apart; 0: none are known */
+    uint32_t crossed;  /* its links between them */
 };
 
 /* Of the name of a fabric. */
@@ -767,6 +784,7 @@ union message {
     struct message_placed placed;
     struct message_count count;
     struct message_counted counted;
+    struct message_clear clear;
 };
 
 struct message_rule {

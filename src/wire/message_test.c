@@ -33,7 +33,12 @@ static void fill_file(uint16_t type, union message *m) {
         m->transfer.set = &sets[0];
         m->transfer.address = bytes_of(body, 9);
         m->transfer.fabric = bytes_of(body, 7);
+        m->transfer.run = 77;
+        m->transfer.switches = bytes_of(body, 24);
         m->transfer.descriptor = bytes_of(body, 10);
+        break;
+    case MESSAGE_CLEAR:
+        m->clear.runs = bytes_of(body, 16);
         break;
     case MESSAGE_ENOUGH:
         m->enough.transfers = bytes_of(body, 16);
@@ -106,6 +111,7 @@ static void fill_job(uint16_t type, union message *m) {
         break;
     case MESSAGE_LAUNCH:
         m->launch.set = &sets[0];
+        m->launch.folder = true;
         m->launch.spec = bytes_of(body, 7);
         break;
     case MESSAGE_FORGET:
@@ -144,6 +150,7 @@ static void fill_job(uint16_t type, union message *m) {
         m->submit.exclude = &sets[1];
         m->submit.name = bytes_of(body, 4);
         m->submit.files = bytes_of(body, 5);
+        m->submit.inputs = bytes_of(body, 6);
         m->submit.spec = bytes_of(body, 7);
         break;
     case MESSAGE_ACT:
@@ -333,7 +340,7 @@ static void test_fields_of_jobs_out_of_range_are_refused(void) {
     CHECK_EQ(with_byte(MESSAGE_TAKEN, 12, 0), -EBADMSG);
     CHECK_EQ(with_byte(MESSAGE_FORGET, 0, 23), -EBADMSG); /* not whole numbers */
     CHECK_EQ(with_byte(MESSAGE_SUBMIT, 16, JOB_KINDS), -EBADMSG);
-    CHECK_EQ(with_byte(MESSAGE_SUBMIT, 17, JOB_FLAGS_END), -EBADMSG);
+    CHECK_EQ(with_byte(MESSAGE_SUBMIT, 17 + 1, JOB_FLAGS_END >> 8), -EBADMSG);
     CHECK_EQ(with_byte(MESSAGE_ACT, 16, VERBS), -EBADMSG);
     CHECK_EQ(with_byte(MESSAGE_ASK, 16, SUBJECTS), -EBADMSG);
     CHECK_EQ(with_byte(MESSAGE_ANSWER, 16, ANSWERS), -EBADMSG);

@@ -37,6 +37,13 @@ static void walk(struct codec *c, struct spec *s) {
     walk_strings(c, &s->environment);
     walk_word(c, &s->output);
     walk_word(c, &s->error);
+    codec_enum(c, &s->own, OWN_FOLDERS);
+    codec_bool(c, &s->inside);
+    codec_bool(c, &s->seen);
+    codec_u64(c, &s->device);
+    codec_u64(c, &s->inode);
+    codec_u64(c, &s->bytes);
+    codec_u64(c, &s->mtime_ns);
 }
 
 long spec_encode(const struct spec *s, struct room out) {

@@ -7,6 +7,14 @@
 
 #include "wire/codec.h"
 
+/* A folder of the job's own on each node. */
+enum own_folder {
+    OWN_NONE,
+    OWN_MADE,   /* made by whoever needs it first */
+    OWN_FILLED, /* files were sent there: it is there, or they are lost */
+    OWN_FOLDERS
+};
+
 enum stdin_mode { STDIN_NONE, STDIN_RANK, STDIN_ALL, STDIN_MODES };
 
 /* One resource limit: u8 resource (as Linux numbers them), u64 soft, u64 hard. */
@@ -33,6 +41,11 @@ struct spec {
     /* Of a job whose output goes to files; may hold %j %r %n. Empty: to the client. */
     struct bytes output;
     struct bytes error; /* empty: where output goes */
+    uint8_t own;        /* enum own_folder */
+    bool inside;        /* the processes run there, and not in `folder` */
+    /* The program's file as the submitter sees it: nodes that see another do not run it. */
+    bool seen;
+    uint64_t device, inode, bytes, mtime_ns;
 };
 
 /* Length written, or -ENOBUFS. */

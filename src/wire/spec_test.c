@@ -31,7 +31,15 @@ static struct spec sample(void) {
                          .arguments = bytes_of(arguments, sizeof arguments),
                          .environment = bytes_of(environment, sizeof environment),
                          .output = bytes_from_str("out-%j"),
-                         .error = bytes_from_str("")};
+                         .error = bytes_from_str(""),
+                         .image = bytes_from_str("ab/abcd/prog"),
+                         .own = OWN_FILLED,
+                         .inside = true,
+                         .seen = true,
+                         .device = 0x8801,
+                         .inode = 77,
+                         .bytes = UINT64_MAX,
+                         .mtime_ns = 5};
 }
 
 static long encode(const struct spec *s, uint8_t *out) {
@@ -59,7 +67,9 @@ static void test_round_trip(void) {
     CHECK(back.columns == 80 && back.rows == 25 && back.umask == 022);
     CHECK(same(back.folder, s.folder) && same(back.program, s.program));
     CHECK(same(back.arguments, s.arguments) && same(back.environment, s.environment));
-    CHECK(same(back.output, s.output) && same(back.error, s.error));
+    CHECK(same(back.output, s.output) && same(back.error, s.error) && same(back.image, s.image));
+    CHECK(back.own == OWN_FILLED && back.inside && back.seen && back.device == 0x8801);
+    CHECK(back.inode == 77 && back.bytes == UINT64_MAX && back.mtime_ns == 5);
     CHECK_EQ(encode(&back, two), len);
     CHECK(memcmp(one, two, (size_t)len) == 0);
     struct rlimit_spec l;

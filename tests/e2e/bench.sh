@@ -268,8 +268,51 @@ assert rows['cp']['given'] >= 300 << 10 and rows['cp']['read'] == 300 << 10, row
 assert rows['known']['given'] >= 300 << 10 and rows['known']['read'] == 0, rows
 END
 check 'nothing is left' is_clean
+storm bench transfer --nodes 3 --size 300KB --runs 1 --breakdown --json
+check 'where the time of nodes goes' python3 - "$out" "$status" <<'END'
+import json, sys
+row = {r['case']: r for r in map(json.loads, open(sys.argv[1]))}['cp']
+assert sys.argv[2] == '0'
+assert all(row[f'node_{s}_ms'] > 0 for s in ('connect', 'ready', 'first', 'data', 'overhead')), row
+END
+storm bench launch --image 1MB --nodes 3 --timeline "$scratch/timeline.svg"
+check 'launch --timeline draws the stages' python3 - "$out" "$status" "$scratch/timeline.svg" <<'END'
+import sys, xml.etree.ElementTree as tree
+rows = [line.strip().split('  ')[0] for line in open(sys.argv[1]) if line.startswith('  ')]
+assert sys.argv[2] == '0' and rows[0] == 'command: look over' and rows[-1] == 'command: report of the end', rows
+for stage in ('open file', 'await received', 'write chunk', 'commit'):
+    assert len([r for r in rows if r.endswith(f': {stage}')]) == 2, (stage, rows)
+svg = tree.parse(sys.argv[3]).getroot()
+texts = {t.text for t in svg.iter('{http://www.w3.org/2000/svg}text')}
+assert set(rows) <= texts and len(list(svg.iter('{http://www.w3.org/2000/svg}rect'))) > 20, texts
+END
+check 'nothing is left of it' is_clean
+storm bench launch --timeline x
+check 'a timeline of nothing' is_mistake 'goes with --image'
 storm bench launch --image 1MB --nodes 2 --runs 1
 check 'a program sent in a real cluster' grep -q 'storm run --copy, cold' "$out"
+storm bench transfer --sim --nodes 8,64 --tree pair,chain --size 1MB --json --svg "$scratch/delivery.svg" --launch
+check 'transfer --sim --json' python3 - "$out" "$status" <<'END'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+assert sys.argv[2] == '0' and [(r['nodes'], r['shape']) for r in rows] == [
+    (8, 'pair'), (64, 'pair'), (8, 'chain'), (64, 'chain')], rows
+for r in rows:
+    assert r['bench'] == 'transfer' and r['case'] == 'sim' and r['bytes'] == 1 << 20
+    assert r['floor_ms'] < r['median_ms'] < r['known_ms'] < r['ended_ms'], r
+END
+check 'a plot of it' python3 -c 'import sys, xml.dom.minidom as x
+x.parse(sys.argv[1])' "$scratch/delivery.svg"
+storm bench transfer --sim --nodes 12 --arity 2,4 --per-switch 4 --numbering across --even --slots 4
+check 'transfer --sim prints a table' grep -q '^ *12 .* k-ary:4 ' "$out"
+storm bench transfer --sim --tree star
+check 'no such shape' is_mistake 'a list of auto'
+storm bench transfer --sim --chunk 1KiB
+check 'too small pieces' is_mistake 'from 4KiB to 2MiB'
+storm bench transfer --sim --nodes 100000
+check 'too many nodes' is_mistake 'can be simulated'
+storm bench transfer --sim --help
+check 'transfer --sim --help' grep -q '^usage: storm bench transfer --sim' "$out"
 storm bench transfer --size 0
 check 'a file of nothing' is_mistake 'sizes such as'
 storm bench transfer --source tape

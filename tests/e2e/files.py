@@ -254,6 +254,26 @@ def program(t, name, code, size=0):
     return path
 
 
+SENDS = ('mmap-all', 'one-map', 'multi-map', 'read')
+
+
+def sends(t):
+    """All send types give the same, and none dies of a file that is cut short while it is mapped."""
+    for how in SENDS:
+        paths = [make(t, f'sent{size}', size, how) for size in (20 << 20, 5 << 20, 1000, 2000)]
+        r = t.run('cp', '--send', how, *paths, f'all:/{how}/')
+        t.check(f'--send {how}', r.status == 0 and not any(
+            have(t, f'/{how}/{os.path.basename(p)}', everybody(), p) for p in paths), r)
+        h = Held(t, '--send', how, '--chunk', '16KiB', '--slots', '4', make(t, 'cut', 48 << 20, how), 'all:/cut',
+                 near=['n0'])
+        os.truncate(t.path('cut'), 1 << 20)
+        r = h.finish()
+        t.check(f'--send {how}: a source that shrinks is named', h.held and r.status == 1 and 'cut: it ' in r.err and
+                'meanwhile' in r.err and not without(t, '/cut', everybody()), r)
+    r = t.run('cp', '--send', 'pigeon', 'cut', 'all:/cut')
+    t.check('--send: what is none', r.status == 2 and 'pigeon' in r.err and 'mmap-all' in r.err, r)
+
+
 def run_copied(t):
     name = 'a tool'
     shutil.copy('/bin/sh', t.path(name))
@@ -321,8 +341,8 @@ def cached(t):
         damage('n1', restore)
         damage('n4', restore)
         r = t.run('run', '-l', '-N', NODES, '--copy', path)
-        t.check('nor on some of many nodes', r.status == 0 and
-                {f'{k}: hello' for k in range(NODES)} == set(r.out.splitlines()), r)
+        t.check('nor on some of many nodes, and everybody runs once', r.status == 0 and
+                [f'{k}: hello' for k in range(NODES)] == sorted(r.out.splitlines()), r)
         t.check('and is right everywhere', all(digest(objects(t, n, 'cached')[0]) == digest(path)
                                                for n in everybody()))
     damage('n3', True)
@@ -409,6 +429,60 @@ def tcp(t):
     t.check('its nodes are empty then', not {'root', 'spool'} & set(left), left)
 
 
+def switches(t):
+    """Three switches of three nodes in disorder: data crosses from one to another as seldom as it can."""
+    on = {f'n{i}': f's{i % 3}' for i in range(9)}
+    t.write('spec', '# node file\n' + ''.join(f'n{i},n{i + 3},n{i + 6} switch=s{i}\n' for i in range(3)))
+    r = t.run('up', '--local', '9', '--cluster', 'switched', '--nodespec', 'spec')
+    t.check('a cluster with a node file', r.status == 0, r)
+    r = t.run('nodes', '--cluster', 'switched', '--json')
+    t.check('nodes: on which switch', {n['name']: n.get('switch') for n in json.loads(r.out)} == on, r)
+    r = t.run('nodes', '--cluster', 'switched', 'n4')
+    t.check('for people too', 'SWITCH' in r.out and ' s1 ' in r.out, r)
+    diaries = {n: folder(t, n, 'spool', 'diary', cluster='switched') for n in on}
+    for path in diaries.values():
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        open(path, 'w').close()
+        if t.user:
+            for p in (path, os.path.dirname(path)):
+                os.chown(p, 65534, 65534)
+
+    def links():
+        """Who took from whom, as movers have noted; a command is no node."""
+        found = {}
+        for node, path in diaries.items():
+            with open(path) as f:
+                found[node] = [f'n{row[3]}' for row in map(str.split, f) if row[0] == 'link']
+            os.truncate(path, 0)
+        return found
+    path = make(t, 'switched', 2 << 20)
+    for shape in ('chain', 'k-ary:2', 'binomial'):
+        r = t.run('cp', '--cluster', 'switched', '--json', '--tree', shape, path, f'all:/{shape}')
+        told = json.loads(r.out)
+        t.check(f'{shape}: three switches, entered once each', r.status == 0 and told['switches'] == 3 and
+                told['crossed'] == 3 and not have(t, f'/{shape}', list(on), path, 'switched'), r)
+        found = links()
+        crossed = [(n, g) for n in found for g in found[n] if on.get(g) != on[n]]
+        t.check(f'{shape}: and so it went', all(found.values()) and len(crossed) == 3, found)
+    r = t.run('cp', '--cluster', 'switched', '--json', '--tree', 'chain', 'n4:/chain', 'all:/again')
+    found = links()
+    crossed = [(n, g) for n in found for g in found[n] if on.get(g) != on[n]]
+    t.check('from a node: one fewer', r.status == 0 and json.loads(r.out)['crossed'] == 2 and len(crossed) == 2,
+            (r, found))
+    r = t.run('cp', '--cluster', 'switched', '-v', path, 'all:/told')
+    t.check('-v says so', r.status == 0 and '3 switches' in r.err, r)
+    t.run('down', '--cluster', 'switched')
+    r = t.run('up', '--local', '2', '--cluster', 'switched')
+    t.check('the next cluster has none', r.status == 0 and 'SWITCH' not in t.run('nodes', '--cluster', 'switched').out, r)
+    t.run('down', '--cluster', 'switched')
+    t.write('spec', 'n0 switch=s1\nn[1-2] swich=s2\n')
+    r = t.run('up', '--local', '3', '--cluster', 'switched', '--nodespec', 'spec')
+    t.check('a mistake in it: line and word', r.status == 2 and 'line 2' in r.err and '"swich"' in r.err, r)
+    r = t.run('up', '--local', '3', '--cluster', 'switched', '--nodespec', 'nowhere')
+    t.check('a file that is not there', r.status == 2 and 'nowhere: No such file' in r.err, r)
+    t.check('then there is no cluster', t.run('nodes', '--cluster', 'switched').status == 125)
+
+
 def left_behind(t):
     def remains():
         names = set(os.listdir(os.path.join(t.home, 'local')))
@@ -446,5 +520,5 @@ def left_behind(t):
     t.check('and up brings empty nodes', r.status == 0 and not without(t, '/stays', everybody()), r)
 
 
-play(plain, sparse, folders, replaced, mistakes, clashes, shapes, run_copied, cached, together, interrupted, tcp,
-     left_behind, up=('--local', str(NODES), '--orphan', '2s'))
+play(plain, sparse, folders, replaced, mistakes, clashes, shapes, sends, run_copied, cached, together, interrupted, tcp,
+     switches, left_behind, up=('--local', str(NODES), '--orphan', '2s'))

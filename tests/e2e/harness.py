@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 PATIENCE = 60  # seconds until a command counts as stuck; nothing is measured with it
 NOBODY = 65534
@@ -152,7 +153,7 @@ class Suite:
             self.failed += 1
         print(f"{'ok' if holds else 'not ok'} {self.count} - {name}")
         if not holds:
-            for line in str(why).splitlines()[:10]:
+            for line in str(why).splitlines()[:20]:
                 print('#', line)
         sys.stdout.flush()
         return bool(holds)
@@ -192,5 +193,7 @@ def play(*scenes, up=('--local', '6', '--orphan', '2s')):
             if only is None or scene.__name__ == only:
                 print('#', scene.__name__)
                 scene(t)
+    except Exception:   # what follows would not be missed otherwise
+        t.check('the test itself', False, traceback.format_exc())
     finally:
         t.done()

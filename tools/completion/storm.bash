@@ -10,11 +10,11 @@ __storm_options() {
     local size='-n= --procs= -N= --nodes= --size= -w= --on= -x= --exclude= --exclusive -t= --time= --name= --priority='
     local program='-o= --output= -e= --error= -D= --chdir= --env= --export= --kill-on-bad-exit --requeue'
     case $1 in
-    run) echo "$size $program -l --label --stdin= --pty --detach --auto --copy --with-libs --tree= --chunk= --slots= --fabric= -v --cluster=" ;;
+    run) echo "$size $program -l --label --stdin= --pty --detach --auto --copy --no-copy --with-libs --input= --fetch= --tree= --chunk= --slots= --fabric= -v --cluster=" ;;
     submit) echo "$size $program --array= --wait --cluster=" ;;
     alloc) echo "$size --cluster=" ;;
-    up) echo '--local= --pes= --tree= --links= --policy= --quantum= --confine= --orphan= --fabric= --hook= --cluster= -v --verbose' ;;
-    cp) echo '--tree= --chunk= --slots= --fabric= -v --verbose -q --quiet --json --cluster=' ;;
+    up) echo '--local= --pes= --tree= --links= --policy= --quantum= --confine= --orphan= --fabric= --hook= --nodespec= --cluster= -v --verbose' ;;
+    cp) echo '--tree= --chunk= --slots= --send= --fabric= -v --verbose -q --quiet --json --cluster=' ;;
     down) echo '--keep-jobs --cluster=' ;;
     ps) echo '-a --all --json --cluster=' ;;
     show | nodes) echo '--json --cluster=' ;;
@@ -23,7 +23,7 @@ __storm_options() {
     why | wait | attach | suspend | resume | undrain) echo '--cluster=' ;;
     version | doctor) echo '--json' ;;
     bench) echo '--nodes= --runs= --json --launchers= --image= --peers --svg= --jobs= --queued= --size= --tree= --chunk=
-        --slots= --source= --flat --breakdown --load= --sim' ;;
+        --slots= --send= --source= --flat --breakdown --load= --timeline= --sim' ;;
     model) echo '--network= --nodes= --image= --arity= --host= --exec= --timeslice= --table --figure --svg= --launcher
         --lambda= --json' ;;
     esac

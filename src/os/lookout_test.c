@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* What a node says before a run begins: it sees the program as the submitter does, or has what was sent. */
+#include "os/lookout.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/files.h"
+#include "os/jobfolders.h"
+#include "tap.h"
+#include "wire/message.h"
+#include "wire/spec.h"
+
+struct scratch {
+    char folder[40], program[56];
+    struct spec spec;
+};
+
+static void write_file(const char *path, const char *text) {
+    int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0755);
+    CHECK(fd >= 0 && files_write(fd, bytes_from_str(text), 0) == 0);
+    close(fd);
+}
+
+static struct scratch scratch_new(void) {
+    struct scratch s = {.folder = "/tmp/storm-lookout-XXXXXX"};
+    CHECK(mkdtemp(s.folder) != NULL);
+    snprintf(s.program, sizeof s.program, "%s/program", s.folder);
+    write_file(s.program, "one");
+    s.spec = (struct spec){.arguments = bytes_of("program", 8)};
+    return s;
+}
+
+static void scratch_free(const struct scratch *s) {
+    files_remove(AT_FDCWD, s->folder);
+}
+
+/* As the submitter sees it now. */
+static void see(struct scratch *s) {
+    struct stat st;
+    CHECK_EQ(stat(s->program, &st), 0);
+    s->spec.seen = true;
+    s->spec.device = st.st_dev;
+    s->spec.inode = st.st_ino;
+    s->spec.bytes = (uint64_t)st.st_size;
+    s->spec.mtime_ns = files_mtime_ns(&st);
+}
+
+static int look(const struct scratch *s, enum spawn_step *ret_step) {
+    uint8_t bytes[1024];
+    struct spec spec = s->spec;
+    spec.program = bytes_from_str(s->program);
+    long len = spec_encode(&spec, room_of(bytes, sizeof bytes));
+    CHECK(len > 0);
+    return lookout(s->folder, run_of(3, 1), bytes_of(bytes, (size_t)len), ret_step);
+}
+
+static void test_the_same_file(void) {
+    struct scratch s = scratch_new();
+    enum spawn_step step;
+    CHECK_EQ(look(&s, &step), 0); /* nothing is asked */
+    see(&s);
+    CHECK_EQ(look(&s, &step), 0);
+    scratch_free(&s);
+}
+
+static void test_another_file(void) {
+    struct scratch s = scratch_new();
+    enum spawn_step step;
+    see(&s);
+    s.spec.device++;
+    CHECK_EQ(look(&s, &step), -ESTALE);
+    CHECK_EQ(step, SPAWN_HIDDEN);
+    see(&s);
+    s.spec.inode++;
+    CHECK_EQ(look(&s, &step), -ESTALE);
+    see(&s);
+    s.spec.mtime_ns++;
+    CHECK_EQ(look(&s, &step), -ESTALE);
+    see(&s);
+    write_file(s.program, "longer");
+    CHECK_EQ(look(&s, &step), -ESTALE);
+    unlink(s.program);
+    CHECK_EQ(look(&s, &step), -ENOENT);
+    CHECK_EQ(step, SPAWN_HIDDEN);
+    scratch_free(&s);
+}
+
+static void test_what_was_sent(void) {
+    struct scratch s = scratch_new();
+    enum spawn_step step;
+    see(&s);
+    s.spec.image = bytes_from_str("ab/ab12/program");
+    CHECK_EQ(look(&s, &step), -ENOENT);
+    CHECK_EQ(step, SPAWN_IMAGE);
+    scratch_free(&s);
+}
+
+static void test_inputs(void) {
+    struct scratch s = scratch_new();
+    enum spawn_step step;
+    char root[48], path[PATH_MAX];
+    s.spec.own = OWN_FILLED;
+    CHECK_EQ(look(&s, &step), -ENOENT);
+    CHECK_EQ(step, SPAWN_IMAGE);
+    snprintf(root, sizeof root, "%s/root", s.folder);
+    CHECK_EQ(jobfolders_open(root, run_of(3, 1), true, path, sizeof path), 0);
+    CHECK_EQ(look(&s, &step), 0);
+    s.spec.own = OWN_MADE;
+    CHECK(jobfolders_remove(root, run_of(3, 1)));
+    CHECK_EQ(look(&s, &step), 0);
+    scratch_free(&s);
+}
+
+static void test_nonsense(void) {
+    enum spawn_step step;
+    CHECK_EQ(lookout(".", 1, bytes_from_str("no spec"), &step), -EBADMSG);
+}
+
+int main(void) {
+    TEST(test_the_same_file);
+    TEST(test_another_file);
+    TEST(test_what_was_sent);
+    TEST(test_inputs);
+    TEST(test_nonsense);
+    return tap_finish();
+}

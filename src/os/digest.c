@@ -6,6 +6,8 @@
  * run its initialisation. */
 #include "os/digest.h"
 
+#include "os/digest_wide.h"
+
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 #include <stdlib.h>
@@ -19,7 +21,14 @@
 
 _Static_assert(SHA256_DIGEST_LENGTH == 32, "the length of a digest");
 
+/* It begins to pay. */
+enum { WIDE_BYTES_MIN = 1024 };
+
 void digest_of(enum digest_kind kind, struct bytes bytes, uint8_t out[DIGEST_BYTES_MAX]) {
+    if (kind == DIGEST_XXH3 && bytes.len >= WIDE_BYTES_MIN && digest_wide_works()) {
+        digest_wide(bytes, out);
+        return;
+    }
     if (kind == DIGEST_XXH3) {
         /* The canonical form is that of a big-endian machine, and the same on all. */
         XXH128_canonical_t canonical;

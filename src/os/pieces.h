@@ -9,7 +9,7 @@
 #include "wire/bundle.h"
 
 /* Of pieces, about. Larger than the usual only where there would be too many. */
-enum { PIECES_USUAL = 128 << 10, PIECES_USUAL_MIN = 4 << 10, PIECES_USUAL_MAX = 2 << 20 };
+enum { PIECES_USUAL = 256 << 10, PIECES_USUAL_MIN = 4 << 10, PIECES_USUAL_MAX = 2 << 20 };
 enum { PIECES_MAX = BUNDLE_PAGES_MAX * BUNDLE_PAGE_PIECES_MAX };
 
 /* How long pieces are to be for so many bytes in so many files; `asked`: at least, 0: the usual. */

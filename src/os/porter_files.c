@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* What is to be done with files: see porter_inside.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "os/porter_inside.h"
+
+static struct bytes keep_bytes(struct deed *d, struct bytes bytes) {
+    d->bytes = malloc(bytes.len ? bytes.len : 1);
+    ASSERT(d->bytes != NULL);
+    if (bytes.len > 0)
+        memcpy(d->bytes, bytes.at, bytes.len);
+    return bytes_of(d->bytes, bytes.len);
+}
+
+void porter_do_later(struct porter *p, const struct effect *e) {
+    if (p->deed_count == p->deed_cap) {
+        uint32_t cap = p->deed_cap ? 2 * p->deed_cap : 64;
+        struct deed *deeds = malloc(cap * sizeof *deeds);
+        ASSERT(deeds != NULL);
+        for (uint32_t i = 0; i < p->deed_count; i++)
+            deeds[i] = p->deeds[(p->deed_at + i) % p->deed_cap];
+        free(p->deeds);
+        p->deeds = deeds;
+        p->deed_cap = cap;
+        p->deed_at = 0;
+    }
+    struct deed *d = &p->deeds[(p->deed_at + p->deed_count++) % p->deed_cap];
+    *d = (struct deed){.kind = e->kind};
+    if (e->kind <= EFFECT_BUNDLE_CLOSE) {
+        d->bundle = e->bundle;
+        d->bundle.descriptor = keep_bytes(d, e->bundle.descriptor);
+    } else if (e->kind <= EFFECT_PAGE_FETCH) {
+        d->page = e->page;
+        d->page.table = keep_bytes(d, e->page.table);
+    } else {
+        d->piece = e->piece;
+    }
+}
+
+static int open_bundle(struct porter *p, const struct effect_bundle *e, char why[256]) {
+    struct opened *o = &p->bundles[e->bundle];
+    int r = 0;
+    *o = (struct opened){0};
+    if (e->gives) {
+        o->out = porter_find_offer(p, e->transfer);
+        r = o->out == NULL ? -ENOENT : 0;
+        if (r < 0)
+            snprintf(why, 256, "nothing of that number is on offer");
+    } else if (p->depot == NULL) {
+        snprintf(why, 256, "nothing can be kept here");
+        r = -EROFS;
+    } else {
+        r = depot_open(p->depot, e->descriptor, &o->in, why);
+    }
+    o->open = r == 0;
+    return r;
+}
+
+static void do_bundle(struct porter *p, const struct deed *d) {
+    char why[256] = "";
+    struct opened *o = &p->bundles[d->bundle.bundle];
+    if (d->kind == EFFECT_BUNDLE_CLOSE) {
+        if (o->in != NULL)
+            depot_close(o->in, d->bundle.keep);
+        porter_forget_twins(p, d->bundle.bundle);
+        loans_drop_bundle(&p->loans, d->bundle.bundle);
+        *o = (struct opened){0};
+        return;
+    }
+    bool opens = d->kind == EFFECT_BUNDLE_OPEN;
+    uint64_t began = diary_now(&p->diary);
+    int r = opens ? open_bundle(p, &d->bundle, why) : depot_commit(o->in, why);
+    diary_note(&p->diary, opens ? DIARY_OPEN : DIARY_COMMIT, began, diary_now(&p->diary),
+               d->bundle.bundle);
+    if (!opens)
+        diary_flush(&p->diary); /* before anybody hears of it */
+    struct input in = {.kind = INPUT_BUNDLE};
+    in.bundle = (struct input_bundle){
+        .bundle = d->bundle.bundle, .committed = !opens, .error = r, .text = bytes_from_str(why)};
+    porter_feed(p, &in);
+}
+
+/* The page of a survey's table. */
+static struct bytes table_page(const struct survey *s, uint32_t page) {
+    const struct bundle *b = survey_bundle(s);
+    struct bytes table = survey_table(s);
+    size_t row = bundle_row_bytes((enum digest_kind)b->digest);
+    size_t from = (size_t)page * b->page_pieces * row;
+    return bytes_of(table.at + from, bundle_page_pieces(b, page) * row);
+}
+
+static void do_page(struct porter *p, const struct deed *d) {
+    char why[256] = "";
+    uint8_t have[BUNDLE_PAGE_PIECES_MAX / 8] = {0};
+    const struct opened *o = &p->bundles[d->page.bundle];
+    struct input in = {.kind = INPUT_PAGE};
+    in.page = (struct input_page){
+        .bundle = d->page.bundle, .page = d->page.page, .have = bytes_of(have, sizeof have)};
+    if (!o->open)
+        return;
+    if (d->kind == EFFECT_PAGE_KEEP) {
+        uint64_t began = diary_now(&p->diary);
+        in.page.error = depot_page(o->in, d->page.page, d->page.table, have, why);
+        diary_note(&p->diary, DIARY_PAGE, began, diary_now(&p->diary), d->page.page);
+        in.page.table = d->page.table;
+    } else {
+        in.page.table =
+            o->out != NULL ? table_page(o->out, d->page.page) : depot_table(o->in, d->page.page);
+    }
+    in.page.text = bytes_from_str(why);
+    porter_feed(p, &in);
+}
+
+/* From its file straight away, if it can be sent so; a fabric takes it out of the slot. */
+static int load_offered(struct porter *p, struct survey *s, const struct effect_piece *e,
+                        struct room out, char why[256]) {
+    struct place_loan l = {
+        .buffer = e->buffer, .offset = e->offset, .bundle = e->bundle, .survey = s};
+    uint64_t offset;
+    uint32_t len;
+    int r = survey_locate(s, e->piece, &offset, &len);
+    if (r < 0 || len > out.len) {
+        snprintf(why, 256, "there is no piece %u", e->piece);
+        return r < 0 ? r : -EMSGSIZE;
+    }
+    loans_drop(&p->loans, e->buffer, e->offset);
+    r = carriage_shares(p->carriage) ? 0 : survey_lend(s, offset, len, &l.loan, why);
+    if (r > 0)
+        loans_add(&p->loans, &l);
+    else if (r == 0)
+        r = survey_read(s, offset, room_of(out.at, len), why);
+    return r < 0 ? r : (int)len;
+}
+
+static void do_piece(struct porter *p, const struct deed *d) {
+    char why[256] = "";
+    const struct effect_piece *e = &d->piece;
+    const struct opened *o = &p->bundles[e->bundle];
+    const struct buffer *b = buffers_find(&p->buffers, e->buffer);
+    if (!o->open || b == NULL)
+        return;
+    ASSERT(e->offset <= b->bytes && e->len <= b->bytes - e->offset);
+    bool loads = d->kind == EFFECT_PIECE_LOAD;
+    struct room room = room_of(b->at + e->offset, e->len);
+    uint64_t began = diary_now(&p->diary);
+    long r;
+    if (loads)
+        r = o->out != NULL ? load_offered(p, o->out, e, room, why)
+                           : depot_load(o->in, e->piece, room, why);
+    else
+        r = depot_store(o->in, e->piece, room_bytes(room), why);
+    porter_note_twin(p, e, !loads && r == 0);
+    diary_note(&p->diary, loads ? DIARY_LOAD : DIARY_STORE, began, diary_now(&p->diary), e->piece);
+    struct input in = {.kind = INPUT_PIECE};
+    in.piece = (struct input_piece){.bundle = e->bundle,
+                                    .piece = e->piece,
+                                    .loaded = loads,
+                                    .error = r < 0 ? (int32_t)r : 0,
+                                    .buffer = e->buffer,
+                                    .offset = e->offset,
+                                    .len = r > 0 ? (uint32_t)r : 0,
+                                    .text = bytes_from_str(why)};
+    porter_feed(p, &in);
+}
+
+/* A file was changed while it was sent from where it lies. */
+static void tell_spoilt(struct porter *p) {
+    p->spoilt = false;
+    for (uint32_t i = 0; i < p->limits.hauls; i++) {
+        struct opened *o = &p->bundles[i];
+        if (o->error == 0)
+            continue;
+        struct input in = {.kind = INPUT_BUNDLE};
+        in.bundle =
+            (struct input_bundle){.bundle = i, .error = o->error, .text = bytes_from_str(o->why)};
+        o->error = 0;
+        porter_feed(p, &in);
+    }
+}
+
+void porter_work_off(struct porter *p) {
+    while (p->deed_count > 0 || p->spoilt) {
+        if (p->spoilt)
+            tell_spoilt(p);
+        if (p->deed_count == 0)
+            continue;
+        struct deed d = p->deeds[p->deed_at];
+        p->deed_at = (p->deed_at + 1) % p->deed_cap;
+        p->deed_count--;
+        if (d.kind <= EFFECT_BUNDLE_CLOSE)
+            do_bundle(p, &d);
+        else if (d.kind <= EFFECT_PAGE_FETCH)
+            do_page(p, &d);
+        else
+            do_piece(p, &d);
+        free(d.bytes);
+    }
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of a porter, see porter.h, between themselves. */
+#pragma once
+
+#include "base/units.h"
+#include "os/alarms.h"
+#include "os/buffers.h"
+#include "os/carriage.h"
+#include "os/loans.h"
+#include "os/porter.h"
+
+enum { PORTER_OFFERS_MAX = 32 };
+
+/* A slot whose piece lies in a file as well, from which it can be sent without a copy. By slot, as far as there is room:
+ * what is forgotten is sent out of the slot. */
+struct twin {
+    uint32_t buffer, bundle, piece;
+    uint64_t offset;
+};
+
+enum { TWINS = 128 };
+/* One thing to be done with files. */
+struct deed {
+    enum effect_kind kind;
+    struct effect_bundle bundle;
+    struct effect_page page;
+    struct effect_piece piece;
+    uint8_t *bytes; /* ours: a page, a descriptor */
+};
+
+struct opened {
+    bool open;
+    int error; /* that came up while it was sent, and is to be told; 0: none */
+    char why[256];
+    struct depot_bundle *in;
+    struct survey *out;
+};
+
+/* What is under way. */
+struct lent {
+    struct effect_put put;
+    struct original *file; /* that it lies in; NULL: it lies in a buffer */
+    uint64_t since;        /* for the diary */
+};
+
+struct offer {
+    uint64_t number;
+    uint64_t run; /* whose folder it is from; 0: from none */
+    struct survey *survey;
+    uint64_t
+        until; /* ours, when nobody has taken any of it for a while; 0: whoever made it keeps it */
+};
+
+struct porter {
+    struct porter_config config;
+    struct links *links;
+    struct link_counts counts;
+    struct alarms alarms;
+    struct buffers buffers;
+    struct carriage *carriage;
+    struct depot *depot;
+    struct mover *mover;
+    struct machine machine;
+    struct effects effects;
+    void *arena;
+    size_t arena_bytes;
+    struct mover_config limits;
+    struct nodeset scratch[2];
+    void *scratch_storage;
+    struct opened *bundles;
+    struct twin twins[TWINS]; /* buffer 0: none */
+    struct offer offers[PORTER_OFFERS_MAX];
+    uint32_t offer_count;
+    struct deed *deeds; /* ring */
+    uint32_t deed_at, deed_count, deed_cap;
+    struct input_sent *sent; /* to be told */
+    uint32_t sent_count, sent_cap;
+    struct loans loans;
+    struct diary diary;
+    uint64_t asked_at; /* for a link, last; for the diary */
+    bool spoilt;       /* some bundle has an error that is to be told */
+    struct lent *lent; /* by tag */
+    uint32_t *lent_free;
+    uint32_t lent_cap, lent_free_count;
+    uint64_t count_offer; /* that nodes are asked about */
+};
+
+/* A step of the mover, and what follows from it. */
+void porter_feed(struct porter *p, struct input *in);
+
+/* ---- porter_puts.c: pieces that go out and come in ---- */
+
+void porter_put(struct porter *p, const struct effect_put *put);
+/* What was put has left, or never will: to be told in the next round. */
+void porter_sent(void *context, uint64_t tag);
+/* Where a put of a link's goes; NULL: nowhere. */
+uint8_t *porter_place(void *context, uint32_t link, const struct message_put *m);
+enum refusal porter_came(void *context, uint32_t link, const struct message_put *m);
+/* A piece is in its slot: stored in a file (or if not `stored` only read from there, perhaps long ago). */
+void porter_note_twin(struct porter *p, const struct effect_piece *e, bool stored);
+void porter_forget_twins(struct porter *p, uint32_t bundle);
+
+/* ---- porter_files.c: what is to be done with files ---- */
+
+/* After this step of the mover. */
+void porter_do_later(struct porter *p, const struct effect *e);
+void porter_work_off(struct porter *p);
+
+/* ---- porter_offers.c: what can be had from here, and folders of runs ---- */
+
+struct survey *porter_find_offer(const struct porter *p, uint64_t number); /* NULL: there is none */
+/* What nobody has asked for for a while goes. */
+void porter_expire_offers(struct porter *p);
+/* An OFFER: files of this node are wanted; looked over now, and on offer for a while. */
+void porter_present(struct porter *p, const struct input_message *in);
+/* A CLEAR: folders of runs are to go. */
+void porter_clear(struct porter *p, const struct input_message *in);

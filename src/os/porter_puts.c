@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* Pieces that go out and come in: see porter_inside.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "os/porter_inside.h"
+
+/* Less is copied as fast. */
+enum { TWIN_BYTES_MIN = 16 * KIB };
+
+/* A place in the table of what is lent. */
+static int64_t lend_place(struct porter *p) {
+    if (p->lent_free_count == 0) {
+        uint32_t cap = p->lent_cap ? 2 * p->lent_cap : 64;
+        struct lent *lent = realloc(p->lent, cap * sizeof *lent);
+        if (lent != NULL)
+            p->lent = lent;
+        uint32_t *free_list = realloc(p->lent_free, cap * sizeof *free_list);
+        if (free_list != NULL)
+            p->lent_free = free_list;
+        if (lent == NULL || free_list == NULL)
+            return -ENOMEM;
+        for (uint32_t i = cap; i > p->lent_cap; i--) {
+            p->lent[i - 1] = (struct lent){0};
+            p->lent_free[p->lent_free_count++] = i - 1;
+        }
+        p->lent_cap = cap;
+    }
+    return p->lent_free[--p->lent_free_count];
+}
+
+static void porter_tell_sent(struct porter *p, const struct effect_put *put) {
+    if (p->sent_count == p->sent_cap) {
+        uint32_t cap = p->sent_cap ? 2 * p->sent_cap : 64;
+        struct input_sent *sent = realloc(p->sent, cap * sizeof *sent);
+        ASSERT(sent != NULL);
+        p->sent = sent;
+        p->sent_cap = cap;
+    }
+    p->sent[p->sent_count++] = (struct input_sent){
+        .link = put->link, .buffer = put->buffer, .offset = put->offset, .note = put->note};
+}
+
+void porter_sent(void *context, uint64_t tag) {
+    struct porter *p = context;
+    struct lent lent = p->lent[tag];
+    p->lent[tag].file = NULL;
+    p->lent_free[p->lent_free_count++] = (uint32_t)tag;
+    buffers_unlend(&p->buffers, lent.put.buffer);
+    original_drop(lent.file);
+    diary_note(&p->diary, DIARY_SEND, lent.since, diary_now(&p->diary), lent.put.note);
+    porter_tell_sent(p, &lent.put);
+}
+
+/* Is what lies in the file still what was surveyed? */
+static bool holds_good(struct porter *p, const struct place_loan *l) {
+    struct opened *o = &p->bundles[l->bundle];
+    int r = survey_loan_check(l->survey, &l->loan, o->why);
+    if (r < 0) {
+        o->error = r;
+        p->spoilt = true;
+    }
+    return r == 0;
+}
+
+static struct twin *twin_place(struct porter *p, uint32_t buffer, uint64_t offset) {
+    uint64_t mixed = (buffer + 31 * offset) * 0x9e3779b97f4a7c15u;
+    return &p->twins[(mixed >> 32) % TWINS];
+}
+
+void porter_note_twin(struct porter *p, const struct effect_piece *e, bool stored) {
+    struct twin *t = twin_place(p, e->buffer, e->offset);
+    if (stored)
+        *t = (struct twin){e->buffer, e->bundle, e->piece, e->offset};
+    else if (t->buffer == e->buffer && t->offset == e->offset)
+        t->buffer = 0;
+}
+
+void porter_forget_twins(struct porter *p, uint32_t bundle) {
+    for (struct twin *t = p->twins; t < p->twins + TWINS; t++)
+        if (t->bundle == bundle)
+            t->buffer = 0;
+}
+
+/* A descriptor for the link, and where in it the bytes are; or -1. */
+static int open_twin(struct porter *p, const struct effect_put *put, uint64_t *ret_offset) {
+    const struct twin *t = twin_place(p, put->buffer, put->offset);
+    if (put->len < TWIN_BYTES_MIN || t->buffer != put->buffer || t->offset != put->offset ||
+        p->bundles[t->bundle].in == NULL)
+        return -1;
+    int fd = depot_where(p->bundles[t->bundle].in, t->piece, ret_offset);
+    return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+void porter_put(struct porter *p, const struct effect_put *put) {
+    const struct buffer *b = buffers_find(&p->buffers, put->buffer);
+    ASSERT(b != NULL && put->offset <= b->bytes && put->len <= b->bytes - put->offset);
+    const struct place_loan *l = loans_find(&p->loans, put->buffer, put->offset);
+    if (l != NULL && !holds_good(p, l)) {
+        porter_tell_sent(p, put); /* nobody waits for it: the bundle fails next */
+        return;
+    }
+    int64_t tag = lend_place(p);
+    ASSERT(tag >= 0);
+    p->lent[tag] = (struct lent){.put = *put,
+                                 .file = l == NULL ? NULL : original_hold(l->loan.file),
+                                 .since = diary_now(&p->diary)};
+    buffers_lend(&p->buffers, put->buffer);
+    if (carriage_put(p->carriage, put, b, (uint64_t)tag))
+        return;
+    uint64_t offset = 0;
+    int fd = l == NULL ? open_twin(p, put, &offset) : -1;
+    const uint8_t *at = l == NULL ? b->at + put->offset : l->loan.bytes.at;
+    links_lend(p->links, put, bytes_of(at, put->len), (uint64_t)tag, fd, offset);
+}
+
+uint8_t *porter_place(void *context, uint32_t link, const struct message_put *m) {
+    const struct porter *p = context;
+    const struct buffer *b = buffers_find(&p->buffers, m->buffer);
+    if (b == NULL || b->link != link || m->offset > b->bytes || m->body.len > b->bytes - m->offset)
+        return NULL;
+    return b->at + m->offset;
+}
+
+enum refusal porter_came(void *context, uint32_t link, const struct message_put *m) {
+    struct porter *p = context;
+    const struct buffer *b = buffers_find(&p->buffers, m->buffer);
+    if (b == NULL || b->link != link)
+        return REFUSAL_NONE;
+    uint8_t *at = porter_place(context, link, m);
+    if (at == NULL)
+        return REFUSAL_BODY;
+    if (at != m->body.at && m->body.len > 0)
+        memcpy(at, m->body.at, m->body.len);
+    uint64_t now = diary_now(&p->diary);
+    diary_note(&p->diary, DIARY_CAME, now, now, m->note);
+    struct input_put put = {.link = link,
+                            .buffer = m->buffer,
+                            .offset = m->offset,
+                            .len = (uint32_t)m->body.len,
+                            .note = m->note};
+    carriage_came(p->carriage, &put);
+    return REFUSAL_NONE;
+}

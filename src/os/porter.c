@@ -6,12 +6,10 @@
 #include "os/porter.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 
 #include "base/assert.h"
 #include "os/porter_inside.h"

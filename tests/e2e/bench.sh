@@ -169,7 +169,7 @@ check 'launch --image --json' python3 - "$out" "$status" <<'END'
 import json, sys
 rows = [json.loads(line) for line in open(sys.argv[1])]
 assert sys.argv[2] == '0'
-cases = ('floor', 'floor-image', 'storm', 'cold', 'cached')
+cases = ('floor', 'storm', 'cached', 'floor-image', 'cold')
 assert [(r['nodes'], r['image'], r['case']) for r in rows] == [
     (n, b, c) for n in (1, 3) for b in (100 << 10, 1 << 20) for c in cases], rows
 for r in rows:

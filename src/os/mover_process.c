@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -26,7 +25,6 @@
 enum { FD_LISTENER = 3, FD_FIRST_OTHER };
 
 /* Beside sixteen programs that compute, on two processors, a launch with a program of 12 MB takes half as long so. */
-enum { MOVER_NICE = -10 };
 
 /* A manager that has not come by then never will. */
 #define HOST_NS (10 * NS_PER_S)
@@ -136,12 +134,6 @@ static void on_end(struct source *s, uint32_t events) {
         mover_process_start(p, p->loop);
 }
 
-/* Programs on this node must not hold up what others wait for: a mover is mostly asleep, and what it does not pass on
- * at once keeps all behind it waiting. An ordinary user may not ask for that, and has the usual share. */
-static void hurry(void) {
-    setpriority(PRIO_PROCESS, 0, MOVER_NICE);
-}
-
 int mover_process_start(struct mover_process *p, struct loop *loop) {
     pid_t parent = getpid();
     p->asked = p->pidfd.fd >= 0;
@@ -159,7 +151,6 @@ int mover_process_start(struct mover_process *p, struct loop *loop) {
         child_close_from(FD_FIRST_OTHER);
         snprintf(name, sizeof name, "storm-fm n%" PRIu32, p->config.self);
         prctl(PR_SET_NAME, name);
-        hurry();
         live(&p->config);
     }
     p->pid = pid;

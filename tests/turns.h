@@ -30,6 +30,17 @@
         turn_held;                                                    \
     })
 
+/* The process that we started first, of those that still are. */
+static inline pid_t first_child(void) {
+    char path[64], text[4096] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    FILE *in = fopen(path, "r");
+    if (in == NULL || fgets(text, sizeof text, in) == NULL)
+        abort();
+    fclose(in);
+    return (pid_t)strtol(text, NULL, 10);
+}
+
 static inline void folder_make(char path[PATH_MAX]) {
     const char *base = getenv("TMPDIR");
     snprintf(path, PATH_MAX, "%s/storm-test-XXXXXX", base != NULL ? base : "/tmp");

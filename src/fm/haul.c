@@ -204,6 +204,7 @@ void haul_opened(struct mover *m, const struct input_bundle *in) {
         report(m, h->transfer, 0, (struct bytes){0});
     } else if (!in->committed && h->phase == HAUL_OPENING) {
         h->phase = HAUL_MOVING;
+        h->moved_at = m->now;
         h->known = h->kept = h->gives ? h->pages : 0;
         for (uint32_t tree = 0; !h->gives && tree < h->trees; tree++)
             way_begin(m, h, tree);

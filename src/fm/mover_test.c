@@ -502,6 +502,23 @@ static void test_a_taker_answers_a_beat(void) {
     CHECK(said(MESSAGE_ROOM, &m) && m.room.room == 4);
 }
 
+/* It has heard of the transfer, but must make ready for it first. */
+static void test_who_is_not_ready_says_that_it_is_there(void) {
+    union message m;
+    begin(4);
+    order(1, 9, OFFER, SPREAD_CHAIN);
+    join(20, 1, 0);
+    for (int i = 0; i < 12; i++) {
+        pass(NS_PER_S);
+        CHECK(said(MESSAGE_BEAT, &m));
+        CHECK_EQ(count(EFFECT_CLOSE), 0);
+    }
+    opened(0, false, 0);
+    CHECK(only(EFFECT_OPEN) != NULL);
+    pass(NS_PER_S);
+    CHECK_EQ(count(EFFECT_CLOSE), 0);
+}
+
 int main(void) {
     TEST(test_pages_are_judged_in_any_order);
     TEST(test_a_taker_is_told_pages_that_were_judged_late);
@@ -519,6 +536,7 @@ int main(void) {
     TEST(test_who_does_not_take_is_let_go);
     TEST(test_not_all_slots_are_lent_to_one);
     TEST(test_a_taker_answers_a_beat);
+    TEST(test_who_is_not_ready_says_that_it_is_there);
     free(t.memory);
     return tap_finish();
 }

@@ -353,10 +353,11 @@ static bool stuck(const struct mover *m, const struct taker *t) {
 
 void taker_tick(struct mover *m, struct taker *t) {
     uint64_t beat_ns = m->config.beat_ns;
-    if (t->haul == NULL) {
+    bool opening = t->haul == NULL && haul_find(m, t->transfer) != NULL;
+    if (t->haul == NULL && !opening) {
         if (m->now - t->since > STRANGE_NS)
             leave(m, t);
-    } else if (stuck(m, t)) {
+    } else if (!opening && stuck(m, t)) {
         leave(m, t);
     } else if (m->now - t->said_at >= beat_ns || m->now - t->heard_at >= beat_ns) {
         union message beat = {0};

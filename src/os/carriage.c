@@ -46,6 +46,9 @@ struct track {
     bool worked;
     /* Giving. */
     bool gives;
+    struct carrier *awaited; /* when it works we can give by it; NULL: none */
+    uint8_t address[FABRIC_ADDRESS_BYTES_MAX];
+    uint32_t address_len;
     uint32_t peer, note, buffer;
     struct fabric_far far;
     uint8_t puts; /* counts them */
@@ -96,6 +99,7 @@ struct carriage {
     uint32_t tally_next;
 };
 
+static void on_ready(void *context, struct carrier *carrier);
 static void on_sent(void *context, uint64_t tag, int error, const char *why);
 static void on_note(void *context, uint32_t note);
 
@@ -104,8 +108,8 @@ struct carriage *carriage_new(const struct carriage_config *config) {
     if (c == NULL)
         return NULL;
     c->config = *config;
-    c->carriers =
-        (struct carriers){.loop = config->loop, .sent = on_sent, .note = on_note, .context = c};
+    c->carriers = (struct carriers){
+        .loop = config->loop, .ready = on_ready, .sent = on_sent, .note = on_note, .context = c};
     if (config->source != NULL)
         snprintf(c->carriers.source, sizeof c->carriers.source, "%s", config->source);
     if (getrandom(&c->serial, sizeof c->serial, 0) < 0)
@@ -176,7 +180,8 @@ void carriage_count(const struct carriage *c, uint64_t offer, struct message_cou
 }
 
 int carriage_prepare(struct carriage *c, struct bytes fabric, char why[256]) {
-    const struct carrier *carrier = carriers_get(&c->carriers, fabric);
+    struct carrier *carrier = carriers_get(&c->carriers, fabric);
+    carrier_wait(carrier);
     if (carrier_works(carrier))
         return 0;
     snprintf(why, 256, "%s", carrier == NULL ? "no such fabric" : carrier->why);
@@ -188,15 +193,21 @@ bool carriage_shares(const struct carriage *c) {
 }
 
 void carriage_transfer(struct carriage *c, const struct message_transfer *t) {
-    char why[256];
     struct told *told = &c->transfers[c->transfer_next++ % TRANSFERS];
     *told = (struct told){
         .transfer = t->transfer, .offer = t->offer, .fabric_len = (uint32_t)t->fabric.len};
     if (t->fabric.len == 0)
         return;
     memcpy(told->fabric, t->fabric.at, t->fabric.len);
-    if (carriage_prepare(c, t->fabric, why) < 0)
-        say_why(c, t->offer, why);
+    carriers_get(&c->carriers, t->fabric);
+}
+
+bool carriage_opening(const struct carriage *c, uint64_t transfer) {
+    const struct told *told = find_transfer(c, transfer);
+    if (told == NULL || told->fabric_len == 0)
+        return false;
+    struct bytes name = bytes_of(told->fabric, told->fabric_len);
+    return carrier_opening(carriers_find(&c->carriers, name));
 }
 
 /* ---- tracks ---- */
@@ -368,19 +379,40 @@ void carriage_joined(struct carriage *c, uint32_t link, const struct message_joi
     t->offer = j->offer;
 }
 
-void carriage_window(struct carriage *c, uint32_t link, const struct message_window *w) {
-    struct track *t = make_track(c, link);
-    if (t->gives || t->queue != NULL || fabric_far(w->grant, &t->far) < 0)
-        return;
-    struct carrier *carrier = carriers_get(&c->carriers, w->fabric);
-    int peer = carrier_works(carrier) ? ferry_peer(carrier->ferry, w->address) : -ENODEV;
+/* Into its window, by what it awaited; if that is not to be, by the stream. */
+static void begin_to_give(struct track *t) {
+    struct carrier *carrier = t->awaited;
+    int peer = ferry_peer(carrier->ferry, bytes_of(t->address, t->address_len));
+    t->awaited = NULL;
     if (peer < 0)
         return;
     t->carrier = carrier;
     t->gives = true;
     t->peer = (uint32_t)peer;
+}
+
+void carriage_window(struct carriage *c, uint32_t link, const struct message_window *w) {
+    struct track *t = make_track(c, link);
+    if (t->gives || t->queue != NULL || fabric_far(w->grant, &t->far) < 0)
+        return;
+    if (w->address.len > sizeof t->address)
+        return;
+    t->awaited = carriers_get(&c->carriers, w->fabric);
     t->note = w->note;
     t->buffer = w->buffer;
+    t->address_len = (uint32_t)w->address.len;
+    memcpy(t->address, w->address.at, w->address.len);
+    if (carrier_works(t->awaited))
+        begin_to_give(t);
+}
+
+static void on_ready(void *context, struct carrier *carrier) {
+    struct carriage *c = context;
+    LIST_EACH (l, &c->tracks) {
+        struct track *t = CONTAINER_OF(l, struct track, at);
+        if (t->awaited == carrier)
+            begin_to_give(t);
+    }
 }
 
 static struct outlet *find_outlet(const struct carriage *c, const struct carrier *carrier,
@@ -573,6 +605,7 @@ void carriage_settle(struct carriage *c) {
         carrier_stuck(t->carrier, "a peer that is gone holds it up");
         end_orphan(c, t);
     }
+    carriers_settle(&c->carriers);
     for (struct carrier *k = c->carriers.list; k < c->carriers.list + CARRIERS_MAX; k++)
         if (k->name[0] != '\0' && k->failed && !k->left)
             leave_carrier(c, k);

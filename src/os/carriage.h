@@ -31,13 +31,15 @@ struct carriage_config {
 struct carriage *carriage_new(const struct carriage_config *c); /* NULL: no memory */
 void carriage_free(struct carriage *c);
 
-/* This fabric will be used: opens it now. 0, or -errno with the reason. */
+/* This fabric will be used: opens it, and waits for that. 0, or -errno with the reason. */
 int carriage_prepare(struct carriage *c, struct bytes fabric, char why[256]);
 /* Must buffers that are opened now be such as can be shared? */
 bool carriage_shares(const struct carriage *c);
 
-/* Heard of, whichever way it goes. */
+/* Heard of, whichever way it goes; begins to open its fabric. */
 void carriage_transfer(struct carriage *c, const struct message_transfer *t);
+/* Is its fabric being opened? It should not begin to move before. */
+bool carriage_opening(const struct carriage *c, uint64_t transfer);
 
 /* ---- taking ---- */
 

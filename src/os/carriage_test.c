@@ -83,6 +83,11 @@ static void begin(struct end *e, uint32_t number) {
     buffers_share(&e->buffers, number, BYTES);
 }
 
+static void await_fabric(struct end *e) {
+    CHECK(
+        TURN_UNTIL(&loop, carriage_settle(e->carriage), !carriage_opening(e->carriage, transfer)));
+}
+
 static void finish(struct end *e) {
     carriage_free(e->carriage);
     buffers_fini(&e->buffers);
@@ -114,12 +119,14 @@ static void join(struct end *giver, struct end *taker) {
     struct message_join j = {.transfer = transfer, .buffer = BUFFER, .slots = SLOTS};
     begin(giver, HERE);
     begin(taker, BUFFER);
+    await_fabric(taker); /* the giver's may take longer */
     struct buffer *b = buffers_find(&taker->buffers, BUFFER);
     b->link = LINK;
     carriage_join(taker->carriage, LINK, &j, b);
     if (CHECK_EQ(taker->said_count, 1))
         pass_on(taker, giver);
     carriage_joined(giver->carriage, LINK, &j);
+    await_fabric(giver);
 }
 
 static bool give(struct end *e, uint32_t slot, uint32_t len, uint64_t piece) {
@@ -244,16 +251,6 @@ static void test_what_makes_no_sense(void) {
     finish(&b);
 }
 
-static pid_t first_child(void) {
-    char path[64], text[4096] = "";
-    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-    FILE *in = fopen(path, "r");
-    if (in == NULL || fgets(text, sizeof text, in) == NULL)
-        abort();
-    fclose(in);
-    return (pid_t)strtol(text, NULL, 10);
-}
-
 /* The giver's: its link is ended, and what it gives from then on goes by streams. */
 static void test_storm_fab_dies(void) {
     struct end a, b;
@@ -281,6 +278,7 @@ static void test_no_such_fabric(void) {
     struct message_join j = {.transfer = transfer, .buffer = BUFFER, .slots = SLOTS};
     fabric = "ofi:nosuch";
     begin(&a, BUFFER);
+    await_fabric(&a);
     carriage_join(a.carriage, LINK, &j, buffers_find(&a.buffers, BUFFER));
     CHECK_EQ(a.said_count, 0);
     carriage_count(a.carriage, offer, &n);

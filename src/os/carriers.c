@@ -56,6 +56,11 @@ void carrier_expect(struct carrier *c, bool more) {
         ferry_expect(c->ferry, more);
 }
 
+static void on_ready(void *context) {
+    struct carrier *c = context;
+    c->all->ready(c->all->context, c);
+}
+
 static void on_lost(void *context, const char *why) {
     carrier_fail(context, why);
 }
@@ -77,6 +82,7 @@ static void open_it(struct carriers *all, struct carrier *c) {
                                   .program = program,
                                   .provider = colon == NULL ? NULL : colon + 1,
                                   .source = all->source[0] == '\0' ? NULL : all->source,
+                                  .ready = on_ready,
                                   .sent = on_sent,
                                   .note = on_note,
                                   .lost = on_lost,
@@ -88,15 +94,23 @@ static void open_it(struct carriers *all, struct carrier *c) {
         carrier_fail(c, why);
 }
 
-struct carrier *carriers_get(struct carriers *all, struct bytes name) {
-    for (struct carrier *c = all->list; c < all->list + CARRIERS_MAX; c++)
+const struct carrier *carriers_find(const struct carriers *all, struct bytes name) {
+    for (const struct carrier *c = all->list; c < all->list + CARRIERS_MAX; c++)
         if (c->name[0] != '\0' && bytes_equal(name, bytes_from_str(c->name)))
             return c;
+    return NULL;
+}
+
+struct carrier *carriers_get(struct carriers *all, struct bytes name) {
+    const struct carrier *known = carriers_find(all, name);
+    if (known != NULL)
+        return &all->list[known - all->list];
     for (struct carrier *c = all->list; c < all->list + CARRIERS_MAX; c++) {
         if (c->name[0] != '\0' || !carrier_name_good(name))
             continue;
         memcpy(c->name, name.at, name.len);
         c->all = all;
+        c->since = all->loop->now;
         open_it(all, c);
         return c;
     }
@@ -108,6 +122,23 @@ bool carriers_any(const struct carriers *all) {
         if (c->name[0] != '\0' && carrier_works(c))
             return true;
     return false;
+}
+
+void carrier_wait(struct carrier *c) {
+    char why[FABRIC_WHY_BYTES];
+    if (carrier_opening(c) && ferry_wait(c->ferry, why) < 0)
+        carrier_fail(c, why);
+}
+
+void carriers_settle(struct carriers *all) {
+    for (struct carrier *c = all->list; c < all->list + CARRIERS_MAX; c++) {
+        if (!carrier_opening(c))
+            continue;
+        if (all->loop->now < c->since + FERRY_START_NS)
+            loop_wake_at(all->loop, c->since + FERRY_START_NS);
+        else
+            carrier_fail(c, "storm-fab does not start");
+    }
 }
 
 void carriers_fini(struct carriers *all) {

@@ -24,8 +24,6 @@
 #include "base/units.h"
 #include "os/child.h"
 
-/* For storm-fab to start, which wakes all providers; on a machine where many do so at once. */
-#define START_NS (10 * NS_PER_S)
 /* To register memory or a peer. */
 #define ANSWER_NS (5 * NS_PER_S)
 
@@ -52,7 +50,7 @@ struct ferry {
     struct source line;
     struct source kick; /* what was kept is to be told */
     pid_t pid;
-    bool dead, mourned;
+    bool met, dead, mourned;
     bool answered;
     struct ferry_word answer;
     struct ferry_word *kept;
@@ -87,6 +85,13 @@ static void die(struct ferry *f, const char *why) {
     kick(f);
 }
 
+/* Without having said anything: it is perhaps none. */
+static void die_unmet(struct ferry *f, const char *why) {
+    char text[FABRIC_WHY_BYTES];
+    snprintf(text, sizeof text, "%.100s (%.120s)", why, f->config.program);
+    die(f, text);
+}
+
 /* A provider for shared memory has a file for each process, and one that was killed leaves it. */
 static void sweep(pid_t pid) {
     char begin[16];
@@ -114,7 +119,10 @@ static void has_ended(struct ferry *f) {
             poll(NULL, 0, 1);
         }
     }
-    die(f, why);
+    if (f->met)
+        die(f, why);
+    else
+        die_unmet(f, why);
 }
 
 /* ---- words ---- */
@@ -146,10 +154,33 @@ static bool hear(struct ferry *f, struct ferry_word *ret) {
     return true;
 }
 
+/* Its first word. */
+static void meet(struct ferry *f, const struct ferry_word *w) {
+    char why[FABRIC_WHY_BYTES];
+    if (w->kind == FERRY_FAILED) {
+        snprintf(why, sizeof why, "%.*s", FABRIC_WHY_BYTES - 1, w->why);
+        die(f, why);
+        return;
+    }
+    if (w->kind != FERRY_READY || w->ready.order_bytes != sizeof(struct ferry_order) ||
+        w->ready.address_len > sizeof f->address) {
+        snprintf(why, sizeof why, "%.120s is of another release; install STORM as a whole",
+                 f->config.program);
+        die(f, why);
+        return;
+    }
+    f->address_len = w->ready.address_len;
+    memcpy(f->address, w->ready.address, f->address_len);
+    snprintf(f->provider, sizeof f->provider, "%.*s", FERRY_PROVIDER_MAX - 1, w->ready.provider);
+    f->met = true;
+}
+
 static void hear_all(struct ferry *f) {
     struct ferry_word w;
     while (hear(f, &w)) {
-        if (w.kind == FERRY_ANSWER || w.kind == FERRY_READY || w.kind == FERRY_FAILED) {
+        if (!f->met) {
+            meet(f, &w);
+        } else if (w.kind == FERRY_ANSWER) {
             f->answer = w;
             f->answered = true;
         } else {
@@ -312,7 +343,10 @@ static void on_kick(struct source *s, uint32_t events) {
 static void on_line(struct source *s, uint32_t events) {
     struct ferry *f = CONTAINER_OF(s, struct ferry, line);
     (void)events;
+    bool met = f->met;
     hear_all(f);
+    if (f->met && !met)
+        f->config.ready(f->config.context);
     on_kick(&f->kick, 0);
 }
 
@@ -352,27 +386,6 @@ static int start(struct ferry *f) {
     return r;
 }
 
-static int meet(struct ferry *f, char why[FABRIC_WHY_BYTES]) {
-    int r = await_answer(f, START_NS);
-    const struct ferry_word *w = &f->answer;
-    if (r < 0 && w->kind == FERRY_FAILED)
-        snprintf(why, FABRIC_WHY_BYTES, "%.*s", FABRIC_WHY_BYTES - 1, w->why);
-    else if (r < 0)
-        snprintf(why, FABRIC_WHY_BYTES, "%.100s (%.120s)", f->why, f->config.program);
-    else if (w->ready.order_bytes != sizeof(struct ferry_order) ||
-             w->ready.address_len > sizeof f->address) {
-        snprintf(why, FABRIC_WHY_BYTES, "%s is of another release; install STORM as a whole",
-                 f->config.program);
-        r = -EPROTO;
-    }
-    if (r < 0)
-        return r;
-    f->address_len = w->ready.address_len;
-    memcpy(f->address, w->ready.address, f->address_len);
-    snprintf(f->provider, sizeof f->provider, "%.*s", FERRY_PROVIDER_MAX - 1, w->ready.provider);
-    return 0;
-}
-
 int ferry_new(const struct ferry_config *c, struct ferry **ret, char why[FABRIC_WHY_BYTES]) {
     struct ferry *f = calloc(1, sizeof *f);
     snprintf(why, FABRIC_WHY_BYTES, "%s", strerror(ENOMEM));
@@ -386,16 +399,25 @@ int ferry_new(const struct ferry_config *c, struct ferry **ret, char why[FABRIC_
         r = loop_add(c->loop, &f->kick, EPOLLIN);
     if (r == 0)
         r = loop_add(c->loop, &f->line, EPOLLIN);
-    if (r < 0)
-        snprintf(why, FABRIC_WHY_BYTES, "%s: %s", c->program, strerror(-r));
-    else
-        r = meet(f, why);
     if (r < 0) {
+        snprintf(why, FABRIC_WHY_BYTES, "%s: %s", c->program, strerror(-r));
         ferry_free(f);
         return r;
     }
     *ret = f;
     return 0;
+}
+
+int ferry_wait(struct ferry *f, char why[FABRIC_WHY_BYTES]) {
+    uint64_t deadline = clock_ns() + FERRY_START_NS;
+    while (!f->met && !f->dead) {
+        await(f, POLLIN, deadline);
+        hear_all(f);
+    }
+    if (!f->dead)
+        return 0;
+    snprintf(why, FABRIC_WHY_BYTES, "%s", f->why);
+    return -EPIPE;
 }
 
 /* It ends by itself when the line does, also if we are killed: a provider has things to take down. */
@@ -437,7 +459,7 @@ void ferry_kill(struct ferry *f) {
 }
 
 bool ferry_alive(const struct ferry *f) {
-    return !f->dead;
+    return f->met && !f->dead;
 }
 
 const char *ferry_provider(const struct ferry *f) {
@@ -461,7 +483,7 @@ static int take_number(bool *used, int count) {
 }
 
 int ferry_region(struct ferry *f, int memory, uint64_t bytes, uint8_t grant[FABRIC_GRANT_BYTES]) {
-    int id = f->dead ? -EPIPE : take_number(f->regions, FERRY_REGIONS_MAX);
+    int id = !ferry_alive(f) ? -EPIPE : take_number(f->regions, FERRY_REGIONS_MAX);
     if (id < 0)
         return id;
     struct ferry_order o = {.kind = FERRY_REGION, .id = (uint32_t)id, .region = {.bytes = bytes}};
@@ -494,7 +516,7 @@ int ferry_peer(struct ferry *f, struct bytes address) {
     struct ferry_order o = {.kind = FERRY_PEER};
     if (address.len > sizeof o.peer.address)
         return -EBADMSG;
-    int id = f->dead ? -EPIPE : take_number(f->peers, FERRY_PEERS_MAX);
+    int id = !ferry_alive(f) ? -EPIPE : take_number(f->peers, FERRY_PEERS_MAX);
     if (id < 0)
         return id;
     o.id = (uint32_t)id;

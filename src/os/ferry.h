@@ -5,21 +5,27 @@
  * of notes holds here too. But memory may be granted again: once a region was freed nothing that comes late gets at
  * it, as storm-fab has other pages in its place.
  *
- * To make one, a region or a peer waits for the answer, for a few seconds at most. Callbacks come from the
- * loop, never from within a call. When storm-fab dies or says what makes no sense, all puts under way end with an
- * error, `lost` is called, and everything that is asked after that is refused. */
+ * One takes its time to start, as it wakes all providers: nothing may be asked of it before `ready`, or ferry_wait. To
+ * make a region or a peer waits for the answer, for a few seconds at most. Callbacks come from the loop, never from
+ * within a call. When storm-fab cannot start, dies or says what makes no sense, all puts under way end with an error,
+ * `lost` is called, and everything that is asked after that is refused. */
 #pragma once
 
+#include "base/units.h"
 #include "os/ferry_wire.h"
 #include "os/loop.h"
 
 struct ferry;
+
+/* For storm-fab to start, on a machine where many do so at once. Who waits for `ready` looks at the clock itself. */
+#define FERRY_START_NS (30 * NS_PER_S)
 
 struct ferry_config {
     struct loop *loop;
     const char *program;  /* path of storm-fab */
     const char *provider; /* as libfabric has it; NULL: the best that reaches other machines */
     const char *source;   /* as in struct fabric_config */
+    void (*ready)(void *context);
     void (*sent)(void *context, uint64_t cookie, int error, const char *why);
     void (*note)(void *context, uint32_t note);
     void (*lost)(void *context, const char *why);
@@ -37,11 +43,13 @@ struct ferry_put {
 
 /* 0, or -errno with the reason. */
 int ferry_new(const struct ferry_config *c, struct ferry **ret, char why[FABRIC_WHY_BYTES]);
+/* Until it is ready, for whoever has nothing else to do. 0, or -errno with the reason. */
+int ferry_wait(struct ferry *f, char why[FABRIC_WHY_BYTES]);
 void ferry_free(struct ferry *f); /* nothing more is heard of puts */
 /* The same, at once: when it returns nothing gets at any memory any more. */
 void ferry_kill(struct ferry *f);
 
-bool ferry_alive(const struct ferry *f);
+bool ferry_alive(const struct ferry *f); /* it is ready, and has not ended since */
 const char *ferry_provider(const struct ferry *f);
 struct bytes ferry_address(const struct ferry *f);
 

@@ -21,7 +21,7 @@ struct end {
     struct ferry *ferry;
     int memory;
     uint8_t *at;
-    uint32_t sent, failed, notes, last_note, lost;
+    uint32_t ready, sent, failed, notes, last_note, lost;
     uint64_t last_cookie;
 };
 
@@ -45,11 +45,18 @@ static void on_lost(void *context, const char *why) {
     CHECK(why[0] != '\0');
 }
 
-static int start(struct end *e, const char *which, const char *by, char why[FABRIC_WHY_BYTES]) {
+static void on_ready(void *context) {
+    struct end *e = context;
+    e->ready++;
+}
+
+static int start_soon(struct end *e, const char *which, const char *by,
+                      char why[FABRIC_WHY_BYTES]) {
     struct ferry_config c = {.loop = &loop,
                              .program = which,
                              .provider = by,
                              .source = "127.0.0.1",
+                             .ready = on_ready,
                              .sent = on_sent,
                              .note = on_note,
                              .lost = on_lost,
@@ -58,6 +65,11 @@ static int start(struct end *e, const char *which, const char *by, char why[FABR
     CHECK_EQ(ftruncate(e->memory, BYTES), 0);
     e->at = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, e->memory, 0);
     return ferry_new(&c, &e->ferry, why);
+}
+
+static int start(struct end *e, const char *which, const char *by, char why[FABRIC_WHY_BYTES]) {
+    int r = start_soon(e, which, by, why);
+    return r < 0 ? r : ferry_wait(e->ferry, why);
 }
 
 static void finish(struct end *e) {
@@ -120,6 +132,23 @@ static void test_bytes_and_notes(void) {
     finish(&b);
 }
 
+/* Whoever has other things to do meanwhile hears of it. */
+static void test_it_is_ready_some_day(void) {
+    char why[FABRIC_WHY_BYTES];
+    struct end a, b;
+    CHECK_EQ(start_soon(&a, program, provider, why), 0);
+    CHECK(!ferry_alive(a.ferry));
+    CHECK(ferry_region(a.ferry, a.memory, BYTES, NULL) < 0);
+    CHECK(TURN_UNTIL(&loop, (void)0, a.ready == 1));
+    CHECK(ferry_alive(a.ferry));
+    CHECK_EQ(ferry_wait(a.ferry, why), 0);
+    CHECK_EQ(start_soon(&b, program, "nosuch", why), 0);
+    CHECK(TURN_UNTIL(&loop, (void)0, b.lost == 1));
+    CHECK_EQ(b.ready, 0);
+    finish(&a);
+    finish(&b);
+}
+
 /* More than storm-fab takes at once: they wait here. */
 static void test_many(void) {
     struct end a, b;
@@ -164,24 +193,13 @@ static void test_what_was_taken_back(void) {
     finish(&b);
 }
 
-static pid_t child_of_ours(const struct ferry *f) {
-    (void)f;
-    char path[64], text[4096] = "";
-    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-    FILE *in = fopen(path, "r");
-    if (in == NULL || fgets(text, sizeof text, in) == NULL)
-        abort();
-    fclose(in);
-    return (pid_t)strtol(text, NULL, 10);
-}
-
 /* The first that was started dies: that of `a`. */
 static void test_its_death(void) {
     struct end a, b;
     if (!start_two(&a, &b))
         return;
     struct way w = connect_them(&a, &b);
-    kill(child_of_ours(a.ferry), SIGKILL);
+    kill(first_child(), SIGKILL);
     CHECK(TURN_UNTIL(&loop, (void)0, a.lost == 1));
     CHECK(!ferry_alive(a.ferry) && ferry_alive(b.ferry));
     CHECK_EQ(b.lost, 0);
@@ -200,10 +218,10 @@ static void test_puts_of_the_dead(void) {
     if (!start_two(&a, &b))
         return;
     struct way w = connect_them(&a, &b);
-    kill(child_of_ours(a.ferry), SIGSTOP);
+    kill(first_child(), SIGSTOP);
     for (uint32_t i = 0; i < MANY; i++)
         put(&a, &w, i % SLOTS, SLOT, i);
-    kill(child_of_ours(a.ferry), SIGKILL);
+    kill(first_child(), SIGKILL);
     CHECK(TURN_UNTIL(&loop, (void)0, a.lost == 1));
     CHECK_EQ(a.sent, MANY);
     CHECK_EQ(a.failed, MANY);
@@ -251,6 +269,7 @@ int main(void) {
     for (int i = 0; i < 2; i++) {
         provider = providers[i];
         TEST(test_bytes_and_notes);
+        TEST(test_it_is_ready_some_day);
         TEST(test_many);
         TEST(test_what_was_taken_back);
         TEST(test_its_death);

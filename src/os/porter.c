@@ -239,6 +239,7 @@ void porter_settle(struct porter *p) {
     porter_work_off(p);
     ring_alarms(p);
     porter_expire_offers(p);
+    porter_tell_opened(p);
     for (int i = 0; i < ROUNDS_MAX; i++) {
         links_settle(p->links);
         porter_work_off(p);

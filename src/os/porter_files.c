@@ -60,6 +60,24 @@ static int open_bundle(struct porter *p, const struct effect_bundle *e, char why
     return r;
 }
 
+static void tell_bundle(struct porter *p, uint32_t bundle, bool committed, int error,
+                        const char *why) {
+    struct input in = {.kind = INPUT_BUNDLE};
+    in.bundle = (struct input_bundle){
+        .bundle = bundle, .committed = committed, .error = error, .text = bytes_from_str(why)};
+    porter_feed(p, &in);
+}
+
+void porter_tell_opened(struct porter *p) {
+    for (uint32_t i = 0; i < p->limits.hauls; i++) {
+        struct opened *o = &p->bundles[i];
+        if (o->awaits == 0 || carriage_opening(p->carriage, o->awaits))
+            continue;
+        o->awaits = 0;
+        tell_bundle(p, i, false, 0, "");
+    }
+}
+
 static void do_bundle(struct porter *p, const struct deed *d) {
     char why[256] = "";
     struct opened *o = &p->bundles[d->bundle.bundle];
@@ -78,10 +96,10 @@ static void do_bundle(struct porter *p, const struct deed *d) {
                d->bundle.bundle);
     if (!opens)
         diary_flush(&p->diary); /* before anybody hears of it */
-    struct input in = {.kind = INPUT_BUNDLE};
-    in.bundle = (struct input_bundle){
-        .bundle = d->bundle.bundle, .committed = !opens, .error = r, .text = bytes_from_str(why)};
-    porter_feed(p, &in);
+    if (opens && r == 0 && carriage_opening(p->carriage, d->bundle.transfer))
+        o->awaits = d->bundle.transfer;
+    else
+        tell_bundle(p, d->bundle.bundle, !opens, r, why);
 }
 
 /* The page of a survey's table. */
@@ -174,11 +192,9 @@ static void tell_spoilt(struct porter *p) {
         struct opened *o = &p->bundles[i];
         if (o->error == 0)
             continue;
-        struct input in = {.kind = INPUT_BUNDLE};
-        in.bundle =
-            (struct input_bundle){.bundle = i, .error = o->error, .text = bytes_from_str(o->why)};
+        int error = o->error;
         o->error = 0;
-        porter_feed(p, &in);
+        tell_bundle(p, i, false, error, o->why);
     }
 }
 

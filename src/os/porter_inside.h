@@ -30,7 +30,8 @@ struct deed {
 
 struct opened {
     bool open;
-    int error; /* that came up while it was sent, and is to be told; 0: none */
+    uint64_t awaits; /* the fabric of this transfer: the mover is told then; 0: it was told */
+    int error;       /* that came up while it was sent, and is to be told; 0: none */
     char why[256];
     struct depot_bundle *in;
     struct survey *out;
@@ -105,6 +106,8 @@ void porter_forget_twins(struct porter *p, uint32_t bundle);
 /* After this step of the mover. */
 void porter_do_later(struct porter *p, const struct effect *e);
 void porter_work_off(struct porter *p);
+/* Bundles whose fabric is open now, or never will be. */
+void porter_tell_opened(struct porter *p);
 
 /* ---- porter_offers.c: what can be had from here, and folders of runs ---- */
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/units.h"
 
 #define TEXT_DIGITS_MAX 20 /* of a 64-bit number */
 
@@ -72,6 +73,11 @@ void text_i64(struct text *t, int64_t v) {
     if (v < 0)
         text_char(t, '-');
     text_u64(t, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+}
+
+void text_time(struct text *t, uint64_t calendar_ns) {
+    text_char(t, '@');
+    text_u64(t, calendar_ns / NS_PER_S);
 }
 
 void text_hex64(struct text *t, uint64_t v) {

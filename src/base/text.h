@@ -35,6 +35,9 @@ void text_u64_pad(struct text *t, uint64_t v, unsigned width);
 /* How many digits text_u64 writes. */
 unsigned text_digits(uint64_t v);
 
+/* A time of the calendar, as seconds behind an @: whoever shows it does so in the time zone of who reads it. */
+void text_time(struct text *t, uint64_t calendar_ns);
+
 /* Always 16 lower-case digits. */
 void text_hex64(struct text *t, uint64_t v);
 

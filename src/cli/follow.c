@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/complain.h"
+#include "cli/when.h"
 #include "wire/row.h"
 
 /* After the end: how long to wait for bytes that were written and have not come. Those of a lost node may
@@ -234,9 +235,10 @@ int follow_begin(struct follow *f, const struct order *o) {
 static void on_why(void *context, const struct message_rows *m) {
     struct follow *f = context;
     struct job_row row;
+    char words[WHEN_WORDS_MAX];
     size_t at = 0;
     if (job_row_next(m->rows, &at, &row) == 1 && row.state == STATE_QUEUED && !f->done)
-        complain(NULL, "job %" PRIu32 ": %.*s", f->job, (int)row.why.len, (const char *)row.why.at);
+        complain(NULL, "job %" PRIu32 ": %s", f->job, when_words(row.why, when_now(), words));
 }
 
 static void tell_why(struct follow *f) {

@@ -11,6 +11,7 @@
 #include "cli/complain.h"
 #include "cli/options.h"
 #include "cli/past.h"
+#include "cli/when.h"
 
 enum { JOBS_MAX = 16000 };
 
@@ -132,7 +133,8 @@ void job_json(struct json *j, const struct job_row *r) {
     json_time(j, "end_time", r->ended_ns);
     if (r->limit_ns != 0)
         json_time(j, "time_limit", r->limit_ns);
-    json_text(j, "why", r->why);
+    char words[WHEN_WORDS_MAX];
+    json_word(j, "why", when_words(r->why, when_now(), words));
     json_close(j, '}');
 }
 

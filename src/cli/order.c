@@ -14,6 +14,7 @@
 #include "cli/complain.h"
 #include "cli/inputs.h"
 #include "cli/program.h"
+#include "cli/when.h"
 #include "cli/wish.h"
 #include "client/pattern.h"
 #include "client/typing.h"
@@ -249,6 +250,24 @@ static void order_kind(struct order *o, enum wish_command command) {
     }
 }
 
+/* When it may start. */
+static int order_when(struct order *o, const struct wish *w) {
+    const struct {
+        const char *option;
+        const struct text_list *jobs;
+        enum await_kind kind;
+    } lists[] = {{"--after", &w->after, AWAIT_ANY},
+                 {"--after-ok", &w->after_ok, AWAIT_OK},
+                 {"--after-not-ok", &w->after_not_ok, AWAIT_NOT_OK}};
+    size_t len = 0;
+    int r = when_begin(w->begin, &o->submit.begin_ns);
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (uint32_t k = 0; k < lists[i].jobs->count && r == 0; k++)
+            r = when_after(lists[i].option, lists[i].jobs->at[k], lists[i].kind, o->after, &len);
+    o->submit.after = bytes_of(o->after, len);
+    return r;
+}
+
 static void order_flags(struct order *o, const struct wish *w, const char *program) {
     const char *slash = strrchr(program, '/');
     o->submit.flags |= (w->detach ? JOB_DETACHED : 0U) | (w->requeue ? JOB_REQUEUE : 0U) |
@@ -354,6 +373,8 @@ int order_make(struct order *o, struct wish *w, enum wish_command command,
         r = order_output(o, w, command);
     if (r == 0)
         r = order_array(o, w);
+    if (r == 0)
+        r = order_when(o, w);
     if (r == 0)
         r = order_folder(o, w);
     if (r == 0)

@@ -11,12 +11,15 @@
 #include "cli/options.h"
 #include "cli/past.h"
 #include "cli/table.h"
+#include "cli/when.h"
 
 enum { ROWS_SHOWN = 100 };
 
 static void add_row(struct table *t, const struct job_row *r) {
     bool waits = r->state == STATE_QUEUED;
-    struct bytes where = waits ? r->why : r->node_list;
+    char words[WHEN_WORDS_MAX];
+    struct bytes where =
+        waits ? bytes_from_str(when_words(r->why, when_now(), words)) : r->node_list;
     table_cell(t, "%" PRIu32, r->job);
     table_cell(t, "%.*s", (int)r->name.len, (const char *)r->name.at);
     table_cell(t, "%s", state_name((enum job_state)r->state));

@@ -7,6 +7,7 @@
 #include "cli/complain.h"
 #include "cli/jobs.h"
 #include "cli/options.h"
+#include "cli/when.h"
 
 static void line(const char *key, struct bytes text) {
     if (text.len > 0)
@@ -61,9 +62,10 @@ static void print_job(const struct job_row *r) {
 }
 
 static void print_why(const struct job_row *r) {
+    char words[WHEN_WORDS_MAX];
     printf("job %" PRIu32 " is %s", r->job, state_name((enum job_state)r->state));
     if (r->why.len > 0)
-        printf(": %.*s\n", (int)r->why.len, (const char *)r->why.at);
+        printf(": %s\n", when_words(r->why, when_now(), words));
     else if (r->state == STATE_RUNNING)
         printf(" on %.*s\n", (int)r->node_list.len, (const char *)r->node_list.at);
     else

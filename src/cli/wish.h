@@ -23,6 +23,8 @@ struct wish {
     struct text_list env;
     bool pty;
     int64_t priority;
+    const char *begin;
+    struct text_list after, after_ok, after_not_ok; /* jobs that have to end first */
     const char *name;
     bool requeue, bad_exit, detach;
     bool dry_run, verbose;
@@ -38,7 +40,7 @@ struct wish {
 };
 
 enum wish_command { WISH_RUN = 1, WISH_SUBMIT = 2, WISH_ALLOC = 4 };
-enum { WISH_OPTIONS_MAX = 40 };
+enum { WISH_OPTIONS_MAX = 48 };
 
 /* The options that this command has. */
 void wish_table(struct wish *w, enum wish_command command, struct option table[WISH_OPTIONS_MAX]);
@@ -53,6 +55,7 @@ struct order {
     char folder[4096];
     char program[4096];
     char array[24];
+    uint8_t after[AWAITS_MAX * AWAIT_BYTES];
     uint8_t limits[LIMITS_MAX * SPEC_LIMIT_BYTES];
     struct surroundings around;
     struct nodeset on, exclude;

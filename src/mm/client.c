@@ -126,6 +126,8 @@ void client_answer(struct mm *m, uint32_t link, const uint64_t request[2], enum 
 static struct bytes words_of(const struct mm *m, const struct job *j) {
     if (j->reason == REASON_ORPHAN)
         return bytes_from_str("nobody waits for it any more");
+    if (j->reason == REASON_AFTER)
+        return bytes_from_str("a job that it was to wait for has not ended as it should");
     return files_words(m, j->id);
 }
 

@@ -75,7 +75,7 @@ static void judge(struct job *j, const struct running *r) {
     } else if (j->reason == REASON_LOST) {
         j->state = STATE_LOST;
         j->status = STATUS_STORM;
-    } else if (j->reason == REASON_ORPHAN) {
+    } else if (j->reason == REASON_ORPHAN || j->reason == REASON_AFTER) {
         j->state = STATE_KILLED;
         j->status = STATUS_STORM;
     } else if (j->reason == REASON_USER) {
@@ -138,6 +138,7 @@ static void over(struct mm *m, struct job *j, struct running *r) {
         due_set(m, r);
         end_give_back(m, j, r);
     }
+    waits_ended(m, j);
     after_add(m, record_end(m, j), AFTER_SETTLE)->job = j->id;
     struct job *first = job_find(m, (uint32_t)j->key);
     if (first != NULL && first->left > 0)

@@ -32,6 +32,7 @@ enum reason {
     REASON_TIME,   /* its limit is reached */
     REASON_LOST,   /* a node is gone */
     REASON_ORPHAN, /* nobody waits for it any more */
+    REASON_AFTER,  /* what it was to wait for will never be */
     REASONS
 };
 
@@ -64,9 +65,26 @@ struct job {
     uint64_t output;
     uint32_t slot;       /* of its `running` */
     uint32_t prev, next; /* in the queue */
+    /* The first of a submission: what it waits for, and what became of it. */
+    uint32_t awaits;      /* place of a condition, NO_SLOT: none */
+    uint32_t doomed_next; /* of those that will never start */
+    bool waits;           /* it is not in the queue yet */
+    bool doomed;
+    bool spoilt; /* some of it has not ended well */
     uint32_t name_len;
     char name[NAME_MAX_BYTES];
 };
+
+/* Something that has to be before a submission may start: see waits.c. */
+struct await {
+    uint32_t job; /* the first of the submission; 0: the place is free */
+    uint8_t kind; /* enum await_kind, or AWAIT_BEGIN */
+    uint32_t on;  /* the job whose end it is about; 0: it is about a time */
+    uint32_t next, sibling;
+    struct heap_item due; /* BEGIN */
+};
+
+enum { AWAIT_BUCKETS = 1024, AWAIT_BEGIN = AWAIT_KINDS };
 
 /* Nodes a job insists on or will not have. */
 struct wish {
@@ -252,6 +270,13 @@ struct mm {
     uint32_t queue_first, queue_last;
     uint32_t steps_first, steps_last; /* those that wait for room in their allocation */
     uint32_t queued;
+    struct await *awaits;
+    uint32_t await_cap, await_free;
+    uint32_t await_peak; /* no place at or above this was ever taken */
+    uint32_t await_buckets[AWAIT_BUCKETS];
+    struct heap begins;
+    uint32_t doomed_first;
+    uint32_t ending;                    /* in this step, of those */
     uint32_t requests[REQUEST_BUCKETS]; /* place of the first, NO_SLOT if none */
 
     struct running *runnings;
@@ -300,7 +325,7 @@ struct mm {
     uint64_t submitted, ended;
 };
 
-enum mm_timer { TIMER_DUE = 1, TIMER_FORGET, TIMER_NODES, TIMER_STALL };
+enum mm_timer { TIMER_DUE = 1, TIMER_FORGET, TIMER_NODES, TIMER_STALL, TIMER_BEGIN };
 
 /* jobs.c: the table */
 struct job *job_find(const struct mm *m, uint32_t id);
@@ -329,6 +354,26 @@ void queue_run(struct mm *m);
 /* Can it ever run? 0, or -errno and the reason. */
 int queue_judge(struct mm *m, const struct message_submit *s, struct text *why);
 void queue_why(struct mm *m, const struct job *j, struct text *why);
+
+/* waits.c: who may not start yet */
+/* Can what it waits for ever be? 0, or -errno and the reason. */
+int waits_judge(struct mm *m, const struct message_submit *s, struct text *why);
+/* Keeps what a submission waits for; false: nothing. */
+bool waits_take(struct mm *m, struct job *first, const struct message_submit *s);
+void waits_forget(struct mm *m, const struct job *first);
+/* One job of it, beside the queue; and no more. */
+void waits_hold(struct mm *m, struct job *j);
+void waits_drop(struct mm *m, struct job *j);
+/* A job is about to be over. */
+void waits_ended(struct mm *m, const struct job *j);
+/* The log tells what became of a condition; all of it is read. */
+void waits_replay(struct mm *m, uint32_t job, uint32_t on, bool good);
+void waits_resume(struct mm *m);
+void waits_timer(struct mm *m);
+void waits_begin(struct mm *m);
+/* Ends those that will never start. */
+void waits_end_doomed(struct mm *m);
+void waits_why(const struct mm *m, const struct job *j, struct text *why);
 
 /* start.c: from nodes given to processes running */
 struct running *running_new(struct mm *m, struct job *j, const struct nodeset *set);
@@ -465,6 +510,7 @@ enum event {
     EVENT_HOLD,
     EVENT_AGAIN,
     EVENT_ENDING, /* somebody has asked for the end of what runs */
+    EVENT_AWAIT,  /* what became of what a submission waits for */
     EVENTS
 };
 
@@ -475,7 +521,7 @@ struct record_head {
     uint8_t event;
     uint32_t job;
     uint32_t count; /* SUBMIT: of jobs; START, END, AGAIN, ENDING: the attempt; DRAIN, HOLD: so or
-                     * not */
+                     * not; AWAIT: the job that it was about */
     uint64_t at;    /* of the calendar */
 };
 
@@ -488,6 +534,7 @@ uint64_t record_hold(struct mm *m, const struct job *j, bool suspended);
 uint64_t record_again(struct mm *m, const struct job *j);
 uint64_t record_ending(struct mm *m, const struct job *j, const struct running *r);
 uint64_t record_end(struct mm *m, const struct job *j);
+uint64_t record_await(struct mm *m, const struct job *first, uint32_t on, bool good);
 uint64_t record_drain(struct mm *m, const struct nodeset *set, bool drained, struct bytes reason);
 void record_replay(struct mm *m, const struct input_replay *in);
 /* The SUBMIT in the event that opened a job's key. */

@@ -118,6 +118,9 @@ static const char *wrong_queue(const struct look *l) {
         if (j->id == 0)
             continue;
         queued += j->state == STATE_QUEUED;
+        listed += j->waits; /* beside the queue */
+        if (j->waits && j->state != STATE_QUEUED)
+            return "a job that has started waits for its start";
         if (j->state == STATE_QUEUED && j->slot != NO_SLOT)
             return "a queued job holds nodes";
         if (j->slot == NO_SLOT && j->state > STATE_QUEUED && !state_over((enum job_state)j->state))

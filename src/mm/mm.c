@@ -50,6 +50,8 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     struct running *runnings = ARENA_TAKE(a, struct running, cap);
     uint32_t *running_free = ARENA_TAKE(a, uint32_t, cap);
     struct heap_item **dues = ARENA_TAKE(a, struct heap_item *, cap);
+    struct await *awaits = ARENA_TAKE(a, struct await, c->jobs_max);
+    struct heap_item **begins = ARENA_TAKE(a, struct heap_item *, c->jobs_max);
     uint64_t *sets = ARENA_TAKE(a, uint64_t, (5 + 5 * (size_t)cap) * each);
     uint64_t *copy_sets =
         ARENA_TAKE(a, uint64_t, ((size_t)2 * TRANSFER_PLACES + HOLDERS_MAX) * each);
@@ -84,6 +86,9 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     m->after = after;
     m->after_cap = after_cap;
     heap_init(&m->dues, dues, cap);
+    m->awaits = awaits;
+    m->await_cap = c->jobs_max;
+    heap_init(&m->begins, begins, c->jobs_max);
     places_init(&m->places, &places, a);
     carve_sets(m, sets, each, universe);
     for (uint32_t i = 0; i < TRANSFER_PLACES; i++) {
@@ -117,7 +122,9 @@ struct mm *mm_new(const struct mm_config *c, struct arena *a) {
     struct mm *m = carve(c, a);
     m->next_id = 1;
     m->queue_first = m->queue_last = m->steps_first = m->steps_last = NO_SLOT;
+    m->await_free = m->doomed_first = NO_SLOT;
     memset(m->requests, 0xFF, sizeof m->requests);
+    memset(m->await_buckets, 0xFF, sizeof m->await_buckets);
     memset(m->follow_buckets, 0xFF, sizeof m->follow_buckets);
     m->replaying = true;
     return m;
@@ -137,6 +144,7 @@ static void on_replay(struct mm *m, const struct input_replay *in) {
     }
     m->replaying = false;
     m->dirty = true;
+    waits_resume(m);
     node_resume(m);
     start_resume(m);
 }
@@ -167,6 +175,8 @@ static void on_timer(struct mm *m, uint32_t id) {
         end_forget_flush(m);
     else if (id == TIMER_NODES)
         node_tick(m);
+    else if (id == TIMER_BEGIN)
+        waits_begin(m);
     else if (id == TIMER_STALL)
         after_stalled(m);
 }

@@ -53,6 +53,10 @@ void queue_add_front(struct mm *m, struct job *j) {
 }
 
 void queue_remove(struct mm *m, struct job *j) {
+    if (j->waits) {
+        waits_drop(m, j);
+        return;
+    }
     *(j->prev == NO_SLOT ? first_of(m, j) : &m->jobs[j->prev].next) = j->next;
     *(j->next == NO_SLOT ? last_of(m, j) : &m->jobs[j->next].prev) = j->prev;
     j->prev = j->next = NO_SLOT;
@@ -123,6 +127,7 @@ void queue_run(struct mm *m) {
         return;
     m->dirty = false;
     end_make_room(m);
+    waits_end_doomed(m);
     run_steps(m);
     while (m->queue_first != NO_SLOT && m->running_free_count > 0 &&
            m->after_count + 4 < m->after_cap && m->starting < starting_max(m)) {
@@ -208,7 +213,9 @@ int queue_judge(struct mm *m, const struct message_submit *s, struct text *why) 
                                .ppn = s->ppn,
                                .only = nodeset_empty(s->on) ? NULL : s->on,
                                .exclude = s->exclude};
-    int r = judge_wish(m, s, why);
+    int r = waits_judge(m, s, why);
+    if (r == 0)
+        r = judge_wish(m, s, why);
     if (r < 0 || places_fits(&m->places, &want))
         return r;
     text_str(why, "needs ");
@@ -273,6 +280,10 @@ void queue_why(struct mm *m, const struct job *j, struct text *why) {
     }
     if (m->stopped) {
         text_str(why, "the cluster is going down");
+        return;
+    }
+    if (j->waits) {
+        waits_why(m, j, why);
         return;
     }
     const struct job *head = &m->jobs[m->queue_first];

@@ -105,6 +105,15 @@ uint64_t record_end(struct mm *m, const struct job *j) {
     return finish(m, &c, j->key, false, first == NULL || first->left <= 1);
 }
 
+uint64_t record_await(struct mm *m, const struct job *first, uint32_t on, bool good) {
+    struct codec c = begin(
+        m,
+        (struct record_head){.event = EVENT_AWAIT, .job = first->id, .count = on, .at = wall(m)});
+    uint8_t verdict = good;
+    codec_enum(&c, &verdict, 2);
+    return finish(m, &c, first->key, false, false);
+}
+
 uint64_t record_drain(struct mm *m, const struct nodeset *set, bool drained, struct bytes reason) {
     struct codec c =
         begin(m, (struct record_head){.event = EVENT_DRAIN, .count = drained, .at = wall(m)});
@@ -174,6 +183,8 @@ static void replay_end(struct mm *m, const struct record_head *h, struct codec *
     }
     j->ended_ns = h->at;
     j->settled = true;
+    if (first != NULL)
+        first->spoilt = first->spoilt || j->state != STATE_DONE;
     if (first != NULL && first->left > 0)
         first->left--;
 }
@@ -197,6 +208,13 @@ static void replay_drain(struct mm *m, const struct record_head *h, struct codec
     codec_bytes(c, &reason, 1);
     if (!c->failed)
         node_drain(m, &m->scratch[0], h->count != 0, reason, h->at);
+}
+
+static void replay_await(struct mm *m, const struct record_head *h, struct codec *c) {
+    uint8_t verdict = 0;
+    codec_enum(c, &verdict, 2);
+    if (!c->failed)
+        waits_replay(m, h->job, h->count, verdict != 0);
 }
 
 void record_replay(struct mm *m, const struct input_replay *in) {
@@ -232,6 +250,9 @@ void record_replay(struct mm *m, const struct input_replay *in) {
         break;
     case EVENT_ENDING:
         replay_ending(m, &h, &c);
+        break;
+    case EVENT_AWAIT:
+        replay_await(m, &h, &c);
         break;
     case EVENT_HOLD:
         if (j != NULL && job_running(m, j) != NULL) {

@@ -9,9 +9,12 @@ enum { WHY_MAX = 256, SPARE_AFTER = 64 };
 
 bool submit_take(struct mm *m, const struct message_submit *s, uint32_t first, uint32_t count,
                  uint64_t at) {
+    bool waits = false;
     for (uint32_t i = 0; i < count; i++) {
         struct job *j = job_new(m, first + i);
         if (j == NULL) { /* the table is full: as if nothing had been */
+            if (i > 0)
+                waits_forget(m, job_find(m, first));
             while (i-- > 0) {
                 j = job_find(m, first + i);
                 queue_remove(m, j);
@@ -27,10 +30,14 @@ bool submit_take(struct mm *m, const struct message_submit *s, uint32_t first, u
         if (i == 0) {
             j->left = j->count = count;
             job_keep_request(m, j);
+            waits = waits_take(m, j, s);
         } else {
             j->request[0] = j->request[1] = 0;
         }
-        queue_add(m, j);
+        if (waits)
+            waits_hold(m, j);
+        else
+            queue_add(m, j);
     }
     if (first + count > m->next_id)
         m->next_id = first + count;

@@ -74,11 +74,34 @@ static void judge_over(struct audit *a, const struct deeds *d) {
     }
 }
 
+/* Everything that it waits for is over, as it should be. */
+static bool may_live(const struct audit *a, const struct order *o) {
+    const struct order *other = book_awaited(a->book, o);
+    bool over = true, well = true;
+    for (uint32_t k = 0; other != NULL && k < other->count; k++) {
+        const struct audit_end *e = &a->ends[other->job + k];
+        over = over && e->over;
+        well = well && e->state == STATE_DONE;
+    }
+    return other == NULL ||
+           (over && (o->after_kind == AWAIT_ANY || well == (o->after_kind == AWAIT_OK)));
+}
+
+static void judge_waits(struct audit *a, const struct deeds *d) {
+    for (uint32_t i = 0; i < d->living_count; i++) {
+        uint32_t job = run_job(d->living[i].run);
+        int32_t order = book_find(a->book, job);
+        if (order != NO_ORDER && !may_live(a, &a->book->orders[order]))
+            verdict_add(a->verdict, "after", "job %" PRIu32 " runs before it may", job);
+    }
+}
+
 void audit_living(struct audit *a) {
     const struct deeds *d = hall_deeds(a->hall);
     judge_nodes(a, d);
     judge_attempts(a, d);
     judge_over(a, d);
+    judge_waits(a, d);
 }
 
 void audit_over(struct audit *a, uint32_t job, enum job_state state, uint32_t status,

@@ -12,6 +12,7 @@
  *   S9   processors are held for those who have them, and for nobody else
  *   S10  tables, rings and links stay within their limits
  *   S11  the log says what the manager knows, and is ahead of everything that was told or begun
+ *   after  what waits for the end of others does not run before
  *   status  how a job ended is what its processes did; all output was received, none twice
  *
  * After a step only what it can have changed is looked at. That is the same as to look at everything:

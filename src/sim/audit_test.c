@@ -295,6 +295,18 @@ static void accepted_early(struct play *p) {
     book_answer(&p->book, book_add(&p->book, &o), &a, 0);
 }
 
+/* What hangs was to run after what waits, or after the failure of what ended well. */
+static void too_early(struct play *p) {
+    p->book.orders[p->hangs].after = (uint32_t)p->waits + 1;
+    p->audit.births--;
+}
+
+static void after_another_end(struct play *p) {
+    p->book.orders[p->hangs].after = (uint32_t)p->over + 1;
+    p->book.orders[p->hangs].after_kind = AWAIT_NOT_OK;
+    p->audit.births--;
+}
+
 static void test_ends(void) {
     static const struct spoil spoils[] = {{"S2", "is over", over_with_processes, ROOT},
                                           {"S3", "and is gone", gone, ROOT},
@@ -303,6 +315,8 @@ static void test_ends(void) {
                                           {"S3", "before the log was", told_early, NODE},
                                           {"S3", "as its customer was told", told_otherwise, NODE},
                                           {"S2", "is over", told_early, NODE},
+                                          {"after", "before it may", too_early, NODE},
+                                          {"after", "before it may", after_another_end, NODE},
                                           {"S3", "is not in the log", accepted_early, LAUNCHER}};
     CHECK_SPOILS(spoils);
 }

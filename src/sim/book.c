@@ -37,6 +37,10 @@ static void tell(struct book *b, int32_t order, bool ended, uint32_t k) {
     b->told[b->told_count++] = (struct told){.order = order, .ended = ended, .k = k};
 }
 
+const struct order *book_awaited(const struct book *b, const struct order *o) {
+    return o->after == 0 ? NULL : &b->orders[o->after - 1];
+}
+
 int32_t book_find(const struct book *b, uint32_t job) {
     for (uint32_t i = b->count; i-- > 0;) {
         const struct order *o = &b->orders[i];

@@ -30,6 +30,9 @@ struct order {
     int32_t around; /* STEP: the order of its allocation */
     uint64_t limit_ns;
     int32_t priority;
+    uint32_t after;      /* the order whose end it waits for, plus one; 0: none */
+    uint8_t after_kind;  /* enum await_kind */
+    uint64_t begin_ns;   /* not before that long after it is asked for; 0: at once */
     int32_t on, exclude; /* a node that it insists on, or will not have; -1: none */
     uint64_t typed;      /* bytes for its standard input */
     const char *program;
@@ -66,6 +69,9 @@ void book_fini(struct book *b);
 
 /* A copy of it is written down; its number. */
 int32_t book_add(struct book *b, const struct order *o);
+
+/* The order that this one waits for, and has been told to; NULL: none. */
+const struct order *book_awaited(const struct book *b, const struct order *o);
 
 /* The order that has this job, NO_ORDER if none was told so. */
 int32_t book_find(const struct book *b, uint32_t job);

@@ -107,6 +107,23 @@ static struct bytes make_spec(struct customer *c, const struct order *o) {
     return bytes_of(room, (size_t)len);
 }
 
+/* When it may start. What it was to wait for must be known by its number. */
+static struct bytes when(struct customer *c, struct order *o) {
+    const struct order *other = book_awaited(c->config.book, o);
+    if (other == NULL || other->job == 0 || other->kind == JOB_STEP) {
+        o->after = 0;
+        return (struct bytes){0};
+    }
+    uint8_t *room = effects_room(c->out, AWAIT_BYTES);
+    room[0] = o->after_kind;
+    store_le32(room + 1, other->job);
+    return bytes_of(room, AWAIT_BYTES);
+}
+
+static uint64_t begin_of(const struct customer *c, const struct order *o) {
+    return o->begin_ns == 0 ? 0 : o->begin_ns + (o->asked_at == 0 ? c->now : o->asked_at);
+}
+
 static void submit(struct customer *c, struct errand *e) {
     struct order *o = order_of(c, e);
     uint32_t inside = 0;
@@ -128,6 +145,8 @@ static void submit(struct customer *c, struct errand *e) {
                                   .array_first = o->count > 1 ? 1 : 0,
                                   .array_last = o->count > 1 ? o->count : 0,
                                   .limit_ns = o->limit_ns,
+                                  .begin_ns = begin_of(c, o),
+                                  .after = when(c, o),
                                   .priority = o->priority,
                                   .on = &c->nodes,
                                   .exclude = &c->exclude,
@@ -400,6 +419,8 @@ static void begin_steps(struct customer *c, struct errand *e) {
         step.count = 1;
         step.around = e->order;
         step.flags &= JOB_BAD_EXIT;
+        step.after = 0;
+        step.begin_ns = 0;
         step.on = step.exclude = -1;
         step.nodes = step.nodes < o->nodes ? step.nodes : o->nodes;
         step.ppn = step.ppn < o->ppn ? step.ppn : o->ppn;
@@ -484,8 +505,11 @@ static void look(struct customer *c) {
     if (c->config.draw == NULL || *c->config.closed || busy(c) >= c->config.errands ||
         c->now < c->order_at)
         return;
-    if (c->config.draw(c->config.context, c->config.number, &c->random, &o))
-        begin(c, book_add(c->config.book, &o));
+    if (!c->config.draw(c->config.context, c->config.number, &c->random, &o))
+        return;
+    if (o.after != 0)
+        o.after = c->config.book->count; /* the last; 0 if there is none */
+    begin(c, book_add(c->config.book, &o));
 }
 
 /* ---- steps ---- */

@@ -210,6 +210,17 @@ static void draw_wishes(const struct jobs_plan *p, const struct random *from, st
     o->priority = coin == 2 ? (int32_t)random_below(r, 5) - 2 : 0;
 }
 
+/* Which other it waits for is up to the customer, who knows what there is. */
+static void draw_when(const struct random *from, struct order *o) {
+    struct random fork = random_fork(from, 2), *r = &fork;
+    uint64_t coin = random_below(r, 10);
+    o->after_kind = (uint8_t)random_below(r, AWAIT_KINDS);
+    if (coin < 2)
+        o->after = 1;
+    else if (coin == 2)
+        o->begin_ns = random_between(r, 1, 5000) * NS_PER_MS;
+}
+
 void jobs_plan_order(const struct jobs_plan *p, uint32_t customer, struct random *r,
                      struct order *ret) {
     uint64_t one = random_u64(r), two = random_u64(r);
@@ -222,5 +233,6 @@ void jobs_plan_order(const struct jobs_plan *p, uint32_t customer, struct random
     draw_size(p, r, ret);
     draw_flags(r, ret);
     draw_wishes(p, r, ret);
+    draw_when(r, ret);
     draw_kind(r, ret);
 }

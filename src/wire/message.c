@@ -337,16 +337,21 @@ static void walk_submit(struct codec *c, union message *m) {
     codec_u32(c, &s->array_first);
     codec_u32(c, &s->array_last);
     codec_u64(c, &s->limit_ns);
+    codec_u64(c, &s->begin_ns);
     uint32_t priority = (uint32_t)s->priority;
     codec_u32(c, &priority);
     s->priority = (int32_t)priority;
     codec_set(c, s->on);
     codec_set(c, s->exclude);
+    codec_bytes(c, &s->after, AWAIT_BYTES);
     codec_bytes(c, &s->name, 1);
     codec_bytes(c, &s->files, 1);
     codec_bytes(c, &s->inputs, 1);
     codec_rest(c, &s->spec);
-    if (s->flags >= JOB_FLAGS_END)
+    bool wrong = s->flags >= JOB_FLAGS_END || s->after.len > AWAITS_MAX * AWAIT_BYTES;
+    for (size_t at = 0; !c->failed && at < s->after.len && !wrong; at += AWAIT_BYTES)
+        wrong = s->after.at[at] >= AWAIT_KINDS;
+    if (wrong)
         c->failed = true;
 }
 

@@ -474,6 +474,16 @@ enum job_flag {
     JOB_FLAGS_END = 256
 };
 
+/* When a job may start that is to wait for the end of another. */
+enum await_kind {
+    AWAIT_ANY, /* however it ends */
+    AWAIT_OK,
+    AWAIT_NOT_OK,
+    AWAIT_KINDS
+};
+
+enum { AWAIT_BYTES = 5, AWAITS_MAX = 64 }; /* each: the kind, the job's number */
+
 struct message_submit {
     uint64_t request[2]; /* drawn by the client: a retry has the same */
     uint8_t kind;
@@ -485,9 +495,11 @@ struct message_submit {
     uint32_t array_first; /* indices, both 0 if it is no array */
     uint32_t array_last;
     uint64_t limit_ns; /* time it may run, 0: any */
+    uint64_t begin_ns; /* of the calendar: not before; 0: any time */
     int32_t priority;
     struct nodeset *on;      /* only these nodes; empty: any */
     struct nodeset *exclude; /* none of these */
+    struct bytes after;      /* the ends of these jobs: AWAIT_BYTES each */
     struct bytes name;
     struct bytes files;  /* that must be on its nodes first: the body of a COPY. Empty: none */
     struct bytes inputs; /* the same, for its folder: where that is is filled in for each run */

@@ -23,6 +23,7 @@ static void make_sets(void) {
     nodeset_add(&sets[1], 0);
 }
 
+static const uint8_t awaits[2 * AWAIT_BYTES] = {AWAIT_OK, 1, 0, 0, 0, AWAIT_ANY, 2};
 static const uint8_t body[3 * RECORD_BYTES * RESOLUTION_BYTES * 8];
 
 /* The same for the messages about files. */
@@ -148,6 +149,7 @@ static void fill_job(uint16_t type, union message *m) {
         m->submit.priority = -7;
         m->submit.on = &sets[0];
         m->submit.exclude = &sets[1];
+        m->submit.after = bytes_of(awaits, 2 * AWAIT_BYTES);
         m->submit.name = bytes_of(body, 4);
         m->submit.files = bytes_of(body, 5);
         m->submit.inputs = bytes_of(body, 6);

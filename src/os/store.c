@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -90,6 +91,14 @@ static int put_in_place(const char *fresh, const char *path) {
     return r;
 }
 
+/* Is this file still the one of that name? Who opened it before another, who held the lock, gave it its final name and
+ * let go, has the lock now of what is in use already. */
+static bool has_name(int fd, const char *path) {
+    struct stat mine, named;
+    return fstat(fd, &mine) == 0 && stat(path, &named) == 0 && mine.st_dev == named.st_dev &&
+           mine.st_ino == named.st_ino;
+}
+
 /* Two that create at once must not both succeed: they lock the same file, or the one that comes
  * later finds the name taken (-EEXIST). */
 static int create(struct store *s, const char *folder, const char *path) {
@@ -100,6 +109,8 @@ static int create(struct store *s, const char *folder, const char *path) {
     if (s->fd < 0)
         return -errno;
     int r = lock(s->fd);
+    if (r == 0 && !has_name(s->fd, fresh))
+        r = -EEXIST;
     if (r < 0)
         return r;
     if (ftruncate(s->fd, 0) < 0)

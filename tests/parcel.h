@@ -78,7 +78,7 @@ static inline void parcel_file(struct parcel *p, const char *name, uint32_t mode
                                struct bytes bytes) {
     struct entry e = parcel_plain(ENTRY_FILE, name, mode);
     e.bytes = bytes.len;
-    digest_of(DIGEST_SHA256, bytes, e.sha256);
+    digest_of(DIGEST_SHA256, bytes, e.sum);
     parcel_entry(p, e);
     p->contents = realloc(p->contents, p->contents_bytes + bytes.len + 1);
     if (bytes.len > 0)

@@ -154,18 +154,19 @@ static inline void check_pieces(struct survey *s) {
     free(bytes);
 }
 
-static inline void check_sha256(struct survey *s, const struct entry *e, uint64_t offset) {
+static inline void check_sum(struct survey *s, const struct entry *e, uint64_t offset) {
     static uint8_t bytes[1 << 20];
     uint8_t digest[32];
-    struct sha256 *sha = sha256_new();
+    struct sum *sum = sum_new(sum_kind(e->sum));
     for (uint64_t at = 0; at < e->bytes;) {
         size_t n = e->bytes - at < sizeof bytes ? (size_t)(e->bytes - at) : sizeof bytes;
         CHECK_EQ(survey_read(s, offset + at, room_of(bytes, n), why), 0);
-        sha256_add(sha, bytes_of(bytes, n));
+        sum_add(sum, bytes_of(bytes, n));
         at += n;
     }
-    sha256_end(sha, digest);
-    CHECK(memcmp(digest, e->sha256, 32) == 0);
+    sum_end(sum, digest);
+    CHECK(memcmp(digest, e->sum, 32) == 0);
+    CHECK_EQ(sum_kind(e->sum), survey_bundle(s)->digest);
 }
 
 /* Folders stand before what is in them, and files are what their digests say. */
@@ -183,7 +184,7 @@ static inline void check_entries(struct survey *s) {
             ;
         CHECK(slash == NULL || (parent.kind == ENTRY_FOLDER && before < at));
         if (e.kind == ENTRY_FILE && e.bytes < GIB)
-            check_sha256(s, &e, offset);
+            check_sum(s, &e, offset);
     }
     CHECK_EQ(count, survey_entries(s));
 }

@@ -74,7 +74,7 @@ static const char *name_of(const char *path) {
 static void name_object(const struct entry *e, char out[OBJECT_BYTES]) {
     char hex[65];
     for (int i = 0; i < 32; i++)
-        snprintf(hex + 2 * i, 3, "%02x", e->sha256[i]);
+        snprintf(hex + 2 * i, 3, "%02x", e->sum[i]);
     snprintf(out, OBJECT_BYTES, "%.2s/%s/%.*s", hex, hex, (int)e->path.len,
              (const char *)e->path.at);
 }

@@ -114,10 +114,10 @@ void depot_free(struct depot *d) {
     free(d);
 }
 
-int depot_object(struct depot *d, const uint8_t sha256[32], const char *name, char *path,
+int depot_object(struct depot *d, const uint8_t sum[32], const char *name, char *path,
                  size_t path_bytes) {
     char inside[SHELF_PATH_MAX];
-    uint32_t slot = shelf_find(&d->shelf, sha256);
+    uint32_t slot = shelf_find(&d->shelf, sum);
     if (!shelf_name_fits(name))
         return -EINVAL;
     if (slot == SHELF_NONE)
@@ -128,17 +128,17 @@ int depot_object(struct depot *d, const uint8_t sha256[32], const char *name, ch
     if (r < 0)
         return r;
     shelf_use(&d->shelf, slot);
-    shelf_path(sha256, name, inside);
+    shelf_path(sum, name, inside);
     int n = snprintf(path, path_bytes, "%s/objects/%s", d->spool, inside);
     return n < 0 || (size_t)n >= path_bytes ? -ENAMETOOLONG : 0;
 }
 
-void depot_pin(struct depot *d, const uint8_t sha256[32]) {
-    shelf_pin(&d->shelf, sha256);
+void depot_pin(struct depot *d, const uint8_t sum[32]) {
+    shelf_pin(&d->shelf, sum);
 }
 
-void depot_unpin(struct depot *d, const uint8_t sha256[32]) {
-    shelf_unpin(&d->shelf, sha256);
+void depot_unpin(struct depot *d, const uint8_t sum[32]) {
+    shelf_unpin(&d->shelf, sum);
     kept_trim(d);
 }
 

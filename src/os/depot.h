@@ -65,11 +65,11 @@ void depot_close(struct depot_bundle *b, bool keep);
 /* The path of a cached file for running or reading it, by its digest, with this name as last part; 0 or -errno:
  * -ENOENT: it is not here. A file that is not as it was when it came (size, times, inode) is read again and, if
  * its digest is wrong, removed: -ENOENT. `pinned` ones are not evicted until depot_unpin. */
-int depot_object(struct depot *d, const uint8_t sha256[32], const char *name, char *path,
+int depot_object(struct depot *d, const uint8_t sum[32], const char *name, char *path,
                  size_t path_bytes);
 /* One that is not here cannot be pinned. */
-void depot_pin(struct depot *d, const uint8_t sha256[32]);
-void depot_unpin(struct depot *d, const uint8_t sha256[32]);
+void depot_pin(struct depot *d, const uint8_t sum[32]);
+void depot_unpin(struct depot *d, const uint8_t sum[32]);
 
 /* Bytes in the cache: of objects and of partial files that are kept. */
 uint64_t depot_bytes(const struct depot *d);

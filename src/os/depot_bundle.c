@@ -190,7 +190,7 @@ static void unpin_whole(struct depot_bundle *b) {
         return;
     for (bool more = manifest_first(&b->m, &c); more; more = manifest_next(&b->m, &c))
         if (bits_test(b->whole, c.number))
-            shelf_unpin(&b->d->shelf, c.e.sha256);
+            shelf_unpin(&b->d->shelf, c.e.sum);
 }
 
 void bundle_lower(struct depot_bundle *b) {

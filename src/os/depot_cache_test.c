@@ -29,10 +29,10 @@ static void send_and_free(struct yard *y, struct parcel *p) {
 
 /* The path of the contents of an object, whatever its names are; relative to the yard. */
 static void data_path(struct bytes bytes, const char *name, char out[512]) {
-    uint8_t sha256[32];
+    uint8_t sum[32];
     char inside[SHELF_PATH_MAX];
-    digest_of(DIGEST_SHA256, bytes, sha256);
-    shelf_path(sha256, name, inside);
+    digest_of(DIGEST_SHA256, bytes, sum);
+    shelf_path(sum, name, inside);
     snprintf(out, 512, "spool/objects/%s", inside);
 }
 
@@ -702,7 +702,7 @@ static void test_false_digest(void) {
         yard_init(&y, MIB);
         struct entry e = parcel_plain(ENTRY_FILE, "prog", 0755);
         e.bytes = evil.len;
-        digest_of(DIGEST_SHA256, good, e.sha256);
+        digest_of(DIGEST_SHA256, good, e.sum);
         parcel_file(p, "prog", 0755, evil);
         p->manifest_bytes = 0;
         parcel_entry(p, e);
@@ -769,7 +769,7 @@ static void lumps_here(const struct yard *y, const uint8_t *noise, char out[16])
 
 static void test_least_recently_used_goes(void) {
     struct yard y;
-    uint8_t *noise = parcel_noise(100000, 35), sha256[32];
+    uint8_t *noise = parcel_noise(100000, 35), sum[32];
     char here[16], path[PATH_MAX];
     yard_init(&y, 35000);
     for (uint32_t i = 0; i < 3; i++)
@@ -786,15 +786,15 @@ static void test_least_recently_used_goes(void) {
     put_lump(&y, noise, 5);
     lumps_here(&y, noise, here);
     CHECK_STR(here, "245");
-    digest_of(DIGEST_SHA256, lump(noise, 4), sha256);
-    depot_pin(y.d, sha256);
+    digest_of(DIGEST_SHA256, lump(noise, 4), sum);
+    depot_pin(y.d, sum);
     put_lump(&y, noise, 6);
     put_lump(&y, noise, 7);
     put_lump(&y, noise, 0);
     lumps_here(&y, noise, here);
     CHECK_STR(here, "047");
     CHECK_EQ(depot_bytes(y.d), 30000);
-    depot_unpin(y.d, sha256);
+    depot_unpin(y.d, sum);
     put_lump(&y, noise, 1);
     lumps_here(&y, noise, here);
     CHECK_STR(here, "017");
@@ -805,15 +805,15 @@ static void test_least_recently_used_goes(void) {
 /* What is in use stays, though it is too much. */
 static void test_in_use_stays(void) {
     struct yard y;
-    uint8_t *noise = parcel_noise(100000, 36), sha256[32], other[32], third[32];
+    uint8_t *noise = parcel_noise(100000, 36), sum[32], other[32], third[32];
     char here[16];
     struct parcel *p = for_cache("lump", lump(noise, 2));
     yard_init(&y, 15000);
-    digest_of(DIGEST_SHA256, lump(noise, 0), sha256);
+    digest_of(DIGEST_SHA256, lump(noise, 0), sum);
     digest_of(DIGEST_SHA256, lump(noise, 1), other);
     digest_of(DIGEST_SHA256, lump(noise, 2), third);
     put_lump(&y, noise, 0);
-    depot_pin(y.d, sha256);
+    depot_pin(y.d, sum);
     put_lump(&y, noise, 1);
     depot_pin(y.d, other);
     CHECK_EQ(depot_bytes(y.d), 20000);
@@ -833,7 +833,7 @@ static void test_in_use_stays(void) {
     yard_commit(&y, b);
     depot_close(b, true);
     CHECK(is_here(&y, lump(noise, 2)));
-    depot_unpin(y.d, sha256);
+    depot_unpin(y.d, sum);
     lumps_here(&y, noise, here);
     CHECK_STR(here, "1");
     depot_unpin(y.d, other);

@@ -101,9 +101,9 @@ void find_close(struct depot *d) {
 
 /* ---- objects ---- */
 
-static int lender_open(struct depot *d, uint32_t slot, const uint8_t sha256[32], bool check) {
+static int lender_open(struct depot *d, uint32_t slot, const uint8_t sum[32], bool check) {
     struct lender *l = &d->lender;
-    if (l->slot == slot && memcmp(l->sha256, sha256, 32) == 0)
+    if (l->slot == slot && memcmp(l->sum, sum, 32) == 0)
         return 0;
     lender_close(d);
     int r = shelf_table_open(&d->shelf, slot, &l->table);
@@ -115,7 +115,7 @@ static int lender_open(struct depot *d, uint32_t slot, const uint8_t sha256[32],
         return l->data;
     }
     l->slot = slot;
-    memcpy(l->sha256, sha256, 32);
+    memcpy(l->sum, sum, 32);
     shelf_use(&d->shelf, slot);
     return 0;
 }
@@ -141,9 +141,9 @@ bool find_is_lent(const struct depot_bundle *b, uint32_t piece) {
 int find_lent(struct depot_bundle *b, uint32_t piece, struct room room) {
     const struct loan *l = loan_of(b, piece);
     ASSERT(l != NULL);
-    if (shelf_find(&b->d->shelf, l->sha256) != l->slot)
+    if (shelf_find(&b->d->shelf, l->sum) != l->slot)
         return -ENOENT;
-    int r = lender_open(b->d, l->slot, l->sha256, false); /* whoever gets the piece will check it */
+    int r = lender_open(b->d, l->slot, l->sum, false); /* whoever gets the piece will check it */
     if (r < 0)
         return r;
     return read_row(&b->d->lender, l->row + (piece - l->piece), room) ? 0 : -EIO;
@@ -151,7 +151,7 @@ int find_lent(struct depot_bundle *b, uint32_t piece, struct room room) {
 
 void find_return(struct depot_bundle *b) {
     for (uint32_t i = 0; i < b->loan_count; i++)
-        shelf_unpin(&b->d->shelf, b->loans[i].sha256);
+        shelf_unpin(&b->d->shelf, b->loans[i].sum);
     b->loan_count = 0;
 }
 
@@ -167,7 +167,7 @@ static bool borrow(struct depot_bundle *b, uint32_t piece, uint32_t slot, uint32
         return false;
     struct loan *l = &b->loans[b->loan_count++];
     *l = (struct loan){.piece = piece, .count = 1, .row = row, .slot = slot};
-    memcpy(l->sha256, b->d->shelf.objects[slot].sha256, 32);
+    memcpy(l->sum, b->d->shelf.objects[slot].sum, 32);
     b->d->shelf.objects[slot].pins++;
     return true;
 }
@@ -180,7 +180,7 @@ static int from_object(struct depot_bundle *b, struct wanted *w, uint32_t slot, 
     uint64_t offset;
     if (slot >= d->shelf.objects_end || !d->shelf.objects[slot].here ||
         d->shelf.objects[slot].damaged ||
-        lender_open(d, slot, d->shelf.objects[slot].sha256, true) < 0 ||
+        lender_open(d, slot, d->shelf.objects[slot].sum, true) < 0 ||
         d->lender.table.digest != b->b.digest ||
         !shelf_table_row(&d->lender.table, row, &offset, &p) || !same_piece(b, &p, &w->p))
         return 0;
@@ -279,7 +279,7 @@ static int old_open(struct depot_bundle *b, const struct manifest_cursor *c) {
     if (o->asked && o->number == c->number)
         return o->tries > PATIENCE && o->hits == 0 ? -1 : o->fd;
     find_old_close(b);
-    uint32_t slot = shelf_find(&b->d->shelf, c->e.sha256);
+    uint32_t slot = shelf_find(&b->d->shelf, c->e.sum);
     *o = (struct old){.asked = true, .number = c->number, .fd = -1};
     if (slot != SHELF_NONE)
         o->fd = shelf_open(&b->d->shelf, slot);
@@ -470,7 +470,7 @@ void find_whole(struct depot_bundle *b) {
     if (b->b.goal != GOAL_SPOOL)
         return;
     for (bool more = manifest_first(&b->m, &c); more; more = manifest_next(&b->m, &c)) {
-        uint32_t slot = c.e.kind == ENTRY_FILE ? shelf_find(s, c.e.sha256) : SHELF_NONE;
+        uint32_t slot = c.e.kind == ENTRY_FILE ? shelf_find(s, c.e.sum) : SHELF_NONE;
         if (slot == SHELF_NONE || shelf_check(s, slot) < 0 ||
             s->objects[slot].mark.bytes != c.e.bytes)
             continue;

@@ -54,7 +54,7 @@ struct kept {
 /* The object whose pieces were asked for last. */
 struct lender {
     uint32_t slot; /* SHELF_NONE: none */
-    uint8_t sha256[32];
+    uint8_t sum[32];
     int data;
     struct shelf_table table;
 };
@@ -76,7 +76,7 @@ struct depot {
 /* Pieces [piece, piece + count) are the rows from `row` on of an object, which is pinned. */
 struct loan {
     uint32_t piece, count, row, slot;
-    uint8_t sha256[32];
+    uint8_t sum[32];
 };
 
 struct part {

@@ -204,7 +204,7 @@ static int open_destination(struct depot_bundle *b, const struct manifest_cursor
 
 static int open_any(struct depot_bundle *b, const struct manifest_cursor *c, bool make) {
     if (bits_test(b->whole, c->number)) {
-        uint32_t slot = shelf_find(&b->d->shelf, c->e.sha256);
+        uint32_t slot = shelf_find(&b->d->shelf, c->e.sum);
         return slot == SHELF_NONE ? -ENOENT : shelf_open(&b->d->shelf, slot);
     }
     return b->committed ? open_destination(b, c) : open_part(b, c, make);

@@ -42,23 +42,58 @@ void digest_of(enum digest_kind kind, struct bytes bytes, uint8_t out[DIGEST_BYT
     SHA256_Final(out, &context);
 }
 
-struct sha256 {
-    SHA256_CTX context;
+/* ---- sums ---- */
+
+/* Where the parts of a sum by XXH3 are, and the sign: no SHA-256 ends so. */
+enum { SUM_LENGTH_AT = 16, SUM_SIGN_AT = 24, SUM_SIGN_BYTES = 8 };
+static const char sum_sign[SUM_SIGN_BYTES + 1] = "xxh3-128";
+
+struct sum {
+    enum digest_kind kind;
+    uint64_t bytes;
+    union {
+        SHA256_CTX sha;
+        XXH3_state_t xxh;
+    };
 };
 
-struct sha256 *sha256_new(void) {
-    struct sha256 *s = malloc(sizeof *s);
-    if (s != NULL)
-        SHA256_Init(&s->context);
+struct sum *sum_new(enum digest_kind kind) {
+    struct sum *s = aligned_alloc(_Alignof(struct sum), sizeof *s);
+    if (s == NULL)
+        return NULL;
+    s->kind = kind;
+    s->bytes = 0;
+    if (kind == DIGEST_XXH3)
+        XXH3_128bits_reset(&s->xxh);
+    else
+        SHA256_Init(&s->sha);
     return s;
 }
 
-void sha256_add(struct sha256 *s, struct bytes bytes) {
-    SHA256_Update(&s->context, bytes.at, bytes.len);
+void sum_add(struct sum *s, struct bytes bytes) {
+    s->bytes += bytes.len;
+    if (s->kind == DIGEST_XXH3)
+        XXH3_128bits_update(&s->xxh, bytes.at, bytes.len);
+    else
+        SHA256_Update(&s->sha, bytes.at, bytes.len);
 }
 
-void sha256_end(struct sha256 *s, uint8_t out[32]) {
-    if (s != NULL && out != NULL)
-        SHA256_Final(out, &s->context);
+static void end_xxh3(const struct sum *s, uint8_t out[32]) {
+    XXH128_canonical_t canonical;
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&s->xxh));
+    memcpy(out, canonical.digest, sizeof canonical.digest);
+    store_le64(out + SUM_LENGTH_AT, s->bytes);
+    memcpy(out + SUM_SIGN_AT, sum_sign, SUM_SIGN_BYTES);
+}
+
+void sum_end(struct sum *s, uint8_t out[32]) {
+    if (s != NULL && out != NULL && s->kind == DIGEST_XXH3)
+        end_xxh3(s, out);
+    else if (s != NULL && out != NULL)
+        SHA256_Final(out, &s->sha);
     free(s);
+}
+
+enum digest_kind sum_kind(const uint8_t sum[32]) {
+    return memcmp(sum + SUM_SIGN_AT, sum_sign, SUM_SIGN_BYTES) == 0 ? DIGEST_XXH3 : DIGEST_SHA256;
 }

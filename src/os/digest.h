@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Digests of contents: XXH3 where nobody is to be mistrusted, SHA-256 elsewhere and for names in caches. */
+/* Digests of contents: XXH3 where nobody is to be mistrusted, SHA-256 elsewhere. */
 #pragma once
 
 #include "base/bytes.h"
@@ -8,10 +8,13 @@
 /* digest_bytes(kind) of `out` are written. */
 void digest_of(enum digest_kind kind, struct bytes bytes, uint8_t out[DIGEST_BYTES_MAX]);
 
-/* SHA-256 of what comes bit by bit. */
-struct sha256;
+/* What names the contents of a file in caches, from bytes that come bit by bit: their SHA-256 or, where pieces are
+ * digested by XXH3, too, that of the whole with its length and a sign. */
+struct sum;
 /* NULL: no memory. */
-struct sha256 *sha256_new(void);
-void sha256_add(struct sha256 *s, struct bytes bytes);
-/* The digest of all that came, if `out` is not NULL; frees it (NULL: nothing to do). */
-void sha256_end(struct sha256 *s, uint8_t out[32]);
+struct sum *sum_new(enum digest_kind kind);
+void sum_add(struct sum *s, struct bytes bytes);
+/* The sum of all that came, if `out` is not NULL; frees it (NULL: nothing to do). */
+void sum_end(struct sum *s, uint8_t out[32]);
+/* What it was made by. */
+enum digest_kind sum_kind(const uint8_t sum[32]);

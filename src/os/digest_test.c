@@ -39,20 +39,39 @@ static void test_sha256(void) {
 static void test_sha256_bit_by_bit(void) {
     static uint8_t block[1500];
     memset(block, 'a', sizeof block);
-    struct sha256 *s = sha256_new();
+    struct sum *s = sum_new(DIGEST_SHA256);
     if (!CHECK(s != NULL))
         return;
     size_t left = 1000000;
     for (size_t part = 0; left > 0; part = (part + 1) % sizeof block) {
         size_t n = part < left ? part : left;
-        sha256_add(s, bytes_of(block, n));
+        sum_add(s, bytes_of(block, n));
         left -= n;
     }
     uint8_t digest[32];
-    sha256_end(s, digest);
+    sum_end(s, digest);
     CHECK_STR(hex(digest, 32), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
-    sha256_end(sha256_new(), NULL); /* given up */
-    sha256_end(NULL, NULL);
+    sum_end(sum_new(DIGEST_SHA256), NULL); /* given up */
+    sum_end(NULL, NULL);
+    CHECK_EQ(sum_kind(digest), DIGEST_SHA256);
+}
+
+/* The whole by XXH3, its length and a sign, however it comes. */
+static void test_sum_by_xxh3(void) {
+    static uint8_t block[100000];
+    for (size_t i = 0; i < sizeof block; i++)
+        block[i] = (uint8_t)(i * 7);
+    for (size_t part = 1; part < sizeof block; part = part * 7 + 1) {
+        uint8_t sum[32];
+        struct sum *s = sum_new(DIGEST_XXH3);
+        for (size_t at = 0; s != NULL && at < sizeof block; at += part)
+            sum_add(s, bytes_of(block + at, sizeof block - at < part ? sizeof block - at : part));
+        sum_end(s, sum);
+        CHECK_STR(hex(sum, 32), "4fb78cd2670dad5801271d2740e5fca3"
+                                "a086010000000000"
+                                "787868332d313238");
+        CHECK_EQ(sum_kind(sum), DIGEST_XXH3);
+    }
 }
 
 /* As `xxhsum -H128` prints them: the canonical order of bytes. Short, middle and long inputs go different
@@ -71,5 +90,6 @@ int main(void) {
     TEST(test_sha256);
     TEST(test_sha256_bit_by_bit);
     TEST(test_xxh3);
+    TEST(test_sum_by_xxh3);
     return tap_finish();
 }

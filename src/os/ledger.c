@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What was found out about files: see ledger.h.
  *
- *   head   magic, digest kind, length of pieces | device, inode, size, mtime, ctime | SHA-256 | rows
+ *   head   magic, digest kind, length of pieces | device, inode, size, mtime, ctime | sum | rows
  *   digest of the rows, digest of all before it
  *   rows   as in the table of a bundle
  *
@@ -26,7 +26,7 @@
 #define FRESH_NS ((int64_t)(2 * NS_PER_S))
 
 enum { FACTS_BYTES = 96, SUM_BYTES = 16, HEAD_BYTES = FACTS_BYTES + 2 * SUM_BYTES, NAME_ROOM = 64 };
-#define MAGIC 0x31524744454C5453ULL /* "STLEDGR1" */
+#define MAGIC 0x32524744454C5453ULL /* "STLEDGR2" */
 
 static int64_t now_ns(void) {
     struct timespec t;
@@ -146,7 +146,7 @@ static void store_facts(uint8_t head[HEAD_BYTES], const struct found *f, const s
     store_le64(head + 32, f->e.bytes);
     store_le64(head + 40, (uint64_t)f->e.mtime_ns);
     store_le64(head + 48, (uint64_t)f->ctime_ns);
-    memcpy(head + SHA_AT, f->e.sha256, 32);
+    memcpy(head + SHA_AT, f->e.sum, 32);
     store_le64(head + ROWS_AT, rows);
 }
 
@@ -186,7 +186,7 @@ static bool load(int fd, struct found *f, struct pieces *p) {
         !sum_fits(bytes_of(room, len), head + FACTS_BYTES) ||
         !pieces_take_rows(p, (uint32_t)rows, f->e.bytes))
         return false;
-    memcpy(f->e.sha256, head + SHA_AT, 32);
+    memcpy(f->e.sum, head + SHA_AT, 32);
     return true;
 }
 

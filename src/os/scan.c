@@ -85,7 +85,7 @@ struct pair {
     int fd;
     uint64_t worth;
     uint8_t *block;
-    struct sha256 *sha;
+    struct sum *sum;
     int status; /* of the summer, when it is over */
     pthread_mutex_t mutex;
     pthread_cond_t moved;
@@ -147,13 +147,13 @@ static void pace_over(struct pair *p, int who) {
     pthread_mutex_unlock(&p->mutex);
 }
 
-/* ---- SHA-256 ----------------------------------------------------------------------------------- */
+/* ---- Sums -------------------------------------------------------------------------------------- */
 
-static void sum_zeros(struct sha256 *sha, uint64_t count) {
+static void sum_zeros(struct sum *sum, uint64_t count) {
     static const uint8_t zeros[4096];
     for (uint64_t n; count > 0; count -= n) {
         n = count < sizeof zeros ? count : sizeof zeros;
-        sha256_add(sha, bytes_of(zeros, n));
+        sum_add(sum, bytes_of(zeros, n));
     }
 }
 
@@ -162,13 +162,13 @@ static int sum_stretch(struct pair *p, struct stretch t) {
     for (uint64_t at = t.from; at < t.to && r == 0;) {
         uint64_t n = t.to - at < BLOCK_BYTES ? t.to - at : BLOCK_BYTES;
         if (t.hole) {
-            sum_zeros(p->sha, n);
+            sum_zeros(p->sum, n);
         } else {
             long got = read_some(p->fd, room_of(p->block, n), at);
             if (got < 0)
                 return (int)got;
             n = (uint64_t)got;
-            sha256_add(p->sha, bytes_of(p->block, n));
+            sum_add(p->sum, bytes_of(p->block, n));
         }
         at += n;
         r = pace_summer(p, at);
@@ -195,8 +195,8 @@ static void *sum_thread(void *context) {
 
 /* ---- Pieces ------------------------------------------------------------------------------------ */
 
-/* Bytes of a file go to the pieces; to `sha`, too, if there is no other thread (`p`) for that. */
-static int add_bytes(struct scan *s, int fd, uint64_t from, uint64_t to, struct sha256 *sha,
+/* Bytes of a file go to the pieces; to `sum`, too, if there is no other thread (`p`) for that. */
+static int add_bytes(struct scan *s, int fd, uint64_t from, uint64_t to, struct sum *sum,
                      struct pair *p) {
     int r = 0;
     for (uint64_t at = from; at < to && r == 0;) {
@@ -206,8 +206,8 @@ static int add_bytes(struct scan *s, int fd, uint64_t from, uint64_t to, struct 
         long n = read_some(fd, room_of(room.at, room.len < to - at ? room.len : to - at), at);
         if (n < 0)
             return (int)n;
-        if (sha != NULL)
-            sha256_add(sha, bytes_of(room.at, (size_t)n));
+        if (sum != NULL)
+            sum_add(sum, bytes_of(room.at, (size_t)n));
         at += (uint64_t)n;
         s->read += (uint64_t)n;
         r = pieces_add(s->pieces, (size_t)n);
@@ -218,26 +218,25 @@ static int add_bytes(struct scan *s, int fd, uint64_t from, uint64_t to, struct 
 }
 
 /* All zeros, which nobody has to read, but somebody has to sum. */
-static int add_hole(struct scan *s, struct stretch t, struct sha256 *sha, struct pair *p) {
+static int add_hole(struct scan *s, struct stretch t, struct sum *sum, struct pair *p) {
     int r = pieces_add_hole(s->pieces, t.to - t.from);
-    for (uint64_t at = t.from; at < t.to && r == 0 && sha != NULL;) {
+    for (uint64_t at = t.from; at < t.to && r == 0 && sum != NULL;) {
         uint64_t n = t.to - at < TELL_BYTES ? t.to - at : TELL_BYTES;
-        sum_zeros(sha, n);
+        sum_zeros(sum, n);
         at += n;
         r = tell(s, at, false);
     }
     return r == 0 && p != NULL ? pace_cutter(p, t.to, s) : r;
 }
 
-static int add_all(struct scan *s, int fd, const struct found *f, struct sha256 *sha,
-                   struct pair *p) {
+static int add_all(struct scan *s, int fd, const struct found *f, struct sum *sum, struct pair *p) {
     int r = 0;
     for (uint64_t at = 0; at < f->e.bytes && r == 0;) {
         struct stretch t = next_stretch(fd, f, at, s->pieces->usual);
         if (t.hole) {
-            r = add_hole(s, t, sha, p);
+            r = add_hole(s, t, sum, p);
         } else {
-            r = add_bytes(s, fd, t.from, t.to, sha, p);
+            r = add_bytes(s, fd, t.from, t.to, sum, p);
             int ended = pieces_end(s->pieces);
             r = r < 0 ? r : ended;
         }
@@ -259,9 +258,9 @@ static int start(struct pair *p, pthread_t *thread) {
     return r;
 }
 
-/* 1: it cannot be done in two threads. */
-static int in_two_threads(struct scan *s, int fd, const struct found *f, struct sha256 *sha) {
-    if (f->e.bytes < SECOND_BYTES)
+/* 1: it cannot be done in two threads, or is not worth it: XXH3 is faster than reading. */
+static int in_two_threads(struct scan *s, int fd, const struct found *f, struct sum *sum) {
+    if (f->e.bytes < SECOND_BYTES || s->pieces->digest != DIGEST_SHA256)
         return 1;
     if (s->block == NULL)
         s->block = malloc(BLOCK_BYTES);
@@ -271,7 +270,7 @@ static int in_two_threads(struct scan *s, int fd, const struct found *f, struct 
                      .fd = fd,
                      .worth = s->pieces->usual,
                      .block = s->block,
-                     .sha = sha,
+                     .sum = sum,
                      .mutex = PTHREAD_MUTEX_INITIALIZER,
                      .moved = PTHREAD_COND_INITIALIZER};
     pthread_t thread;
@@ -287,27 +286,27 @@ static int in_two_threads(struct scan *s, int fd, const struct found *f, struct 
 
 /* ---- Files ------------------------------------------------------------------------------------- */
 
-static int finish(struct scan *s, struct found *f, struct sha256 *sha, int status) {
-    sha256_end(sha, status == 0 ? f->e.sha256 : NULL);
+static int finish(struct scan *s, struct found *f, struct sum *sum, int status) {
+    sum_end(sum, status == 0 ? f->e.sum : NULL);
     s->done += f->e.bytes;
     return status < 0 ? status : tell(s, 0, false);
 }
 
 int scan_small(struct scan *s, int fd, struct found *f) {
-    struct sha256 *sha = sha256_new();
-    if (sha == NULL)
+    struct sum *sum = sum_new(s->pieces->digest);
+    if (sum == NULL)
         return -ENOMEM;
-    return finish(s, f, sha, add_bytes(s, fd, 0, f->e.bytes, sha, NULL));
+    return finish(s, f, sum, add_bytes(s, fd, 0, f->e.bytes, sum, NULL));
 }
 
 int scan_large(struct scan *s, int fd, struct found *f) {
-    struct sha256 *sha = sha256_new();
-    if (sha == NULL)
+    struct sum *sum = sum_new(s->pieces->digest);
+    if (sum == NULL)
         return -ENOMEM;
-    int r = in_two_threads(s, fd, f, sha);
+    int r = in_two_threads(s, fd, f, sum);
     if (r == 1)
-        r = add_all(s, fd, f, sha, NULL);
-    return finish(s, f, sha, r);
+        r = add_all(s, fd, f, sum, NULL);
+    return finish(s, f, sum, r);
 }
 
 void scan_fini(struct scan *s) {

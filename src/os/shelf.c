@@ -23,11 +23,11 @@ static const char data_name[] = ".data", table_name[] = MARK_TABLE_NAME;
 
 enum { FOLDER_MAX = 2 + 1 + 64 + 1 };
 
-static void folder_of(const uint8_t sha256[32], char out[FOLDER_MAX]) {
+static void folder_of(const uint8_t sum[32], char out[FOLDER_MAX]) {
     static const char digits[] = "0123456789abcdef";
     for (size_t i = 0; i < 32; i++) {
-        out[3 + 2 * i] = digits[sha256[i] >> 4];
-        out[4 + 2 * i] = digits[sha256[i] & 15];
+        out[3 + 2 * i] = digits[sum[i] >> 4];
+        out[4 + 2 * i] = digits[sum[i] & 15];
     }
     out[0] = out[3];
     out[1] = out[4];
@@ -35,8 +35,8 @@ static void folder_of(const uint8_t sha256[32], char out[FOLDER_MAX]) {
     out[FOLDER_MAX - 1] = '\0';
 }
 
-void shelf_path(const uint8_t sha256[32], const char *name, char path[SHELF_PATH_MAX]) {
-    folder_of(sha256, path);
+void shelf_path(const uint8_t sum[32], const char *name, char path[SHELF_PATH_MAX]) {
+    folder_of(sum, path);
     snprintf(path + FOLDER_MAX - 1, SHELF_PATH_MAX - FOLDER_MAX + 1, "/%s", name);
 }
 
@@ -48,13 +48,13 @@ bool shelf_name_fits(const char *name) {
 
 /* ---- slots ---- */
 
-static uint32_t *bucket_of(struct shelf *s, const uint8_t sha256[32]) {
-    return &s->buckets[load_le32(sha256) % SHELF_BUCKETS];
+static uint32_t *bucket_of(struct shelf *s, const uint8_t sum[32]) {
+    return &s->buckets[load_le32(sum) % SHELF_BUCKETS];
 }
 
-uint32_t shelf_find(const struct shelf *s, const uint8_t sha256[32]) {
-    uint32_t slot = s->buckets[load_le32(sha256) % SHELF_BUCKETS];
-    while (slot != SHELF_NONE && memcmp(s->objects[slot].sha256, sha256, 32) != 0)
+uint32_t shelf_find(const struct shelf *s, const uint8_t sum[32]) {
+    uint32_t slot = s->buckets[load_le32(sum) % SHELF_BUCKETS];
+    while (slot != SHELF_NONE && memcmp(s->objects[slot].sum, sum, 32) != 0)
         slot = s->objects[slot].next;
     return slot;
 }
@@ -94,7 +94,7 @@ static int add(struct shelf *s, const struct object *o, uint32_t *ret) {
     int r = take_slot(s, ret);
     if (r < 0)
         return r;
-    uint32_t *bucket = bucket_of(s, o->sha256);
+    uint32_t *bucket = bucket_of(s, o->sum);
     s->objects[*ret] = *o;
     s->objects[*ret].here = true;
     s->objects[*ret].next = *bucket;
@@ -105,7 +105,7 @@ static int add(struct shelf *s, const struct object *o, uint32_t *ret) {
 
 static void forget(struct shelf *s, uint32_t slot) {
     struct object *o = &s->objects[slot];
-    uint32_t *at = bucket_of(s, o->sha256);
+    uint32_t *at = bucket_of(s, o->sum);
     while (*at != slot)
         at = &s->objects[*at].next;
     *at = o->next;
@@ -127,7 +127,7 @@ static void discard(struct shelf *s, const char *path) {
 void shelf_remove(struct shelf *s, uint32_t slot) {
     char path[FOLDER_MAX];
     ASSERT(s->objects[slot].here);
-    folder_of(s->objects[slot].sha256, path);
+    folder_of(s->objects[slot].sum, path);
     forget(s, slot);
     discard(s, path);
 }
@@ -143,15 +143,15 @@ uint32_t shelf_oldest(const struct shelf *s) {
     return oldest;
 }
 
-void shelf_pin(struct shelf *s, const uint8_t sha256[32]) {
-    uint32_t slot = shelf_find(s, sha256);
+void shelf_pin(struct shelf *s, const uint8_t sum[32]) {
+    uint32_t slot = shelf_find(s, sum);
     if (slot != SHELF_NONE)
         s->objects[slot].pins++;
 }
 
 /* Pins go with a damaged object, and it may have come again since. */
-void shelf_unpin(struct shelf *s, const uint8_t sha256[32]) {
-    uint32_t slot = shelf_find(s, sha256);
+void shelf_unpin(struct shelf *s, const uint8_t sum[32]) {
+    uint32_t slot = shelf_find(s, sum);
     if (slot == SHELF_NONE || s->objects[slot].pins == 0)
         return;
     s->objects[slot].pins--;
@@ -189,7 +189,7 @@ static void head_encode(uint8_t head[HEAD_BYTES], const struct object *o, enum d
     store_le32(head + 12, rows);
     for (size_t i = 0; i < sizeof mark / sizeof *mark; i++)
         store_le64(head + MARK_AT + 8 * i, mark[i]);
-    memcpy(head + MARK_SHA_AT, o->sha256, 32);
+    memcpy(head + MARK_SHA_AT, o->sum, 32);
     store_le64(head + MARK_CHECK_AT, mark_check(head));
 }
 
@@ -198,7 +198,7 @@ static bool head_decode(const uint8_t head[HEAD_BYTES], struct object *o, struct
         return false;
     t->digest = load_le32(head + 8) == DIGEST_XXH3 ? DIGEST_XXH3 : DIGEST_SHA256;
     t->rows = load_le32(head + 12);
-    memcpy(o->sha256, head + MARK_SHA_AT, 32);
+    memcpy(o->sum, head + MARK_SHA_AT, 32);
     return true;
 }
 
@@ -209,10 +209,10 @@ static int mark_again(struct shelf *s, uint32_t slot) {
     uint8_t head[HEAD_BYTES];
     char path[SHELF_PATH_MAX];
     struct stat st;
-    shelf_path(o->sha256, data_name, path);
+    shelf_path(o->sum, data_name, path);
     if (fstatat(s->folder, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return -errno;
-    shelf_path(o->sha256, table_name, path);
+    shelf_path(o->sum, table_name, path);
     int fd = openat(s->folder, path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return -errno;
@@ -229,39 +229,38 @@ static int mark_again(struct shelf *s, uint32_t slot) {
     return r;
 }
 
-int shelf_digest(int fd, uint8_t out[32]) {
+int shelf_fits(int fd, const uint8_t sum[32]) {
     enum { CHUNK = 256 * 1024 };
-    uint8_t *chunk = malloc(CHUNK);
-    struct sha256 *sha = sha256_new();
-    long n = chunk == NULL || sha == NULL ? -ENOMEM : 1;
+    uint8_t *chunk = malloc(CHUNK), found[32];
+    struct sum *s = sum_new(sum_kind(sum));
+    long n = chunk == NULL || s == NULL ? -ENOMEM : 1;
     for (uint64_t at = 0; n > 0; at += (uint64_t)n) {
         n = files_read(fd, room_of(chunk, CHUNK), at);
         if (n > 0)
-            sha256_add(sha, bytes_of(chunk, (size_t)n));
+            sum_add(s, bytes_of(chunk, (size_t)n));
     }
-    sha256_end(sha, out);
+    sum_end(s, found);
     free(chunk);
-    return n < 0 ? (int)n : 0;
+    return n < 0 ? (int)n : memcmp(found, sum, 32) == 0;
 }
 
 /* Reads it all; true if its contents are right. */
 static bool is_right(struct shelf *s, uint32_t slot) {
     char path[SHELF_PATH_MAX];
-    uint8_t found[32];
-    shelf_path(s->objects[slot].sha256, data_name, path);
+    shelf_path(s->objects[slot].sum, data_name, path);
     int fd = openat(s->folder, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return false;
-    int r = shelf_digest(fd, found);
+    int r = shelf_fits(fd, s->objects[slot].sum);
     close(fd);
-    return r == 0 && memcmp(found, s->objects[slot].sha256, 32) == 0;
+    return r == 1;
 }
 
 /* Its mark, all zeros if there is no such file. */
 static struct mark mark_now(const struct shelf *s, uint32_t slot) {
     char path[SHELF_PATH_MAX];
     struct stat st;
-    shelf_path(s->objects[slot].sha256, data_name, path);
+    shelf_path(s->objects[slot].sum, data_name, path);
     if (fstatat(s->folder, path, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
         return (struct mark){0};
     return mark_of(s, &st);
@@ -287,7 +286,7 @@ int shelf_open(struct shelf *s, uint32_t slot) {
 
 int shelf_open_unchecked(const struct shelf *s, uint32_t slot) {
     char path[SHELF_PATH_MAX];
-    shelf_path(s->objects[slot].sha256, data_name, path);
+    shelf_path(s->objects[slot].sum, data_name, path);
     int fd = openat(s->folder, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     return fd < 0 ? -errno : fd;
 }
@@ -301,7 +300,7 @@ void shelf_use(struct shelf *s, uint32_t slot) {
     struct timespec times[2] = {
         {.tv_nsec = UTIME_OMIT},
         {.tv_sec = (time_t)(o->used_ns / NS_PER_S), .tv_nsec = (long)(o->used_ns % NS_PER_S)}};
-    shelf_path(o->sha256, table_name, path);
+    shelf_path(o->sum, table_name, path);
     utimensat(s->folder, path, times, AT_SYMLINK_NOFOLLOW); /* only for the next life */
 }
 
@@ -311,8 +310,8 @@ int shelf_name(struct shelf *s, uint32_t slot, const char *name, unsigned mode) 
     struct stat st;
     if (!shelf_name_fits(name))
         return -EINVAL;
-    shelf_path(o->sha256, data_name, data);
-    shelf_path(o->sha256, name, path);
+    shelf_path(o->sum, data_name, data);
+    shelf_path(o->sum, name, path);
     bool there = fstatat(s->folder, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
     bool same = there && st.st_ino == o->mark.inode;
     if (same && (mode & ~st.st_mode) == 0)
@@ -338,7 +337,7 @@ int shelf_table_open(const struct shelf *s, uint32_t slot, struct shelf_table *r
     char path[SHELF_PATH_MAX];
     uint8_t head[HEAD_BYTES];
     struct object o;
-    shelf_path(s->objects[slot].sha256, table_name, path);
+    shelf_path(s->objects[slot].sum, table_name, path);
     ret->fd = openat(s->folder, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (ret->fd < 0)
         return -errno;
@@ -422,7 +421,7 @@ static int fill(struct shelf *s, int dir, const char *name, struct object *o,
 
 static int move_in(struct shelf *s, int dir, const struct object *o) {
     char path[FOLDER_MAX], above[3] = "";
-    folder_of(o->sha256, path);
+    folder_of(o->sum, path);
     memcpy(above, path, 2);
     if (mkdirat(s->folder, above, 0755) < 0 && errno != EEXIST)
         return -errno;
@@ -434,11 +433,11 @@ static int move_in(struct shelf *s, int dir, const struct object *o) {
     return renameat(dir, fresh_name, s->folder, path) < 0 ? -errno : 0;
 }
 
-int shelf_put(struct shelf *s, int dir, const char *part, const uint8_t sha256[32],
-              const char *name, struct shelf_source *source, uint32_t *ret_slot) {
+int shelf_put(struct shelf *s, int dir, const char *part, const uint8_t sum[32], const char *name,
+              struct shelf_source *source, uint32_t *ret_slot) {
     struct object o = {0};
-    memcpy(o.sha256, sha256, 32);
-    *ret_slot = shelf_find(s, sha256);
+    memcpy(o.sum, sum, 32);
+    *ret_slot = shelf_find(s, sum);
     if (*ret_slot != SHELF_NONE)
         return 0;
     files_remove(dir, fresh_name);
@@ -476,7 +475,7 @@ static void load(struct shelf *s, int above, const char *name, const char *path)
                 files_read_all(fd, room_of(head, sizeof head), 0) == 0 && head_decode(head, &o, &t);
     if (fd >= 0)
         close(fd);
-    folder_of(o.sha256, expected);
+    folder_of(o.sum, expected);
     if (!good || strcmp(expected, path) != 0) {
         discard(s, path);
         return;

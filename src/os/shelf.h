@@ -19,7 +19,7 @@ enum { SHELF_OBJECTS_MAX = 16384, SHELF_BUCKETS = 1024 };
 #define SHELF_NONE UINT32_MAX
 
 struct object {
-    uint8_t sha256[32];
+    uint8_t sum[32];
     struct mark mark;
     uint64_t used_ns;
     uint32_t pins;
@@ -44,7 +44,7 @@ int shelf_init(struct shelf *s, int folder, int waste);
 void shelf_fini(struct shelf *s);
 
 /* A slot, or SHELF_NONE. */
-uint32_t shelf_find(const struct shelf *s, const uint8_t sha256[32]);
+uint32_t shelf_find(const struct shelf *s, const uint8_t sum[32]);
 /* Is it as it came? -ENOENT: it was not, and is no more. */
 int shelf_check(struct shelf *s, uint32_t slot);
 /* The contents for reading, checked or not. */
@@ -53,8 +53,8 @@ int shelf_open_unchecked(const struct shelf *s, uint32_t slot);
 /* It is not what it seems to be: nobody gets it any more, but who has it pinned may read it. */
 void shelf_damaged(struct shelf *s, uint32_t slot);
 /* One that is pinned is not the oldest. If it is not here, nothing happens. */
-void shelf_pin(struct shelf *s, const uint8_t sha256[32]);
-void shelf_unpin(struct shelf *s, const uint8_t sha256[32]);
+void shelf_pin(struct shelf *s, const uint8_t sum[32]);
+void shelf_unpin(struct shelf *s, const uint8_t sum[32]);
 /* It is used now. */
 void shelf_use(struct shelf *s, uint32_t slot);
 /* Gives it this name too, and at least these bits of its mode; it was checked. */
@@ -62,7 +62,7 @@ int shelf_name(struct shelf *s, uint32_t slot, const char *name, unsigned mode);
 bool shelf_name_fits(const char *name);
 /* "HH/HEX/name" */
 enum { SHELF_PATH_MAX = 2 + 1 + 64 + 1 + 255 + 1 };
-void shelf_path(const uint8_t sha256[32], const char *name, char path[SHELF_PATH_MAX]);
+void shelf_path(const uint8_t sum[32], const char *name, char path[SHELF_PATH_MAX]);
 
 /* The pieces of a file, one a call, ascending; false at the end. */
 struct shelf_source {
@@ -72,14 +72,14 @@ struct shelf_source {
 
 /* Moves the file `part` of the folder `dir` onto the shelf. If it is there already, `part` stays. On failure it stays
  * as well. */
-int shelf_put(struct shelf *s, int dir, const char *part, const uint8_t sha256[32],
-              const char *name, struct shelf_source *source, uint32_t *ret_slot);
+int shelf_put(struct shelf *s, int dir, const char *part, const uint8_t sum[32], const char *name,
+              struct shelf_source *source, uint32_t *ret_slot);
 void shelf_remove(struct shelf *s, uint32_t slot);
 /* The one that was not used for the longest time, and is not pinned. */
 uint32_t shelf_oldest(const struct shelf *s);
 
-/* SHA-256 of a file. */
-int shelf_digest(int fd, uint8_t out[32]);
+/* 1: its contents have this sum; 0: another; -errno. */
+int shelf_fits(int fd, const uint8_t sum[32]);
 
 /* The pieces that an object came in. */
 struct shelf_table {

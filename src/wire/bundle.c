@@ -161,7 +161,7 @@ static void walk_entry(struct codec *c, struct entry *e) {
     codec_bytes(c, &e->path, 1);
     if (e->kind == ENTRY_FILE) {
         codec_u64(c, &e->bytes);
-        walk_digest(c, e->sha256);
+        walk_digest(c, e->sum);
     } else if (e->kind == ENTRY_LINK) {
         codec_bytes(c, &e->target, 1);
     }

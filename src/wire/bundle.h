@@ -94,7 +94,7 @@ struct entry {
     uint32_t uid, gid;
     uint64_t bytes; /* FILE */
     int64_t mtime_ns;
-    uint8_t sha256[32]; /* FILE */
+    uint8_t sum[32]; /* FILE: names its contents, see os/digest.h */
     struct bytes path;
     struct bytes target; /* LINK */
 };

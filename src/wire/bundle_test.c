@@ -188,7 +188,7 @@ static const struct entry *samples(void) {
     e[1] = (struct entry){.kind = ENTRY_FILE, .mode = 04711, .bytes = 1ULL << 40};
     e[1].mtime_ns = 1234567890123456789;
     e[1].path = bytes_from_str("bin/prog");
-    memset(e[1].sha256, 9, sizeof e[1].sha256);
+    memset(e[1].sum, 9, sizeof e[1].sum);
     e[2] = (struct entry){.kind = ENTRY_LINK, .mode = 0777};
     e[2].path = bytes_from_str("bin/..p");
     e[2].target = bytes_from_str("../../etc/passwd");
@@ -215,7 +215,7 @@ static void test_manifest(void) {
         CHECK(back.kind == e[i].kind && back.mode == e[i].mode && back.bytes == e[i].bytes);
         CHECK(back.uid == e[i].uid && back.gid == e[i].gid && back.mtime_ns == e[i].mtime_ns);
         CHECK(bytes_equal(back.path, e[i].path) && bytes_equal(back.target, e[i].target));
-        CHECK(memcmp(back.sha256, e[i].sha256, 32) == 0);
+        CHECK(memcmp(back.sum, e[i].sum, 32) == 0);
     }
     CHECK_EQ(entry_next(manifest, &at, &back), 0);
     at = manifest.len + 1;

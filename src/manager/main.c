@@ -25,6 +25,7 @@
 #include "mm/mm.h"
 #include "os/child.h"
 #include "os/hook.h"
+#include "os/hurry.h"
 #include "os/journal.h"
 #include "os/life.h"
 #include "os/plan.h"
@@ -194,6 +195,7 @@ int main(int argc, char **argv) {
     else if (argc != 2)
         return complain("usage", "storm-mm FOLDER [--listener FD]");
     child_raise_limits();
+    hurry(NULL);
     signal(SIGPIPE, SIG_IGN);
     hook_prepare();
     int r = load(&m, argv[1], &prim);

@@ -17,6 +17,7 @@
 #include "base/assert.h"
 #include "base/units.h"
 #include "os/group.h"
+#include "os/hurry.h"
 #include "os/pty.h"
 
 #define STARVED_NS (100 * NS_PER_MS) /* before memory is asked for again */
@@ -486,6 +487,7 @@ static void open_confines(struct kernel *k) {
 static int begin(struct kernel *k) {
     close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
     int r = spawner_init(&k->spawner);
+    k->spawner.hurried = k->config.hurry && hurry(&k->spawner.usual);
     k->spawner.inherited.each = k->config.each;
     k->spawner.inherited.objects = k->config.objects;
     k->spawner.inherited.root = k->config.root;

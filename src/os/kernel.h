@@ -30,6 +30,7 @@ struct kernel_config {
     const char *objects; /* folder of files that were sent to the node, absolute; NULL: none */
     const char *root;    /* folder that paths on the node are taken under, absolute; NULL: none */
     uint32_t home;       /* see home.h; 0: anywhere */
+    bool hurry;          /* we go before those whom we start: see hurry.h */
     uint32_t groups;     /* their numbers are below this */
 };
 

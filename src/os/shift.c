@@ -160,6 +160,7 @@ static int open_kernel(struct shift *s) {
                                    .context = s,
                                    .cgroup = s->config.cgroup,
                                    .confine = s->config.confine,
+                                   .hurry = true,
                                    .home = s->config.home,
                                    .each = s->config.each,
                                    .objects = s->objects,

@@ -72,6 +72,8 @@ IN_CHILD static void settle_in(struct birth *b) {
         give_up(b, SPAWN_FOLDER);
     if (r->umask)
         umask((mode_t)r->spec.umask);
+    if (b->spawner->hurried && setpriority(PRIO_PROCESS, 0, b->spawner->usual) < 0)
+        give_up(b, SPAWN_LIMITS);
     if (b->spawner->raised &&
         prlimit(0, RLIMIT_NOFILE, &b->spawner->inherited.limits[RLIMIT_NOFILE], NULL) < 0)
         give_up(b, SPAWN_LIMITS);

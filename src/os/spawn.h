@@ -27,6 +27,8 @@ struct spawner {
     bool plain;       /* no clone3 here */
     bool sparing; /* of descriptors: a process starts with ours, then takes copies of its three */
     int stdio[3]; /* copies of our own; -1: not open */
+    bool hurried; /* we go before them: each gets the usual share again, */
+    int usual;    /* this one */
     bool raised;  /* our limit on descriptors is not the inherited one any more */
 };
 

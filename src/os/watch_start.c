@@ -15,6 +15,7 @@
 
 #include "os/child.h"
 #include "os/home.h"
+#include "os/hurry.h"
 #include "os/node.h"
 #include "os/plan.h"
 #include "os/watch_internal.h"
@@ -123,6 +124,7 @@ static _Noreturn void become_node(const struct watch *w, uint32_t node, int list
     char name[24];
     begin(parent, listener, O_CLOEXEC);
     wait_for_turn(w->config->prim.limits.nodes);
+    hurry(NULL);
     home_settle(&home, home_of(node, w->config->prim.limits.nodes, w->config->pes));
     snprintf(name, sizeof name, "storm-n%" PRIu32, node);
     prctl(PR_SET_NAME, name);

@@ -22,7 +22,7 @@ struct actor {
     uint64_t since;    /* as of this time */
     uint32_t num, den; /* its pace since then */
     uint32_t court;    /* its number there */
-    bool runs;
+    uint32_t place;    /* in the cast */
 };
 
 struct batch {
@@ -33,6 +33,8 @@ struct batch {
     size_t memory_bytes;
     struct court *court;
     struct actor *actors; /* by number in the court */
+    uint32_t *cast;       /* who runs, in no order */
+    uint32_t cast_count;
     struct heap ends;
     struct heap_item **ends_array;
     uint32_t *crowd; /* by processor: how many jobs, where nothing is coordinated */
@@ -65,10 +67,11 @@ static int build(struct batch *b) {
     if (b->memory == MAP_FAILED)
         return -ENOMEM;
     b->actors = calloc(config.limits.jobs, sizeof b->actors[0]);
+    b->cast = calloc(config.limits.jobs, sizeof b->cast[0]);
     b->ends_array = calloc(config.limits.jobs, sizeof b->ends_array[0]);
     b->crowd = calloc(b->c->pes, sizeof b->crowd[0]);
     b->result->times = calloc(config.limits.jobs, sizeof b->result->times[0]);
-    if (!b->actors || !b->ends_array || !b->crowd || !b->result->times)
+    if (!b->actors || !b->cast || !b->ends_array || !b->crowd || !b->result->times)
         return -ENOMEM;
     arena_init(&a, b->memory, b->memory_bytes);
     b->court = court_new(&config, b->c->policy, &a);
@@ -93,6 +96,7 @@ static void tear_down(struct batch *b) {
     if (b->memory != NULL && b->memory != MAP_FAILED)
         munmap(b->memory, b->memory_bytes);
     free(b->actors);
+    free(b->cast);
     free(b->ends_array);
     free(b->crowd);
 }
@@ -127,8 +131,8 @@ static void pace_of(struct batch *b, const struct actor *a, uint32_t rows, uint3
 
 static void crowd(struct batch *b) {
     memset(b->crowd, 0, sizeof b->crowd[0] * b->c->pes);
-    for (uint32_t i = 0; i < b->ends.count; i++) {
-        const struct actor *a = CONTAINER_OF(b->ends.at[i], struct actor, end);
+    for (uint32_t i = 0; i < b->cast_count; i++) {
+        const struct actor *a = &b->actors[b->cast[i]];
         NODESET_EACH (n, court_nodes(b->court, a->court))
             b->crowd[n]++;
     }
@@ -139,11 +143,9 @@ static void reckon_pace(struct batch *b) {
     uint32_t rows = court_rows(b->court);
     if (b->local)
         crowd(b);
-    for (uint32_t i = 0; i < b->w->count && i < b->ends.cap; i++) {
-        struct actor *a = &b->actors[i];
+    for (uint32_t i = 0; i < b->cast_count; i++) {
+        struct actor *a = &b->actors[b->cast[i]];
         uint32_t num, den;
-        if (!a->runs)
-            continue;
         pace_of(b, a, rows, &num, &den);
         if (num == a->num && den == a->den)
             continue;
@@ -162,7 +164,8 @@ static void start(struct batch *b, uint32_t number) {
     a->left = j->run * BATCH_TICKS;
     a->since = b->now;
     a->num = a->den = 1;
-    a->runs = true;
+    a->place = b->cast_count;
+    b->cast[b->cast_count++] = number;
     a->end = (struct heap_item){.key = b->now + a->left, .tie = b->ties++};
     int r = heap_push(&b->ends, &a->end);
     ASSERT(r == 0);
@@ -207,14 +210,15 @@ static void submit(struct batch *b, size_t job) {
 static void end(struct batch *b) {
     struct actor *a = CONTAINER_OF(heap_pop(&b->ends), struct actor, end);
     b->now = a->end.key;
-    a->runs = false;
+    b->cast[a->place] = b->cast[--b->cast_count];
+    b->actors[b->cast[a->place]].place = a->place;
     b->result->times[a->job].end = b->now;
     if (b->c->ended)
         b->c->ended(b->c->context, a->job, b->now);
     court_end(b->court, b->now, a->court);
     obey(b);
     if (b->sliced)
-        reckon_pace(b);
+        reckon_pace(b); /* even if nobody has started */
 }
 
 static void play(struct batch *b) {

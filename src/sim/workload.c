@@ -130,9 +130,10 @@ static struct workload_job job_of(struct workload *w, const struct value *v) {
     j.run = j.estimate = at_least_one(v[SWF_RUN].whole);
     if (v[SWF_TIME].positive) {
         uint64_t asked = at_least_one(v[SWF_TIME].whole);
-        w->cut += j.run > asked;
-        j.estimate = j.run > asked ? j.run : asked;
-        j.run = j.run > asked ? asked : j.run;
+        j.cut = j.run > asked;
+        w->cut += j.cut;
+        j.estimate = j.cut ? j.run : asked;
+        j.run = j.cut ? asked : j.run;
     }
     return j;
 }

@@ -23,6 +23,7 @@ struct workload_job {
     uint32_t pes;
     uint32_t user;
     int32_t status; /* field 11 */
+    bool cut;       /* it ran longer than requested */
 };
 
 struct workload {

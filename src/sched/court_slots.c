@@ -121,6 +121,7 @@ bool court_merge(struct court *c, uint32_t into, uint32_t from) {
         int r = matrix_hold(&c->matrix, into, &c->sets[j->set], each_of(j), true, &node);
         ASSERT(r == 0);
         j->pub.slot = into;
+        court_news(c, j, PENDING_SLOTS);
     }
     c->slots_changed = true;
     return true;

@@ -120,7 +120,7 @@ static void test_gang_worked_example(void) {
     CHECK_EQ(bench_job(&b, 'B')->slots, 2);
     CHECK_EQ(bench_job(&b, 'D')->slots, 4);
     CHECK_STR(bench_arrives(&b, 0, 'E', 4, STORM_NEVER), ""); /* the limit is reached */
-    CHECK_STR(bench_ends(&b, 5, 'B'), "E:[0-3]@2 C~2 D~2");
+    CHECK_STR(bench_ends(&b, 5, 'B'), "D~2 E:[0-3]@2 C~2");
     CHECK_EQ(bench_job(&b, 'A')->slot, 0);
     CHECK_EQ(bench_job(&b, 'C')->slot, 1);
     CHECK_EQ(bench_job(&b, 'D')->slot, 1);

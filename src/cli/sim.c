@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/nodeset.h"
 #include "base/text.h"
@@ -15,6 +16,7 @@
 #include "cli/complain.h"
 #include "cli/nearest.h"
 #include "cli/options.h"
+#include "os/companion.h"
 #include "sched/policies.h"
 #include "sim/lublin.h"
 
@@ -283,6 +285,31 @@ int sim_main_with(int argc, char **argv, const struct storm_policy *guest) {
     return status == STATUS_OK ? go(&q, &policies) : status;
 }
 
+bool sim_policy_file(int argc, char **argv, char path[SIM_PATH_MAX]) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        const char *at = NULL;
+        if (strncmp(argv[i], "--policy=", 9) == 0)
+            at = argv[i] + 9;
+        else if (strcmp(argv[i], "--policy") == 0 && i + 1 < argc)
+            at = argv[i + 1];
+        for (size_t len; at != NULL && *at != '\0'; at += len + (at[len] == ',')) {
+            len = strcspn(at, ",");
+            if (memchr(at, '/', len) == NULL || len >= SIM_PATH_MAX)
+                continue;
+            snprintf(path, SIM_PATH_MAX, "%.*s", (int)len, at);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* This command is static and cannot load a policy: a program beside it does. */
 int sim_main(int argc, char **argv) {
+    char path[SIM_PATH_MAX], program[SIM_PATH_MAX];
+    if (sim_policy_file(argc, argv, path) &&
+        companion_find("storm-sim", program, sizeof program) == 0) {
+        execv(program, argv);
+        return complain(program, "%s", strerror(errno));
+    }
     return sim_main_with(argc, argv, NULL);
 }

@@ -9,7 +9,7 @@
 #include "sim/batch.h"
 #include "sim/workload.h"
 
-enum { SIM_PERCENTILES = 4 };
+enum { SIM_PERCENTILES = 4, SIM_PATH_MAX = 4096 };
 
 extern const unsigned sim_percentiles[SIM_PERCENTILES]; /* 50, 90, 95, 99 */
 
@@ -55,6 +55,9 @@ void sim_print_json(const struct sim_request *q, const struct workload *w,
  * status after complaining. */
 int sim_write(const struct sim_request *q, const struct workload *w, const struct batch_result *r,
               const struct sim_stats *s, double seconds);
+
+/* Is one of the policies in the arguments a file? The first such. */
+bool sim_policy_file(int argc, char **argv, char path[SIM_PATH_MAX]);
 
 /* With a policy that was loaded: the one whose name has a slash. NULL: there is none. */
 int sim_main_with(int argc, char **argv, const struct storm_policy *guest);

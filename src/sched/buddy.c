@@ -48,6 +48,24 @@ void buddy_add(struct buddy *b, uint32_t first, uint32_t last, uint64_t pes) {
         }
 }
 
+/* Until it is reckoned the lowest level has differences to the node before. */
+void buddy_note(struct buddy *b, uint32_t first, uint32_t last, uint64_t pes) {
+    b->loads[0][first] += pes;
+    if (last + 1 < b->nodes)
+        b->loads[0][last + 1] -= pes;
+}
+
+void buddy_reckon(struct buddy *b) {
+    for (uint32_t n = 1; n < b->nodes; n++)
+        b->loads[0][n] += b->loads[0][n - 1];
+    for (uint32_t l = 1; l < b->levels; l++) {
+        uint32_t below = blocks_of(b->nodes, l - 1);
+        for (uint32_t i = 0; i < blocks_of(b->nodes, l); i++)
+            b->loads[l][i] =
+                b->loads[l - 1][2 * i] + (2 * i + 1 < below ? b->loads[l - 1][2 * i + 1] : 0);
+    }
+}
+
 uint32_t buddy_level(const struct buddy *b, uint32_t count) {
     ASSERT(count >= 1 && count <= b->nodes);
     return levels_of(count) - 1;

@@ -24,6 +24,10 @@ void buddy_clear(struct buddy *b);
 /* So many PEs more are used on each of these nodes. */
 void buddy_add(struct buddy *b, uint32_t first, uint32_t last, uint64_t pes);
 
+/* The same for many at once: after buddy_clear() note them all, then reckon; in between nothing else can be asked. */
+void buddy_note(struct buddy *b, uint32_t first, uint32_t last, uint64_t pes);
+void buddy_reckon(struct buddy *b);
+
 /* Where a job of so many nodes belongs: 1 <= count <= nodes. */
 uint32_t buddy_level(const struct buddy *b, uint32_t count);
 uint32_t buddy_blocks(const struct buddy *b, uint32_t level);

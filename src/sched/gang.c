@@ -31,7 +31,7 @@ static void decide(void *self, struct storm_host *h) {
     if (g->left)
         seats_unify(h);
     g->left = false;
-    if (storm_queued(h, NULL) == NULL)
+    if (!seats_wanted(h))
         return;
     seats_look(&g->seats, h);
     seats_fill(&g->seats, h);

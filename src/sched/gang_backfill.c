@@ -45,16 +45,18 @@ static void decide(void *self, struct storm_host *h) {
     if (g->left)
         seats_unify(h);
     g->left = false;
-    if (storm_queued(h, NULL) == NULL)
-        return;
-    seats_look(&g->seats, h);
-    while ((head = storm_queued(h, NULL)) != NULL && seats_find(&g->seats, h, head, &seat))
+    bool wanted = seats_wanted(h);
+    if (wanted)
+        seats_look(&g->seats, h);
+    while ((head = storm_queued(h, NULL)) != NULL && wanted &&
+           seats_find(&g->seats, h, head, &seat))
         if (!seats_start(&g->seats, h, head, &seat))
             return;
     if (head == NULL)
         return;
     storm_reserve(h, head, best_row(h, head));
-    seats_fill(&g->seats, h);
+    if (wanted)
+        seats_fill(&g->seats, h);
 }
 
 const struct storm_policy policy_gang_backfill = {

@@ -9,7 +9,7 @@ static void init(void *self, struct storm_host *h) {
 }
 
 static void decide(void *self, struct storm_host *h) {
-    if (storm_queued(h, NULL) == NULL)
+    if (!seats_wanted(h))
         return;
     seats_look(self, h);
     seats_fill(self, h);

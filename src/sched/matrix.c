@@ -257,8 +257,17 @@ bool matrix_idle(const struct matrix *m, uint32_t row, const struct nodeset *set
     return true;
 }
 
-int matrix_hold(struct matrix *m, uint32_t row, const struct nodeset *set, uint32_t each,
-                bool any_state, uint32_t *ret_node) {
+static bool all_usable(const struct matrix *m, const struct nodeset *set) {
+    struct noderange run;
+    for (uint32_t from = 0; nodeset_next_range(set, from, &run); from = run.last + 1)
+        if (!bits_all_in_run(m->usable, run.first, run.last))
+            return false;
+    return true;
+}
+
+/* What is wrong with the first node that cannot be held. */
+static int find_culprit(const struct matrix *m, uint32_t row, const struct nodeset *set,
+                        uint32_t each, bool any_state, uint32_t *ret_node) {
     NODESET_EACH (n, set) {
         *ret_node = n;
         if (n >= m->config.nodes || (each != PLACES_WHOLE && each > matrix_node_pes(m, n)))
@@ -269,8 +278,18 @@ int matrix_hold(struct matrix *m, uint32_t row, const struct nodeset *set, uint3
         if (matrix_node_used(m, row, n) + pes > matrix_node_pes(m, n))
             return -EBUSY;
     }
-    change(m, row, set, each, true);
     return 0;
+}
+
+int matrix_hold(struct matrix *m, uint32_t row, const struct nodeset *set, uint32_t each,
+                bool any_state, uint32_t *ret_node) {
+    bool known = nodeset_empty(set) || nodeset_last(set) < m->config.nodes;
+    bool fine = known && !(matrix_flat(m) && each > 1) && (any_state || all_usable(m, set)) &&
+                matrix_idle(m, row, set, each);
+    int r = fine ? 0 : find_culprit(m, row, set, each, any_state, ret_node);
+    if (r == 0)
+        change(m, row, set, each, true);
+    return r;
 }
 
 void matrix_give(struct matrix *m, uint32_t row, const struct nodeset *set, uint32_t each) {

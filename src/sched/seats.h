@@ -21,10 +21,13 @@ struct seat {
 size_t seats_bytes(const struct storm_limits *l);
 void seats_init(struct seats *s, const struct storm_limits *l);
 
+/* Is there room for anybody who waits? */
+bool seats_wanted(struct storm_host *h);
+
 /* Reckons the loads anew: what runs now. */
 void seats_look(struct seats *s, struct storm_host *h);
 
-/* A seat for it now, if `may` says so of the slot (and it fits there); false: there is none. */
+/* A seat for it now, in a slot where storm_may allows it; false: there is none. */
 bool seats_find(const struct seats *s, struct storm_host *h, const struct storm_job *j,
                 struct seat *ret);
 

@@ -28,6 +28,7 @@ static const struct command commands[] = {
     {"resume", "let suspended jobs go on", resume_main},
     {"run", "run a parallel program and wait for it", run_main},
     {"show", "one job in full", show_main},
+    {"sim", "a trace of jobs under scheduling policies, in virtual time", sim_main},
     {"submit", "queue a program or a script", submit_main},
     {"suspend", "stop jobs where they are", suspend_main},
     {"undrain", "give nodes jobs again", undrain_main},

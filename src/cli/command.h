@@ -26,6 +26,7 @@ int ps_main(int argc, char **argv);
 int resume_main(int argc, char **argv);
 int run_main(int argc, char **argv);
 int show_main(int argc, char **argv);
+int sim_main(int argc, char **argv);
 int submit_main(int argc, char **argv);
 int suspend_main(int argc, char **argv);
 int undrain_main(int argc, char **argv);

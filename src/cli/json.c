@@ -61,6 +61,11 @@ void json_signed(struct json *j, const char *key, int64_t number) {
     fprintf(j->out, "%" PRId64, number);
 }
 
+void json_decimal(struct json *j, const char *key, double number, int digits) {
+    begin(j, key);
+    fprintf(j->out, "%.*f", digits, number);
+}
+
 void json_null(struct json *j, const char *key) {
     begin(j, key);
     fputs("null", j->out);

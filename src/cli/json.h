@@ -20,6 +20,8 @@ void json_text(struct json *j, const char *key, struct bytes text);
 void json_word(struct json *j, const char *key, const char *text);
 void json_number(struct json *j, const char *key, uint64_t number);
 void json_signed(struct json *j, const char *key, int64_t number);
+/* With so many digits behind the point. */
+void json_decimal(struct json *j, const char *key, double number, int digits);
 void json_null(struct json *j, const char *key);
 void json_bool(struct json *j, const char *key, bool value);
 

@@ -3,7 +3,7 @@
 # Nothing but bash itself is needed. Jobs and nodes are asked of the cluster; without one there are none.
 
 __storm_commands='alloc attach bench campaign cp demo doctor down drain help kill model nodes ps resume run
-    show submit suspend undrain up version wait why'
+    show sim submit suspend undrain up version wait why'
 
 # Options of a command; those that take a value end in '='.
 __storm_options() {
@@ -26,6 +26,7 @@ __storm_options() {
         --slots= --send= --source= --flat --breakdown --load= --timeline= --sim' ;;
     model) echo '--network= --nodes= --image= --arity= --host= --exec= --timeslice= --table --figure --svg= --launcher
         --lambda= --json' ;;
+    sim) echo '--policy= --pes= --strict --mpl= --quantum= --switch-cost= --lublin= --seed= --load= --out= --json' ;;
     esac
     echo '--help'
 }
@@ -49,6 +50,8 @@ __storm_value() {
     --env) compgen -S = -e -- "$2" ;;
     --confine) compgen -W 'auto cgroup namespace none' -- "$2" ;;
     --network) compgen -W 'qsnet 1gbe 10gbe 100gbe 400gbe ib-hdr ib-ndr' -- "$2" ;;
+    --policy) compgen -W 'fcfs easy easy-sjbf conservative gang gang-backfill local' -- "$2"; compgen -f -- "$2" ;;
+    --out) compgen -d -- "$2" ;;
     --launchers) compgen -W 'node process' -- "$2" ;;
     -s) compgen -W "$(compgen -A signal SIG | sed 's/^SIG//')" -- "$2" ;;
     --cluster) (cd "${STORM_HOME:-$HOME/.storm}" 2>/dev/null && compgen -d -- "$2") ;;
@@ -63,6 +66,7 @@ __storm_word() {
         compgen -W "$(__storm_values id ps)" -- "$2" ;;
     nodes | drain | undrain) compgen -W "$(__storm_values name nodes)" -- "$2" ;;
     cp) compgen -f -- "$2"; compgen -S : -W "all $(__storm_values name nodes)" -- "$2" ;;
+    sim) compgen -f -- "$2" ;;
     help) compgen -W "$__storm_commands" -- "$2" ;;
     bench) compgen -W 'idle launch primitives throughput transfer' -- "$2" ;;
     esac

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* Policies from shared objects; see plugin.h. */
+#include "os/plugin.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+
+#include "sched/court.h"
+
+static int judge(const struct storm_policy *p, const char *path, char *why) {
+    if (p->version != STORM_POLICY_VERSION) {
+        snprintf(why, PLUGIN_WHY_MAX,
+                 "%s: is of version %u of the interface, this storm has %d; build it anew", path,
+                 p->version, STORM_POLICY_VERSION);
+        return -EPROTO;
+    }
+    const char *lacks = p->name == NULL || p->name[0] == '\0' ? "has no name"
+                        : p->decide == NULL                   ? "has no function `decide`"
+                        : p->own > COURT_OWN_MAX ? "wants too many bytes of its own for each job"
+                                                 : NULL;
+    if (lacks == NULL)
+        return 0;
+    snprintf(why, PLUGIN_WHY_MAX, "%s: its policy %s; see docs/policies.md", path, lacks);
+    return -EINVAL;
+}
+
+int plugin_load(const char *path, const struct storm_policy **ret, char why[PLUGIN_WHY_MAX]) {
+    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (object == NULL) {
+        snprintf(why, PLUGIN_WHY_MAX, "%s", dlerror());
+        return -ENOENT;
+    }
+    const struct storm_policy *p = dlsym(object, STORM_POLICY_SYMBOL);
+    int r = -EINVAL;
+    if (p == NULL)
+        snprintf(why, PLUGIN_WHY_MAX, "%s: has no symbol %s; see docs/policies.md", path,
+                 STORM_POLICY_SYMBOL);
+    else
+        r = judge(p, path, why);
+    if (r < 0)
+        dlclose(object);
+    else
+        *ret = p;
+    return r;
+}

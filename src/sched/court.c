@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+/* The court; see court.h. Here: jobs that come and go, and the policy that is told. */
+#include "sched/court.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/list.h"
+#include "base/units.h"
+#include "sched/court_inside.h"
+#include "sched/policies.h"
+
+/* ---- start ---- */
+
+static size_t policy_bytes(const struct storm_policy *p, const struct storm_limits *l) {
+    return p->bytes ? p->bytes(l) : 0;
+}
+
+static size_t self_bytes(const struct court_config *c) {
+    size_t most = c->guest ? policy_bytes(c->guest, &c->limits) : 0;
+    const struct storm_policy *p;
+    for (uint32_t i = 0; (p = policies_at(i)) != NULL; i++)
+        if (policy_bytes(p, &c->limits) > most)
+            most = policy_bytes(p, &c->limits);
+    return most + 8;
+}
+
+static uint32_t running_max(const struct court_config *c) {
+    const struct storm_limits *l = &c->limits;
+    uint64_t most = (uint64_t)l->nodes * l->pes_max * l->slots;
+    if (c->running != 0 && c->running < most)
+        most = c->running;
+    return (uint32_t)(most < l->jobs ? most : l->jobs);
+}
+
+static struct court_config whole_config(const struct court_config *given) {
+    struct court_config c = *given;
+    ASSERT(c.limits.slots >= 1 && c.limits.slots <= STORM_SLOTS_MAX && c.limits.jobs >= 1);
+    c.universe = c.universe ? c.universe : c.limits.nodes;
+    c.pes = c.pes ? c.pes : c.limits.pes_max;
+    c.running = running_max(&c);
+    return c;
+}
+
+static struct matrix_config matrix_of(const struct court_config *c) {
+    return (struct matrix_config){.nodes = c->limits.nodes,
+                                  .universe = c->universe,
+                                  .pes = c->pes,
+                                  .pes_max = c->limits.pes_max,
+                                  .rows = c->limits.slots + 1};
+}
+
+/* Everything but the matrix, whose own code carves. */
+static uint64_t *carve(struct court *c, struct arena *a) {
+    const struct storm_limits *l = &c->config.limits;
+    c->self = ARENA_TAKE(a, uint64_t, self_bytes(&c->config) / 8 + 1);
+    c->own = ARENA_TAKE(a, uint64_t, (size_t)l->jobs * (COURT_OWN_MAX / 8));
+    c->jobs = ARENA_TAKE(a, struct court_job, l->jobs);
+    heap_init(&c->later, ARENA_TAKE(a, struct heap_item *, l->jobs), l->jobs);
+    c->ends = ARENA_TAKE(a, struct court_end_entry, l->jobs);
+    c->sets = ARENA_TAKE(a, struct nodeset, c->config.running);
+    c->set_free = ARENA_TAKE(a, uint32_t, c->config.running);
+    c->room.free = ARENA_TAKE(a, uint16_t, l->nodes);
+    return ARENA_TAKE(a, uint64_t, nodeset_bytes(c->config.universe) / 8 * c->config.running);
+}
+
+size_t court_bytes(const struct court_config *given) {
+    struct court scratch = {.config = whole_config(given)};
+    struct matrix_config m = matrix_of(&scratch.config);
+    struct arena a;
+    arena_init(&a, NULL, 0);
+    ARENA_TAKE(&a, struct court, 1);
+    carve(&scratch, &a);
+    return arena_used(&a) + matrix_bytes(&m) + 64;
+}
+
+static void begin_policy(struct court *c, const struct storm_policy *policy);
+
+struct court *court_new(const struct court_config *given, const struct storm_policy *policy,
+                        struct arena *a) {
+    struct court *c = ARENA_TAKE(a, struct court, 1);
+    *c = (struct court){.host = {&court_host_ops}, .config = whole_config(given)};
+    uint64_t *storage = carve(c, a);
+    struct matrix_config m = matrix_of(&c->config);
+    matrix_init(&c->matrix, &m, a);
+    size_t words = nodeset_bytes(c->config.universe) / 8;
+    for (uint32_t i = 0; i < c->config.running; i++) {
+        nodeset_init(&c->sets[i], c->config.universe, storage + words * i);
+        c->set_free[i] = c->config.running - 1 - i;
+    }
+    c->set_free_count = c->config.running;
+    c->jobs_free = c->queue_first = c->queue_last = c->news_first = c->news_last = COURT_NONE;
+    c->quantum_at = c->wake_at = STORM_NEVER;
+    begin_policy(c, policy);
+    return c;
+}
+
+/* ---- jobs ---- */
+
+static uint32_t place_of(const struct court *c, const struct court_job *j) {
+    return (uint32_t)(j - c->jobs);
+}
+
+static struct court_job *job_new(struct court *c) {
+    uint32_t at = c->jobs_free;
+    if (at != COURT_NONE)
+        c->jobs_free = c->jobs[at].next;
+    else if (c->jobs_used < c->config.limits.jobs)
+        at = c->jobs_used++;
+    else
+        return NULL;
+    memset(c->own + (size_t)at * (COURT_OWN_MAX / 8), 0, COURT_OWN_MAX);
+    c->jobs[at] = (struct court_job){.prev = COURT_NONE, .next = COURT_NONE, .set = COURT_NONE};
+    return &c->jobs[at];
+}
+
+static void job_fill(struct court *c, struct court_job *j, const struct court_order *o) {
+    uint32_t each = o->exclusive ? c->config.limits.pes_max : o->ppn;
+    uint64_t pes = (uint64_t)o->nodes * each;
+    j->only = o->only != NULL && !nodeset_empty(o->only) ? o->only : NULL;
+    j->exclude = o->exclude != NULL && !nodeset_empty(o->exclude) ? o->exclude : NULL;
+    j->pub = (struct storm_job){.id = o->id,
+                                .nodes = o->nodes,
+                                .ppn = o->ppn,
+                                .procs = o->procs ? o->procs : o->nodes * o->ppn,
+                                .pes = pes > UINT32_MAX ? UINT32_MAX : (uint32_t)pes,
+                                .exclusive = o->exclusive,
+                                .chooses = j->only != NULL || j->exclude != NULL,
+                                .state = STORM_WAITS,
+                                .priority = o->priority,
+                                .arrived = c->now,
+                                .estimate = o->estimate,
+                                .ends = STORM_NEVER,
+                                .reserved = STORM_NEVER};
+}
+
+struct places_want court_want(const struct court_job *j) {
+    return (struct places_want){.nodes = j->pub.nodes,
+                                .ppn = j->pub.ppn,
+                                .exclusive = j->pub.exclusive,
+                                .only = j->only,
+                                .exclude = j->exclude};
+}
+
+uint64_t court_span_of(const struct court *c, const struct court_job *j) {
+    uint64_t slots = court_sliced(c) ? c->config.limits.slots : 1, ticks;
+    if (__builtin_mul_overflow(j->pub.estimate, slots, &ticks))
+        return STORM_NEVER;
+    return ticks;
+}
+
+/* ---- what runs, by expected end ---- */
+
+uint32_t court_ends_at(const struct court *c, uint64_t ends, uint64_t tie) {
+    uint32_t low = 0, high = c->running;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        const struct court_end_entry *e = &c->ends[mid];
+        if (e->ends < ends || (e->ends == ends && e->tie < tie))
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static void ends_add(struct court *c, struct court_job *j) {
+    uint32_t at = court_ends_at(c, j->pub.ends, j->tie);
+    memmove(&c->ends[at + 1], &c->ends[at], sizeof c->ends[0] * (c->running - at));
+    c->ends[at] = (struct court_end_entry){j->pub.ends, j->tie, place_of(c, j)};
+    c->running++;
+}
+
+static void ends_remove(struct court *c, const struct court_job *j) {
+    uint32_t at = court_ends_at(c, j->pub.ends, j->tie);
+    ASSERT(at < c->running && c->ends[at].job == place_of(c, j));
+    c->running--;
+    memmove(&c->ends[at], &c->ends[at + 1], sizeof c->ends[0] * (c->running - at));
+}
+
+/* It has its nodes in this slot and runs from now on. */
+void court_run(struct court *c, struct court_job *j, uint64_t started, uint32_t slot) {
+    j->where = WHERE_RUNS;
+    j->tie = c->ties++;
+    j->pub.state = STORM_RUNS;
+    j->pub.slot = slot;
+    j->pub.slots = (uint64_t)1 << slot;
+    j->pub.started = started;
+    j->pub.ends = units_after(started, court_span_of(c, j));
+    j->pub.reserved = STORM_NEVER;
+    ends_add(c, j);
+    c->slots_changed = true;
+}
+
+/* Its PEs are for others. */
+static void release(struct court *c, struct court_job *j) {
+    ends_remove(c, j);
+    struct places_want w = court_want(j);
+    matrix_give(&c->matrix, j->pub.slot, &c->sets[j->set], places_each(&w));
+    c->set_free[c->set_free_count++] = j->set;
+    c->slots_changed = true;
+}
+
+static void pass_time(struct court *c, uint64_t now) {
+    ASSERT(now >= c->now);
+    c->now = now;
+    while (c->config.ends_hold && c->running > 0 && c->ends[0].ends <= now) {
+        struct court_job *j = &c->jobs[c->ends[0].job];
+        release(c, j);
+        j->where = WHERE_SPENT;
+    }
+}
+
+/* ---- the policy ---- */
+
+static void begin_policy(struct court *c, const struct storm_policy *policy) {
+    ASSERT(policy->version == STORM_POLICY_VERSION && policy->own <= COURT_OWN_MAX);
+    c->policy = policy;
+    c->broken = false;
+    c->room.held = false;
+    c->wake_at = STORM_NEVER;
+    c->slots_changed = true;
+    memset(c->self, 0, policy_bytes(policy, &c->config.limits));
+    memset(c->own, 0, (size_t)c->jobs_used * COURT_OWN_MAX);
+    if (policy->init)
+        policy->init(c->self, &c->host);
+    for (uint32_t i = 0; i < c->running && policy->resumed; i++)
+        policy->resumed(c->self, &c->host, &c->jobs[c->ends[i].job].pub);
+    for (uint32_t i = c->queue_first; i != COURT_NONE && policy->arrived; i = c->jobs[i].next)
+        policy->arrived(c->self, &c->host, &c->jobs[i].pub);
+}
+
+/* Estimates count differently under another policy. */
+static void reckon_ends(struct court *c) {
+    uint32_t count = c->running;
+    c->running = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct court_job *j = &c->jobs[c->ends[i].job];
+        j->pub.ends = units_after(j->pub.started, court_span_of(c, j));
+        ends_add(c, j); /* only entries before this one are overwritten */
+    }
+}
+
+static void take_policy(struct court *c, const struct storm_policy *policy) {
+    c->policy = policy;
+    reckon_ends(c);
+    begin_policy(c, policy);
+}
+
+static void ask(struct court *c) {
+    if (c->held)
+        return;
+    for (;;) {
+        c->deciding = true;
+        if (!c->broken)
+            c->policy->decide(c->self, &c->host);
+        c->deciding = false;
+        c->room.held = false;
+        if (!c->broken)
+            break;
+        take_policy(c, &policy_fcfs);
+    }
+    court_settle_slots(c);
+}
+
+void court_hold(struct court *c, uint64_t now, bool held) {
+    pass_time(c, now);
+    c->held = held;
+    ask(c);
+}
+
+void court_change(struct court *c, uint64_t now, const struct storm_policy *policy) {
+    pass_time(c, now);
+    take_policy(c, policy);
+    ask(c);
+}
+
+/* ---- what happens ---- */
+
+void court_node_pes(struct court *c, uint32_t node, uint32_t pes) {
+    matrix_set_pes(&c->matrix, node, pes);
+}
+
+void court_set_usable(struct court *c, uint64_t now, const struct nodeset *nodes, bool usable) {
+    pass_time(c, now);
+    matrix_set_usable(&c->matrix, nodes, usable);
+    if (c->policy->nodes)
+        c->policy->nodes(c->self, &c->host);
+    ask(c);
+}
+
+static bool ever_fits(const struct court *c, const struct court_order *o) {
+    uint64_t nodes = c->config.limits.nodes;
+    if (o->only != NULL && !nodeset_empty(o->only))
+        nodes = nodeset_count(o->only);
+    return o->nodes >= 1 && o->ppn >= 1 && o->nodes <= nodes && o->ppn <= c->config.limits.pes_max;
+}
+
+static void enter_queue(struct court *c, struct court_job *j) {
+    court_enqueue(c, j);
+    if (c->policy->arrived)
+        c->policy->arrived(c->self, &c->host, &j->pub);
+}
+
+int court_arrive(struct court *c, uint64_t now, const struct court_order *o, uint32_t *ret_job) {
+    pass_time(c, now);
+    if (!ever_fits(c, o))
+        return -E2BIG;
+    struct court_job *j = job_new(c);
+    if (j == NULL)
+        return -ENOSPC;
+    job_fill(c, j, o);
+    *ret_job = place_of(c, j);
+    j->tie = c->ties++;
+    if (o->begin > now) {
+        j->where = WHERE_LATER;
+        j->later = (struct heap_item){.key = o->begin, .tie = j->tie};
+        int r = heap_push(&c->later, &j->later);
+        ASSERT(r == 0);
+        return 0;
+    }
+    enter_queue(c, j);
+    ask(c);
+    return 0;
+}
+
+int court_resume(struct court *c, uint64_t now, const struct court_order *o, uint64_t started,
+                 const struct nodeset *nodes, uint32_t slot, uint32_t *ret_job) {
+    struct court_job *j;
+    uint32_t node;
+    if (slot >= c->config.limits.slots || !ever_fits(c, o))
+        return -E2BIG;
+    if (c->set_free_count == 0 || (j = job_new(c)) == NULL)
+        return -ENOSPC;
+    pass_time(c, now);
+    job_fill(c, j, o);
+    struct places_want w = court_want(j);
+    int r = matrix_hold(&c->matrix, slot, nodes, places_each(&w), true, &node);
+    if (r < 0) {
+        j->where = WHERE_NOWHERE;
+        j->next = c->jobs_free;
+        c->jobs_free = place_of(c, j);
+        return r;
+    }
+    j->set = c->set_free[--c->set_free_count];
+    nodeset_copy(&c->sets[j->set], nodes);
+    court_run(c, j, started, slot);
+    if (c->policy->resumed)
+        c->policy->resumed(c->self, &c->host, &j->pub);
+    *ret_job = place_of(c, j);
+    court_settle_slots(c);
+    return 0;
+}
+
+static void news_drop(struct court *c, const struct court_job *j) {
+    uint32_t *link = &c->news_first, last = COURT_NONE;
+    while (*link != place_of(c, j)) {
+        last = *link;
+        link = &c->jobs[*link].news_next;
+    }
+    *link = j->news_next;
+    if (c->news_last == place_of(c, j))
+        c->news_last = last;
+}
+
+void court_end(struct court *c, uint64_t now, uint32_t job) {
+    ASSERT(job < c->jobs_used);
+    struct court_job *j = &c->jobs[job];
+    pass_time(c, now);
+    ASSERT(j->where != WHERE_NOWHERE);
+    bool told = j->where != WHERE_LATER;
+    if (j->where == WHERE_LATER)
+        heap_remove(&c->later, &j->later);
+    else if (j->where == WHERE_QUEUE)
+        court_dequeue(c, j);
+    else if (j->where == WHERE_RUNS)
+        release(c, j);
+    j->pub.state = STORM_OVER;
+    if (told && c->policy->ended)
+        c->policy->ended(c->self, &c->host, &j->pub);
+    if (j->in_news)
+        news_drop(c, j);
+    j->where = WHERE_NOWHERE;
+    j->next = c->jobs_free;
+    c->jobs_free = job;
+    ask(c);
+}
+
+void court_wants(struct court *c, uint64_t now, uint32_t job, uint32_t nodes) {
+    pass_time(c, now);
+    if (c->policy->wants)
+        c->policy->wants(c->self, &c->host, &c->jobs[job].pub, nodes);
+    ask(c);
+}
+
+void court_measured(struct court *c, uint64_t now, uint32_t job, const struct storm_measures *m) {
+    pass_time(c, now);
+    if (c->policy->measured)
+        c->policy->measured(c->self, &c->host, &c->jobs[job].pub, m);
+    ask(c);
+}
+
+void court_tick(struct court *c, uint64_t now) {
+    pass_time(c, now);
+    struct heap_item *item;
+    while ((item = heap_peek(&c->later)) != NULL && item->key <= now) {
+        heap_pop(&c->later);
+        enter_queue(c, CONTAINER_OF(item, struct court_job, later));
+    }
+    if (c->wake_at <= now)
+        c->wake_at = STORM_NEVER;
+    if (c->quantum_at <= now) {
+        c->quantum_at = STORM_NEVER;
+        c->deciding = true;
+        if (c->policy->quantum)
+            c->policy->quantum(c->self, &c->host);
+        else
+            court_turn_next(c);
+        c->deciding = false;
+    }
+    ask(c);
+}

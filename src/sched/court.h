@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* The court: hosts a scheduling policy, and judges it.
+ *
+ * A machine inside a machine: its owner (the machine manager, the trace simulator, a test) tells it what
+ * happens; the court tells the policy, asks it to decide, and keeps the books of jobs, nodes and slots that the
+ * policy looks at (include/storm/policy.h). What was decided is taken with court_next().
+ *
+ * A decision is judged when it is made. The first wrong one ends the policy: the court says why (COURT_FAULT)
+ * and goes on under fcfs with all jobs as they are. The same way a policy is exchanged on purpose.
+ *
+ * Slots take turns by themselves as soon as jobs are in two of them, whatever the policy is: so jobs that
+ * another policy left in a slot still run. When there is nobody in the slot that runs, the next runs at once. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/nodeset.h"
+#include "storm/policy.h"
+
+enum { COURT_WORDS_MAX = 200, COURT_OWN_MAX = 64 };
+
+#define COURT_NONE UINT32_MAX /* no job */
+
+struct court_config {
+    struct storm_limits limits;
+    uint32_t universe; /* of node sets; 0: the nodes */
+    uint32_t pes;      /* of every node at first; 0: pes_max */
+    uint32_t running;  /* jobs that run at once; 0: as many as there are PEs and slots */
+    /* Nothing outlives its estimate: what has used it up counts as ended, even before that is told. So it is
+     * in simulations; in the world it takes until it has ended. */
+    bool ends_hold;
+    const struct storm_policy
+        *guest; /* one that is not built in and may be chosen later; NULL: none */
+};
+
+/* What a job is. Node sets are borrowed until it has ended; NULL or empty: no matter. */
+struct court_order {
+    uint64_t id;
+    uint32_t nodes, ppn;
+    uint32_t procs; /* 0: nodes * ppn */
+    bool exclusive;
+    const struct nodeset *only, *exclude;
+    int32_t priority;
+    uint64_t estimate; /* STORM_NEVER: not known */
+    uint64_t begin;    /* not before */
+};
+
+enum court_effect_kind {
+    COURT_START, /* job: on court_nodes(), in its slots */
+    COURT_STOP,  /* job: is to end */
+    COURT_SLOTS, /* job: runs in other slots from now on */
+    COURT_TURN,  /* slot: runs now */
+    COURT_FAULT  /* words: the policy was wrong, and is fcfs now */
+};
+
+struct court_effect {
+    enum court_effect_kind kind;
+    uint32_t job;
+    uint32_t slot;
+    uint64_t slots;
+    const char *words;
+};
+
+struct court;
+
+size_t court_bytes(const struct court_config *c);
+
+/* In the arena; `policy` is built in or the guest. No node is usable yet. */
+struct court *court_new(const struct court_config *c, const struct storm_policy *policy,
+                        struct arena *a);
+
+/* ---- what happens; `now` never goes back ---- */
+
+/* While it is held the policy is told, and not asked. */
+void court_hold(struct court *c, uint64_t now, bool held);
+void court_node_pes(struct court *c, uint32_t node,
+                    uint32_t pes); /* nothing runs there, and it is not usable */
+void court_set_usable(struct court *c, uint64_t now, const struct nodeset *nodes, bool usable);
+
+/* -ENOSPC: too many jobs; -E2BIG: not even all nodes are enough for it. */
+int court_arrive(struct court *c, uint64_t now, const struct court_order *o, uint32_t *ret_job);
+
+/* Of a former life: it has been running there. -EBUSY: another has these PEs. */
+int court_resume(struct court *c, uint64_t now, const struct court_order *o, uint64_t started,
+                 const struct nodeset *nodes, uint32_t slot, uint32_t *ret_job);
+
+/* It has ended, or does not want to start any more. Its number may be given to another from now on. */
+void court_end(struct court *c, uint64_t now, uint32_t job);
+void court_wants(struct court *c, uint64_t now, uint32_t job, uint32_t nodes);
+void court_measured(struct court *c, uint64_t now, uint32_t job, const struct storm_measures *m);
+
+/* Its time has come, see court_due(). */
+void court_tick(struct court *c, uint64_t now);
+
+/* Another policy, with the same jobs. */
+void court_change(struct court *c, uint64_t now, const struct storm_policy *policy);
+
+/* ---- what follows ---- */
+
+/* The next effect; false: there is none. To be called after everything that has happened. */
+bool court_next(struct court *c, struct court_effect *ret);
+
+/* When court_tick() is to be called; STORM_NEVER: not. */
+uint64_t court_due(const struct court *c);
+
+const struct storm_job *court_job(const struct court *c, uint32_t job);
+const struct nodeset *court_nodes(const struct court *c, uint32_t job); /* of a job that runs */
+const struct storm_policy *court_policy(const struct court *c);
+uint32_t court_slot(const struct court *c); /* that runs now */
+uint32_t court_rows(const struct court *c); /* slots with jobs of their own */
+uint64_t court_free(const struct court *c, uint32_t slot);
+uint32_t court_queued(const struct court *c);
+uint32_t court_running(const struct court *c);
+uint32_t court_head(const struct court *c); /* the first that waits, COURT_NONE: nobody does */
+
+/* Reckons everything anew and compares. For tests and the simulator. */
+bool court_conserved(const struct court *c);

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* What policies see and decide: the functions of storm_host. Whatever comes from a policy may be wrong. */
+#include <errno.h>
+
+#include "base/assert.h"
+#include "sched/court_inside.h"
+
+static uint32_t place_of(const struct court *c, const struct court_job *j) {
+    return (uint32_t)(j - c->jobs);
+}
+
+/* The job that a policy means, NULL if there is none. */
+static struct court_job *find(struct court *c, const struct storm_job *job) {
+    uintptr_t base = (uintptr_t)c->jobs, at = (uintptr_t)job;
+    if (at < base || (at - base) % sizeof c->jobs[0] != 0)
+        return NULL;
+    size_t i = (at - base) / sizeof c->jobs[0];
+    return i < c->jobs_used && c->jobs[i].pub.state != STORM_OVER ? &c->jobs[i] : NULL;
+}
+
+int court_fault(struct court *c, const struct court_job *j, const char *words, uint32_t node) {
+    if (c->broken)
+        return -EINVAL;
+    struct text t;
+    text_init(&t, c->words, sizeof c->words);
+    text_str(&t, "the policy ");
+    text_str(&t, c->policy->name);
+    text_char(&t, ' ');
+    text_str(&t, words);
+    if (j != NULL) {
+        text_str(&t, " (job ");
+        text_u64(&t, j->pub.id);
+        if (node != COURT_NONE) {
+            text_str(&t, ", node ");
+            text_u64(&t, node);
+        }
+        text_char(&t, ')');
+    }
+    text_str(&t, "; going on under fcfs");
+    c->broken = true;
+    c->words_news = true;
+    return -EINVAL;
+}
+
+/* ---- looking ---- */
+
+static uint64_t host_now(const struct storm_host *h) {
+    return court_of(h)->now;
+}
+
+static const struct storm_limits *host_limits(const struct storm_host *h) {
+    return &court_of(h)->config.limits;
+}
+
+static void *host_own(struct storm_host *h, const struct storm_job *job) {
+    struct court *c = court_of(h);
+    const struct court_job *j = (const struct court_job *)job;
+    return c->own + (size_t)place_of(c, j) * (COURT_OWN_MAX / 8);
+}
+
+/* Behind a job that waits, or did when we were last asked. */
+static uint32_t next_of(struct court *c, const struct storm_job *after) {
+    const struct court_job *j = after ? find(c, after) : NULL;
+    if (after == NULL)
+        return c->queue_first;
+    if (j == NULL || j->next == COURT_NONE || c->jobs[j->next].where != WHERE_QUEUE)
+        return COURT_NONE;
+    return j->next;
+}
+
+static const struct storm_job *host_queued(struct storm_host *h, const struct storm_job *after) {
+    struct court *c = court_of(h);
+    uint32_t at = next_of(c, after);
+    return at == COURT_NONE ? NULL : &c->jobs[at].pub;
+}
+
+static const struct storm_job *host_running(struct storm_host *h, const struct storm_job *after) {
+    struct court *c = court_of(h);
+    uint32_t at = 0;
+    if (after != NULL) {
+        const struct court_job *j = find(c, after);
+        if (j == NULL)
+            return NULL;
+        at = court_ends_at(c, j->pub.ends, j->tie) + 1;
+    }
+    return at < c->running ? &c->jobs[c->ends[at].job].pub : NULL;
+}
+
+static const struct storm_job *host_candidate(struct storm_host *h, const struct storm_job *after,
+                                              uint32_t slot) {
+    struct court *c = court_of(h);
+    if (slot >= c->config.limits.slots || c->matrix.rows[slot].free == 0)
+        return NULL;
+    for (uint32_t at = next_of(c, after); at != COURT_NONE; at = c->jobs[at].next)
+        if (court_may(c, &c->jobs[at], slot))
+            return &c->jobs[at].pub;
+    return NULL;
+}
+
+static uint64_t host_pes(const struct storm_host *h) {
+    return court_of(h)->matrix.pes_usable;
+}
+
+static uint64_t host_free(const struct storm_host *h, uint32_t slot) {
+    const struct court *c = court_of(h);
+    return slot < c->config.limits.slots ? c->matrix.rows[slot].free : 0;
+}
+
+static uint32_t host_span(const struct storm_host *h, const struct storm_job *job, uint32_t from,
+                          uint32_t *ret_last) {
+    struct court *c = court_of(h);
+    const struct court_job *j = find(c, job);
+    struct noderange run;
+    if (j == NULL || j->where != WHERE_RUNS || !nodeset_next_range(&c->sets[j->set], from, &run))
+        return UINT32_MAX;
+    *ret_last = run.last;
+    return run.first;
+}
+
+static bool host_fits(struct storm_host *h, const struct storm_job *job, uint32_t slot,
+                      uint32_t first, uint32_t last) {
+    struct court *c = court_of(h);
+    const struct court_job *j = find(c, job);
+    if (j == NULL || slot >= c->config.limits.slots || c->set_free_count == 0)
+        return false;
+    struct matrix_where at = {.row = slot, .first = first, .last = last};
+    struct places_want w = court_want(j);
+    return matrix_fits(&c->matrix, &at, &w);
+}
+
+static uint64_t host_earliest(struct storm_host *h, const struct storm_job *job, uint32_t slot) {
+    struct court *c = court_of(h);
+    const struct court_job *j = find(c, job);
+    return j == NULL || slot >= c->config.limits.slots ? STORM_NEVER : court_earliest(c, j, slot);
+}
+
+/* ---- deciding ---- */
+
+static uint64_t host_reserve(struct storm_host *h, const struct storm_job *job, uint32_t slot) {
+    struct court *c = court_of(h);
+    struct court_job *j = find(c, job);
+    if (j == NULL || slot >= c->config.limits.slots)
+        return STORM_NEVER;
+    return j->pub.reserved = court_reserve(c, j, slot);
+}
+
+static bool host_may(struct storm_host *h, const struct storm_job *job, uint32_t slot) {
+    struct court *c = court_of(h);
+    const struct court_job *j = find(c, job);
+    return j != NULL && slot < c->config.limits.slots && j->where == WHERE_QUEUE &&
+           court_may(c, j, slot);
+}
+
+static void host_expect(struct storm_host *h, const struct storm_job *job, uint64_t start) {
+    struct court_job *j = find(court_of(h), job);
+    if (j != NULL && j->where == WHERE_QUEUE)
+        j->pub.reserved = start;
+}
+
+/* The job that a policy wants to start, NULL if it may not; then that was its last word. */
+static struct court_job *startable(struct court *c, const struct storm_job *job, uint32_t slot) {
+    struct court_job *j = find(c, job);
+    if (c->broken)
+        return NULL;
+    if (j == NULL || !c->deciding)
+        court_fault(c, NULL, j == NULL ? "starts a job that is not there" : "starts a job unasked",
+                    COURT_NONE);
+    else if (j->where != WHERE_QUEUE)
+        court_fault(c, j, "starts a job twice", COURT_NONE);
+    else if (slot >= c->config.limits.slots)
+        court_fault(c, j, "starts a job in a slot that is not there", COURT_NONE);
+    else if (c->set_free_count == 0)
+        court_fault(c, j, "starts more jobs than can run", COURT_NONE);
+    else
+        return j;
+    return NULL;
+}
+
+static void started(struct court *c, struct court_job *j, uint32_t slot) {
+    court_dequeue(c, j);
+    court_run(c, j, c->now, slot);
+    court_news(c, j, PENDING_START);
+}
+
+static int host_start(struct storm_host *h, const struct storm_job *job, uint32_t slot,
+                      uint32_t first, uint32_t last) {
+    struct court *c = court_of(h);
+    struct court_job *j = startable(c, job, slot);
+    if (j == NULL)
+        return -EINVAL;
+    if (court_take(c, j, slot, first, last) < 0)
+        return court_fault(c, j, "starts a job where too few processors are free", COURT_NONE);
+    started(c, j, slot);
+    return 0;
+}
+
+static int host_start_on(struct storm_host *h, const struct storm_job *job, uint32_t slot,
+                         const uint32_t *nodes, uint32_t count) {
+    struct court *c = court_of(h);
+    struct court_job *j = startable(c, job, slot);
+    uint32_t node = COURT_NONE;
+    if (j == NULL)
+        return -EINVAL;
+    struct nodeset *set = &c->sets[c->set_free[c->set_free_count - 1]];
+    nodeset_clear(set);
+    for (uint32_t i = 0; i < count; i++) {
+        if (nodes[i] >= c->config.limits.nodes)
+            return court_fault(c, j, "starts a job on a node that is not there", nodes[i]);
+        if (j->only ? !nodeset_has(j->only, nodes[i])
+                    : j->exclude && nodeset_has(j->exclude, nodes[i]))
+            return court_fault(c, j, "starts a job on a node that it must not have", nodes[i]);
+        nodeset_add(set, nodes[i]);
+    }
+    if (nodeset_count(set) != j->pub.nodes || count != j->pub.nodes)
+        return court_fault(c, j, "starts a job on another number of nodes than it needs",
+                           COURT_NONE);
+    struct places_want w = court_want(j);
+    int r = matrix_hold(&c->matrix, slot, set, places_each(&w), false, &node);
+    if (r < 0)
+        return court_fault(c, j,
+                           r == -EHOSTDOWN ? "starts a job on a node that is down"
+                                           : "starts a job on processors that are busy",
+                           node);
+    j->set = c->set_free[--c->set_free_count];
+    started(c, j, slot);
+    return 0;
+}
+
+static int host_stop(struct storm_host *h, const struct storm_job *job) {
+    struct court *c = court_of(h);
+    struct court_job *j = find(c, job);
+    if (j == NULL || j->where != WHERE_RUNS)
+        return court_fault(c, j, "stops a job that does not run", COURT_NONE);
+    if (!j->stopping)
+        court_news(c, j, PENDING_STOP);
+    j->stopping = true;
+    return 0;
+}
+
+static int host_resize(struct storm_host *h, const struct storm_job *job, uint32_t nodes) {
+    (void)h;
+    (void)job;
+    (void)nodes;
+    return -ENOTSUP;
+}
+
+static bool host_merge(struct storm_host *h, uint32_t into, uint32_t from) {
+    struct court *c = court_of(h);
+    uint32_t slots = c->config.limits.slots;
+    return into < slots && from < slots && into != from && court_merge(c, into, from);
+}
+
+static int host_turn(struct storm_host *h, uint32_t slot) {
+    struct court *c = court_of(h);
+    if (slot >= c->config.limits.slots)
+        return court_fault(c, NULL, "turns to a slot that is not there", COURT_NONE);
+    c->turn_news = c->turn_news || slot != c->slot;
+    c->slot = slot;
+    return 0;
+}
+
+static int host_wake(struct storm_host *h, uint64_t at) {
+    struct court *c = court_of(h);
+    c->wake_at = at > c->now ? at : c->now + 1;
+    return 0;
+}
+
+const struct storm_host_ops court_host_ops = {
+    .size = sizeof(struct storm_host_ops),
+    .now = host_now,
+    .limits = host_limits,
+    .own = host_own,
+    .queued = host_queued,
+    .running = host_running,
+    .candidate = host_candidate,
+    .pes = host_pes,
+    .free = host_free,
+    .span = host_span,
+    .fits = host_fits,
+    .earliest = host_earliest,
+    .reserve = host_reserve,
+    .may = host_may,
+    .expect = host_expect,
+    .start = host_start,
+    .start_on = host_start_on,
+    .stop = host_stop,
+    .resize = host_resize,
+    .merge = host_merge,
+    .turn = host_turn,
+    .wake = host_wake,
+};

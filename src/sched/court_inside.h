@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the court share.
+ *
+ * A job is a place in a table. It is later (its begin has not come), waits (in the queue), runs (in the sorted
+ * list of ends) or is spent: it runs, but has used up its estimate, and others may have its PEs. */
+#pragma once
+
+#include "base/heap.h"
+#include "base/text.h"
+#include "sched/court.h"
+#include "sched/matrix.h"
+
+enum court_where { WHERE_NOWHERE, WHERE_LATER, WHERE_QUEUE, WHERE_RUNS, WHERE_SPENT };
+enum court_pending { PENDING_START = 1, PENDING_STOP = 2, PENDING_SLOTS = 4 };
+
+struct court_job {
+    struct storm_job pub; /* first: policies point at it */
+    const struct nodeset *only, *exclude;
+    struct heap_item later;
+    uint64_t tie;        /* as it came, then as it started */
+    uint32_t prev, next; /* in the queue, or of free places */
+    uint32_t set;        /* of its nodes */
+    uint32_t news_next;
+    uint64_t found; /* slots it may run in, while that is found out */
+    uint8_t where;
+    uint8_t pending;
+    bool in_news;
+    bool stopping;
+};
+
+struct court_end_entry {
+    uint64_t ends, tie;
+    uint32_t job;
+};
+
+/* What is held for one job; see storm_reserve. */
+struct court_room {
+    bool held;
+    bool exact; /* by node, else PEs are counted */
+    uint32_t job, slot;
+    uint64_t at;
+    uint64_t extra; /* counted: what others may have beyond `at` */
+    uint16_t *free; /* exact: by node */
+};
+
+struct court {
+    struct storm_host host; /* first: policies get it */
+    struct court_config config;
+    const struct storm_policy *policy;
+    void *self;
+    uint64_t *own; /* COURT_OWN_MAX bytes each */
+    uint64_t now;
+    bool held, deciding, broken;
+    char words[COURT_WORDS_MAX];
+    bool words_news;
+
+    struct matrix matrix; /* a row for each slot, and one to reckon with */
+    struct court_job *jobs;
+    uint32_t jobs_used, jobs_free;
+    uint64_t ties;
+    uint32_t queue_first, queue_last, queued;
+    struct heap later;
+
+    struct court_end_entry *ends; /* sorted */
+    uint32_t running;
+    struct nodeset *sets;
+    uint32_t *set_free;
+    uint32_t set_free_count;
+
+    uint32_t news_first, news_last;
+    struct court_room room;
+
+    uint32_t slot; /* that runs */
+    bool turn_news;
+    bool slots_changed; /* who runs as well where has to be found out anew */
+    uint64_t quantum_at, wake_at;
+};
+
+static inline struct court *court_of(const struct storm_host *h) {
+    return (struct court *)(uintptr_t)h;
+}
+
+static inline bool court_sliced(const struct court *c) {
+    return (c->policy->flags & STORM_SLICED) != 0;
+}
+
+/* When it is expected to end, if it has not ended until now. */
+static inline uint64_t court_end_at(const struct court *c, uint64_t ends) {
+    return ends > c->now ? ends : c->now + 1;
+}
+
+uint64_t court_span_of(const struct court *c,
+                       const struct court_job *j); /* ticks from start to expected end */
+struct places_want court_want(const struct court_job *j);
+void court_run(struct court *c, struct court_job *j, uint64_t started, uint32_t slot);
+void court_news(struct court *c, struct court_job *j, uint8_t what);
+uint32_t court_ends_at(const struct court *c, uint64_t ends,
+                       uint64_t tie); /* its place in `ends` */
+
+/* court_queue.c */
+void court_enqueue(struct court *c, struct court_job *j);
+void court_dequeue(struct court *c, struct court_job *j);
+
+/* court_host.c: what policies call */
+extern const struct storm_host_ops court_host_ops;
+/* The policy was wrong: it is not called again. Always -EINVAL. */
+int court_fault(struct court *c, const struct court_job *j, const char *words, uint32_t node);
+
+/* court_room.c */
+uint64_t court_earliest(struct court *c, const struct court_job *j, uint32_t slot);
+uint64_t court_reserve(struct court *c, const struct court_job *j, uint32_t slot);
+bool court_may(const struct court *c, const struct court_job *j, uint32_t slot);
+/* The job takes nodes in this slot, beside what is held if it would outlast that. */
+int court_take(struct court *c, struct court_job *j, uint32_t slot, uint32_t first, uint32_t last);
+
+/* court_slots.c */
+void court_settle_slots(struct court *c);
+void court_turn_next(struct court *c);
+bool court_merge(struct court *c, uint32_t into, uint32_t from);

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* What the court's owner takes and sees. */
+#include "base/assert.h"
+#include "sched/court_inside.h"
+
+void court_news(struct court *c, struct court_job *j, uint8_t what) {
+    uint32_t at = (uint32_t)(j - c->jobs);
+    j->pending |= what;
+    if (j->in_news)
+        return;
+    j->in_news = true;
+    j->news_next = COURT_NONE;
+    *(c->news_last == COURT_NONE ? &c->news_first : &c->jobs[c->news_last].news_next) = at;
+    c->news_last = at;
+}
+
+static bool next_of_job(struct court *c, struct court_effect *ret) {
+    if (c->news_first == COURT_NONE)
+        return false;
+    struct court_job *j = &c->jobs[c->news_first];
+    *ret = (struct court_effect){.job = c->news_first, .slot = j->pub.slot, .slots = j->pub.slots};
+    if (j->pending & PENDING_START) {
+        ret->kind = COURT_START;
+        j->pending &= (uint8_t) ~(PENDING_START | PENDING_SLOTS);
+    } else if (j->pending & PENDING_SLOTS) {
+        ret->kind = COURT_SLOTS;
+        j->pending &= (uint8_t)~PENDING_SLOTS;
+    } else {
+        ret->kind = COURT_STOP;
+        j->pending = 0;
+    }
+    if (j->pending == 0) {
+        j->in_news = false;
+        c->news_first = j->news_next;
+        if (c->news_first == COURT_NONE)
+            c->news_last = COURT_NONE;
+    }
+    return true;
+}
+
+bool court_next(struct court *c, struct court_effect *ret) {
+    if (c->words_news) {
+        c->words_news = false;
+        *ret = (struct court_effect){
+            .kind = COURT_FAULT, .job = COURT_NONE, .slot = c->slot, .words = c->words};
+        return true;
+    }
+    if (next_of_job(c, ret))
+        return true;
+    if (!c->turn_news)
+        return false;
+    c->turn_news = false;
+    *ret = (struct court_effect){.kind = COURT_TURN, .job = COURT_NONE, .slot = c->slot};
+    return true;
+}
+
+uint64_t court_due(const struct court *c) {
+    uint64_t at = c->wake_at < c->quantum_at ? c->wake_at : c->quantum_at;
+    const struct heap_item *later = heap_peek(&c->later);
+    return later != NULL && later->key < at ? later->key : at;
+}
+
+const struct storm_job *court_job(const struct court *c, uint32_t job) {
+    ASSERT(job < c->jobs_used);
+    return &c->jobs[job].pub;
+}
+
+const struct nodeset *court_nodes(const struct court *c, uint32_t job) {
+    ASSERT(job < c->jobs_used && c->jobs[job].where == WHERE_RUNS);
+    return &c->sets[c->jobs[job].set];
+}
+
+const struct storm_policy *court_policy(const struct court *c) {
+    return c->policy;
+}
+
+uint32_t court_slot(const struct court *c) {
+    return c->slot;
+}
+
+uint64_t court_free(const struct court *c, uint32_t slot) {
+    return c->matrix.rows[slot].free;
+}
+
+uint32_t court_queued(const struct court *c) {
+    return c->queued;
+}
+
+uint32_t court_running(const struct court *c) {
+    return c->running;
+}
+
+uint32_t court_head(const struct court *c) {
+    return c->queue_first;
+}
+
+static bool queue_conserved(const struct court *c) {
+    uint32_t count = 0, prev = COURT_NONE;
+    for (uint32_t at = c->queue_first; at != COURT_NONE; prev = at, at = c->jobs[at].next, count++)
+        if (c->jobs[at].prev != prev || c->jobs[at].where != WHERE_QUEUE)
+            return false;
+    return count == c->queued && prev == c->queue_last;
+}
+
+/* PEs of a row, as its jobs have them. */
+static bool row_conserved(const struct court *c, uint32_t row) {
+    uint64_t jobs = 0;
+    for (uint32_t i = 0; i < c->running; i++)
+        jobs += c->jobs[c->ends[i].job].pub.slot == row;
+    for (uint32_t n = 0; n < c->config.limits.nodes; n++) {
+        uint64_t used = 0;
+        for (uint32_t i = 0; i < c->running; i++) {
+            const struct court_job *j = &c->jobs[c->ends[i].job];
+            if (j->pub.slot == row && nodeset_has(&c->sets[j->set], n))
+                used += j->pub.exclusive ? matrix_node_pes(&c->matrix, n) : j->pub.ppn;
+        }
+        if (used != matrix_node_used(&c->matrix, row, n) || used > matrix_node_pes(&c->matrix, n))
+            return false;
+    }
+    return jobs == c->matrix.rows[row].jobs;
+}
+
+bool court_conserved(const struct court *c) {
+    for (uint32_t i = 0; i < c->running; i++) {
+        const struct court_job *j = &c->jobs[c->ends[i].job];
+        if (j->where != WHERE_RUNS || j->pub.ends != c->ends[i].ends ||
+            (i > 0 && c->ends[i - 1].ends > c->ends[i].ends) ||
+            nodeset_count(&c->sets[j->set]) != j->pub.nodes)
+            return false;
+    }
+    for (uint32_t s = 0; s < c->config.limits.slots; s++)
+        if (!row_conserved(c, s))
+            return false;
+    return queue_conserved(c) && c->running + c->set_free_count == c->config.running;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* When a job will fit, and what is held for it until then.
+ *
+ * Where one PE is as good as another (nodes of one PE, jobs that do not choose) it is enough to count: the head
+ * fits at `at`, and `extra` PEs are left beside it then. Else the room is reckoned by node: what is free at
+ * `at` without the nodes held for the head; who outlasts `at` must fit into it, too. */
+#include <errno.h>
+
+#include "base/assert.h"
+#include "base/bits.h"
+#include "base/units.h"
+#include "sched/court_inside.h"
+
+static bool counts(const struct court *c, const struct court_job *j) {
+    return matrix_flat(&c->matrix) && !j->pub.chooses;
+}
+
+/* ---- by counting ---- */
+
+static uint64_t count_earliest(const struct court *c, const struct court_job *j, uint32_t slot,
+                               uint64_t *ret_extra) {
+    uint64_t have = c->matrix.rows[slot].free, need = j->pub.pes, at = c->now;
+    uint32_t i = 0;
+    for (; i < c->running && have < need; i++) {
+        const struct court_job *r = &c->jobs[c->ends[i].job];
+        if (r->pub.slot != slot)
+            continue;
+        at = court_end_at(c, c->ends[i].ends);
+        have += r->pub.pes;
+    }
+    if (have < need || at == STORM_NEVER)
+        return STORM_NEVER;
+    for (; i < c->running && court_end_at(c, c->ends[i].ends) <= at; i++)
+        if (c->jobs[c->ends[i].job].pub.slot == slot)
+            have += c->jobs[c->ends[i].job].pub.pes;
+    *ret_extra = have - need;
+    return at;
+}
+
+/* ---- by node ---- */
+
+static uint32_t each_on(const struct court *c, const struct places_want *w, uint32_t node) {
+    return w->exclusive ? matrix_node_pes(&c->matrix, node) : w->ppn;
+}
+
+static bool room_suits(const struct court *c, const struct places_want *w, uint32_t n) {
+    uint32_t pes = matrix_node_pes(&c->matrix, n);
+    return c->room.free[n] >= each_on(c, w, n) && pes >= w->ppn && pes > 0 &&
+           bits_test(c->matrix.usable, n) && (w->only == NULL || nodeset_has(w->only, n)) &&
+           (w->exclude == NULL || !nodeset_has(w->exclude, n));
+}
+
+static bool room_fits(const struct court *c, const struct places_want *w) {
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < c->config.limits.nodes && count < w->nodes; n++)
+        count += room_suits(c, w, n);
+    return count >= w->nodes;
+}
+
+static void room_give(struct court *c, const struct court_job *r) {
+    struct places_want w = court_want(r);
+    NODESET_EACH (n, &c->sets[r->set])
+        if (bits_test(c->matrix.usable, n))
+            c->room.free[n] = (uint16_t)(c->room.free[n] + each_on(c, &w, n));
+}
+
+/* Leaves the room as it will be then. */
+static uint64_t node_earliest(struct court *c, const struct court_job *j, uint32_t slot) {
+    struct places_want w = court_want(j);
+    for (uint32_t n = 0; n < c->config.limits.nodes; n++)
+        c->room.free[n] = (uint16_t)matrix_node_free(&c->matrix, slot, n);
+    uint64_t at = c->now;
+    for (uint32_t i = 0; !room_fits(c, &w);) {
+        if (i == c->running || c->ends[i].ends == STORM_NEVER)
+            return STORM_NEVER;
+        at = court_end_at(c, c->ends[i].ends);
+        for (; i < c->running && court_end_at(c, c->ends[i].ends) <= at; i++)
+            if (c->jobs[c->ends[i].job].pub.slot == slot)
+                room_give(c, &c->jobs[c->ends[i].job]);
+    }
+    return at;
+}
+
+/* Holds nodes for the head: first those that others cannot have now anyway, then the highest, as what starts
+ * takes the lowest. */
+static void room_hold(struct court *c, const struct court_job *j, uint32_t slot) {
+    struct places_want w = court_want(j);
+    uint32_t left = w.nodes;
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t n = c->config.limits.nodes; n-- > 0 && left > 0;) {
+            bool now = matrix_node_free(&c->matrix, slot, n) >= each_on(c, &w, n);
+            if (now != (pass == 1) || !room_suits(c, &w, n))
+                continue;
+            c->room.free[n] = (uint16_t)(c->room.free[n] - each_on(c, &w, n));
+            left--;
+        }
+    ASSERT(left == 0);
+}
+
+/* ---- both ---- */
+
+uint64_t court_earliest(struct court *c, const struct court_job *j, uint32_t slot) {
+    uint64_t extra;
+    c->room.held = c->room.held && !c->room.exact; /* the room by node is overwritten */
+    return counts(c, j) ? count_earliest(c, j, slot, &extra) : node_earliest(c, j, slot);
+}
+
+uint64_t court_reserve(struct court *c, const struct court_job *j, uint32_t slot) {
+    struct court_room *r = &c->room;
+    r->exact = !counts(c, j);
+    r->at = r->exact ? node_earliest(c, j, slot) : count_earliest(c, j, slot, &r->extra);
+    r->held = r->at != STORM_NEVER;
+    r->slot = slot;
+    r->job = (uint32_t)(j - c->jobs);
+    if (r->held && r->exact)
+        room_hold(c, j, slot);
+    return r->at;
+}
+
+/* Would it be in the way? */
+static bool outlasts(const struct court *c, const struct court_job *j, uint32_t slot) {
+    return c->room.held && c->room.slot == slot && &c->jobs[c->room.job] != j &&
+           units_after(c->now, court_span_of(c, j)) > c->room.at;
+}
+
+bool court_may(const struct court *c, const struct court_job *j, uint32_t slot) {
+    const struct matrix_row *row = &c->matrix.rows[slot];
+    if (j->pub.nodes > row->some_count || c->set_free_count == 0)
+        return false;
+    bool past = outlasts(c, j, slot);
+    if (past && !c->room.exact && j->pub.pes > c->room.extra)
+        return false;
+    struct places_want w = court_want(j);
+    struct matrix_where at = {
+        .row = slot, .last = UINT32_MAX, .room = past && c->room.exact ? c->room.free : NULL};
+    return matrix_fits(&c->matrix, &at, &w);
+}
+
+int court_take(struct court *c, struct court_job *j, uint32_t slot, uint32_t first, uint32_t last) {
+    bool past = outlasts(c, j, slot);
+    struct nodeset *set = &c->sets[c->set_free[c->set_free_count - 1]];
+    struct places_want w = court_want(j);
+    struct matrix_where at = {.row = slot,
+                              .first = first,
+                              .last = last,
+                              .room = past && c->room.exact ? c->room.free : NULL};
+    int r = matrix_take(&c->matrix, &at, &w, set);
+    if (r < 0 && at.room != NULL) { /* against the reservation: the policy knows what it does */
+        at.room = NULL;
+        past = false;
+        r = matrix_take(&c->matrix, &at, &w, set);
+    }
+    if (r < 0)
+        return r;
+    j->set = c->set_free[--c->set_free_count];
+    if (past && c->room.exact)
+        NODESET_EACH (n, set)
+            c->room.free[n] = (uint16_t)(c->room.free[n] - each_on(c, &w, n));
+    else if (past)
+        c->room.extra -= j->pub.pes < c->room.extra ? j->pub.pes : c->room.extra;
+    if (c->room.held && &c->jobs[c->room.job] == j)
+        c->room.held = false;
+    return 0;
+}

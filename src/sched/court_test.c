@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/* The court: jobs that come and go, decisions that are wrong, policies that are exchanged. */
+#include "sched/court.h"
+
+#include <errno.h>
+
+#include "sched/bench_court.h"
+#include "tap.h"
+
+static void test_queue_in_order_of_priority(void) {
+    struct bench b;
+    struct court_config c = bench_config(4, 1, 1);
+    bench_init(&b, &c, &policy_fcfs);
+    CHECK_STR(bench_arrives(&b, 0, 'A', 4, 100), "A:[0-3]@0");
+    CHECK_STR(bench_arrives(&b, 1, 'B', 2, 100), "");
+    struct court_order o = bench_order('C', 3, 100);
+    o.priority = 5;
+    CHECK_STR(bench_order_arrives(&b, 2, &o), "");
+    CHECK(court_conserved(b.court));
+    CHECK_STR(bench_ends(&b, 50, 'A'), "C:[0-2]@0");
+    CHECK_STR(bench_ends(&b, 60, 'B'), ""); /* withdrawn */
+    CHECK_EQ(court_queued(b.court), 0);
+    CHECK(court_conserved(b.court));
+    bench_fini(&b);
+}
+
+static void test_earliest_start(void) {
+    struct bench b;
+    struct court_config c = bench_config(2, 1, 1);
+    bench_init(&b, &c, &policy_fcfs);
+    struct court_order o = bench_order('A', 2, 10);
+    o.begin = 70;
+    CHECK_STR(bench_order_arrives(&b, 0, &o), "");
+    CHECK_EQ(court_due(b.court), 70);
+    CHECK_STR(bench_arrives(&b, 1, 'B', 1, 10), "B:0@0");
+    CHECK_STR(bench_ends(&b, 9, 'B'), "");
+    CHECK_STR(bench_ticks(&b), "A:[0-1]@0");
+    CHECK_EQ(court_due(b.court), STORM_NEVER);
+    o = bench_order('C', 1, 10);
+    o.begin = 90;
+    CHECK_STR(bench_order_arrives(&b, 75, &o), "");
+    CHECK_STR(bench_ends(&b, 76, 'C'), ""); /* withdrawn before it could begin */
+    CHECK_EQ(court_due(b.court), STORM_NEVER);
+    bench_fini(&b);
+}
+
+static void test_nodes_of_several_pes(void) {
+    struct bench b;
+    struct court_config c = bench_config(4, 4, 1);
+    bench_init(&b, &c, &policy_easy);
+    struct court_order o = bench_order('A', 2, 10);
+    o.ppn = 3;
+    CHECK_STR(bench_order_arrives(&b, 0, &o), "A:[0-1]@0");
+    o = bench_order('B', 2, 10);
+    o.ppn = 2;
+    CHECK_STR(bench_order_arrives(&b, 0, &o), "B:[2-3]@0");
+    CHECK_STR(bench_arrives(&b, 0, 'C', 3, 100), "C:[0-2]@0");
+    o = bench_order('D', 1, 10);
+    o.exclusive = true;
+    CHECK_STR(bench_order_arrives(&b, 0, &o), ""); /* held for it: node 3, from 10 on */
+    o = bench_order('E', 1, 100);
+    o.ppn = 2;
+    CHECK_STR(bench_order_arrives(&b, 0, &o), ""); /* would be in the way there */
+    CHECK_STR(bench_arrives(&b, 0, 'F', 1, 100), "F:2@0");
+    CHECK_STR(bench_arrives(&b, 0, 'G', 1, 10), "G:3@0"); /* is over by then */
+    CHECK_EQ(bench_job(&b, 'D')->reserved, 10);
+    CHECK(court_conserved(b.court));
+    CHECK_STR(bench_ends(&b, 10, 'B'), "E:2@0");
+    CHECK_STR(bench_ends(&b, 10, 'G'), "D:3@0");
+    CHECK(court_conserved(b.court));
+    bench_fini(&b);
+}
+
+static void test_jobs_that_choose(void) {
+    struct bench b;
+    struct court_config c = bench_config(4, 1, 1);
+    uint64_t words[2][8];
+    struct nodeset only, exclude;
+    nodeset_init(&only, 4, words[0]);
+    nodeset_init(&exclude, 4, words[1]);
+    nodeset_add_range(&only, 1, 2);
+    nodeset_add(&exclude, 0);
+    bench_init(&b, &c, &policy_easy);
+    CHECK_STR(bench_arrives(&b, 0, 'A', 2, 20), "A:[0-1]@0");
+    struct court_order o = bench_order('B', 2, 10);
+    o.only = &only;
+    CHECK_STR(bench_order_arrives(&b, 0, &o), "");
+    CHECK_EQ(bench_job(&b, 'B')->reserved, 20);
+    CHECK_STR(bench_arrives(&b, 0, 'C', 1, 100), "C:3@0"); /* node 2 is held */
+    o = bench_order('D', 1, 20);
+    o.exclude = &exclude;
+    CHECK_STR(bench_order_arrives(&b, 0, &o), "D:2@0");
+    CHECK_STR(bench_ends(&b, 20, 'A'), "");
+    CHECK_STR(bench_ends(&b, 20, 'D'), "B:[1-2]@0");
+    bench_fini(&b);
+}
+
+static void test_nodes_come_and_go(void) {
+    struct bench b;
+    struct court_config c = bench_config(4, 1, 1);
+    bench_init(&b, &c, &policy_conservative);
+    CHECK_STR(bench_arrives(&b, 0, 'A', 2, 100), "A:[0-1]@0");
+    bench_usable(&b, 1, 1, 2, false);
+    CHECK_STR(bench_arrives(&b, 2, 'B', 2, 100), "");
+    CHECK_STR(bench_ends(&b, 3, 'A'), "B:[0,3]@0");
+    CHECK_STR(bench_arrives(&b, 4, 'C', 1, 100), "");
+    bench_usable(&b, 5, 1, 1, true);
+    CHECK_STR(bench_taken(&b), "C:1@0");
+    CHECK(court_conserved(b.court));
+    bench_fini(&b);
+}
+
+static void test_held(void) {
+    struct bench b;
+    struct court_config c = bench_config(4, 1, 1);
+    bench_init(&b, &c, &policy_easy);
+    court_hold(b.court, 0, true);
+    CHECK_STR(bench_arrives(&b, 0, 'A', 4, 100), "");
+    court_hold(b.court, 5, false);
+    CHECK_STR(bench_taken(&b), "A:[0-3]@0");
+    CHECK_EQ(bench_job(&b, 'A')->started, 5);
+    bench_fini(&b);
+}
+
+static void test_too_much(void) {
+    struct bench b;
+    struct court_config c = bench_config(4, 2, 1);
+    c.limits.jobs = 2;
+    bench_init(&b, &c, &policy_fcfs);
+    struct court_order o = bench_order('A', 5, 1);
+    CHECK_STR(bench_order_arrives(&b, 0, &o), strerror(E2BIG));
+    o = bench_order('A', 4, 1);
+    o.ppn = 3;
+    CHECK_STR(bench_order_arrives(&b, 0, &o), strerror(E2BIG));
+    bench_arrives(&b, 0, 'B', 4, 1);
+    bench_arrives(&b, 0, 'C', 4, 1);
+    CHECK_STR(bench_arrives(&b, 0, 'D', 4, 1), strerror(ENOSPC));
+    CHECK_STR(bench_ends(&b, 1, 'B'), "");
+    bench_fini(&b);
+}
+
+/* ---- a new life ---- */
+
+static void test_resumed(void) {
+    struct bench b;
+    struct court_config c = bench_config(4, 1, 2);
+    bench_init(&b, &c, &policy_gang_backfill);
+    court_hold(b.court, 100, true);
+    struct court_order o = bench_order('A', 2, 50);
+    nodeset_clear(&b.set);
+    nodeset_add_range(&b.set, 1, 2);
+    CHECK_EQ(court_resume(b.court, 100, &o, 80, &b.set, 1, &b.job['A']), 0);
+    CHECK_EQ(bench_job(&b, 'A')->ends, 180);
+    o = bench_order('B', 2, 50);
+    CHECK_EQ(court_resume(b.court, 100, &o, 80, &b.set, 1, &b.job['B']), -EBUSY);
+    CHECK_EQ(court_resume(b.court, 100, &o, 80, &b.set, 0, &b.job['B']), 0);
+    CHECK_STR(bench_arrives(&b, 100, 'C', 1, 50), "turn1");
+    court_hold(b.court, 101, false);
+    CHECK_STR(bench_taken(&b), "C:0@0");
+    CHECK_EQ(bench_job(&b, 'C')->slots, 3);
+    CHECK(court_conserved(b.court));
+    bench_fini(&b);
+}
+
+static void test_policies_are_exchanged(void) {
+    struct bench b;
+    struct court_config c = bench_config(4, 1, 3);
+    bench_init(&b, &c, &policy_gang);
+    CHECK_STR(bench_arrives(&b, 0, 'A', 4, 100), "A:[0-3]@0");
+    CHECK_STR(bench_arrives(&b, 0, 'B', 4, 100), "B:[0-3]@1");
+    CHECK_STR(bench_arrives(&b, 0, 'C', 4, 100), "C:[0-3]@2");
+    CHECK_STR(bench_arrives(&b, 0, 'D', 4, 100), "");
+    const struct storm_policy *p;
+    for (uint32_t i = 0; (p = policies_at(i)) != NULL; i++) {
+        court_change(b.court, i, p);
+        bench_taken(&b);
+        CHECK_EQ(court_running(b.court), 3);
+        CHECK_EQ(court_queued(b.court), 1);
+        CHECK(court_conserved(b.court));
+    }
+    court_change(b.court, 10, &policy_fcfs);
+    bench_taken(&b);
+    CHECK_EQ(court_due(b.court), 20); /* what is in other slots still has its turns */
+    CHECK_STR(bench_ends(&b, 15, 'A'), "D:[0-3]@0");
+    CHECK_STR(bench_ends(&b, 16, 'C'), "");
+    CHECK_STR(bench_ends(&b, 17, 'B'), "");
+    CHECK_EQ(court_due(b.court), STORM_NEVER);
+    CHECK_STR(bench_ends(&b, 18, 'D'), "");
+    bench_fini(&b);
+}
+
+/* ---- turns ---- */
+
+static void test_turns(void) {
+    struct bench b;
+    struct court_config c = bench_config(2, 1, 3);
+    bench_init(&b, &c, &policy_gang);
+    CHECK_STR(bench_arrives(&b, 0, 'A', 2, 100), "A:[0-1]@0");
+    CHECK_EQ(court_due(b.court), STORM_NEVER); /* alone: no turns */
+    CHECK_STR(bench_arrives(&b, 3, 'B', 2, 100), "B:[0-1]@1");
+    CHECK_EQ(court_due(b.court), 13);
+    CHECK_STR(bench_ticks(&b), "turn1");
+    CHECK_STR(bench_arrives(&b, 14, 'C', 2, 100), "C:[0-1]@2");
+    CHECK_STR(bench_ticks(&b), "turn2");
+    CHECK_STR(bench_ticks(&b), "turn0");
+    CHECK_STR(bench_ends(&b, 35, 'A'), "turn1"); /* at once */
+    CHECK_EQ(court_due(b.court), 45);            /* a whole slice */
+    CHECK_STR(bench_ends(&b, 36, 'B'), "turn2");
+    CHECK_EQ(court_due(b.court), STORM_NEVER);
+    bench_fini(&b);
+}
+
+/* ---- policies that are wrong ---- */
+
+static const struct storm_job *victim;
+
+static void start_twice(void *self, struct storm_host *h) {
+    (void)self;
+    const struct storm_job *j = storm_queued(h, NULL);
+    if (j != NULL && storm_fits(h, j, 0)) {
+        CHECK_EQ(storm_start(h, j, 0), 0);
+        CHECK_EQ(storm_start(h, j, 0), -EINVAL);
+        CHECK_EQ(storm_start(h, j, 0), -EINVAL); /* it is not heard any more */
+    }
+}
+
+static void start_on_busy(void *self, struct storm_host *h) {
+    (void)self;
+    static const uint32_t nodes[] = {0, 1};
+    const struct storm_job *j = storm_queued(h, NULL);
+    if (j != NULL)
+        storm_start_on(h, j, 0, nodes, 2);
+}
+
+static void start_where_full(void *self, struct storm_host *h) {
+    (void)self;
+    const struct storm_job *j = storm_queued(h, NULL);
+    if (j != NULL)
+        storm_start(h, j, 0);
+}
+
+static void start_nobody(void *self, struct storm_host *h) {
+    (void)self;
+    static const struct storm_job ghost;
+    storm_start(h, storm_queued(h, NULL) ? &ghost : NULL, 0);
+}
+
+static void start_dead(void *self, struct storm_host *h) {
+    (void)self;
+    if (victim != NULL && victim->state == STORM_OVER)
+        storm_start(h, victim, 0);
+    else if (storm_queued(h, NULL))
+        victim = storm_queued(h, NULL);
+}
+
+static void start_beyond(void *self, struct storm_host *h) {
+    (void)self;
+    if (storm_queued(h, NULL))
+        storm_start(h, storm_queued(h, NULL), 7);
+}
+
+static void stop_waiting(void *self, struct storm_host *h) {
+    (void)self;
+    if (storm_queued(h, NULL))
+        storm_stop(h, storm_queued(h, NULL));
+}
+
+static void start_short(void *self, struct storm_host *h) {
+    (void)self;
+    static const uint32_t nodes[] = {2, 2};
+    if (storm_queued(h, NULL))
+        storm_start_on(h, storm_queued(h, NULL), 0, nodes, 2);
+}
+
+static struct storm_policy wrong(void (*decide)(void *, struct storm_host *)) {
+    return (struct storm_policy){
+        .version = STORM_POLICY_VERSION, .name = "wrong", .decide = decide};
+}
+
+static void test_wrong_decisions(void) {
+    static const struct {
+        void (*decide)(void *, struct storm_host *);
+        const char *words;
+    } cases[] = {
+        {start_twice, "starts a job twice (job 65)"},
+        {start_on_busy, "starts a job on processors that are busy (job 66, node 0)"},
+        {start_where_full, "starts a job where too few processors are free (job 67)"},
+        {start_nobody, "starts a job that is not there"},
+        {start_dead, "starts a job that is not there"},
+        {start_beyond, "starts a job in a slot that is not there (job 65)"},
+        {stop_waiting, "stops a job that does not run (job 65)"},
+        {start_short, "starts a job on another number of nodes than it needs (job 65)"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct bench b;
+        struct storm_policy p = wrong(cases[i].decide);
+        struct court_config c = bench_config(4, 1, 1);
+        char heard[4096] = "";
+        victim = NULL;
+        bench_init(&b, &c, &p);
+        strncat(heard, bench_taken(&b), 900);
+        strncat(heard, bench_arrives(&b, 0, 'A', 2, 10), 900);
+        strncat(heard, bench_arrives(&b, 1, 'B', 2, 10), 900);
+        strncat(heard, bench_arrives(&b, 2, 'C', 2, 10), 900);
+        if (cases[i].decide == start_dead)
+            strncat(heard, bench_ends(&b, 3, 'A'), 900);
+        if (!CHECK(strstr(heard, cases[i].words) != NULL))
+            printf("# %s\n", heard);
+        CHECK_STR(court_policy(b.court)->name, "fcfs");
+        CHECK_EQ(court_running(b.court), 2); /* nobody is lost, and all goes on */
+        CHECK(court_conserved(b.court));
+        bench_fini(&b);
+    }
+}
+
+static void test_down_node(void) {
+    struct bench b;
+    struct storm_policy p = wrong(start_on_busy);
+    struct court_config c = bench_config(4, 1, 1);
+    bench_init(&b, &c, &p);
+    bench_usable(&b, 0, 1, 1, false);
+    CHECK_STR(bench_arrives(&b, 0, 'A', 2, 10),
+              "fault the policy wrong starts a job on a node that is down (job 65, node 1); going "
+              "on under fcfs; A:[0,2]@0");
+    bench_fini(&b);
+}
+
+int main(void) {
+    TEST(test_queue_in_order_of_priority);
+    TEST(test_earliest_start);
+    TEST(test_nodes_of_several_pes);
+    TEST(test_jobs_that_choose);
+    TEST(test_nodes_come_and_go);
+    TEST(test_held);
+    TEST(test_too_much);
+    TEST(test_resumed);
+    TEST(test_policies_are_exchanged);
+    TEST(test_turns);
+    TEST(test_wrong_decisions);
+    TEST(test_down_node);
+    return tap_finish();
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+/* The Ousterhout matrix; see matrix.h. What is derived from `used` and `usable` changes in enter() only, or
+ * in whole runs where nodes have one PE. */
+#include "sched/matrix.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/bits.h"
+
+static void carve_row(struct matrix *m, struct matrix_row *r, struct arena *a) {
+    *r = (struct matrix_row){.some = ARENA_TAKE(a, uint64_t, m->words)};
+    if (matrix_flat(m)) {
+        r->whole = r->some;
+        r->taken = ARENA_TAKE(a, uint64_t, m->words);
+    } else {
+        r->whole = ARENA_TAKE(a, uint64_t, m->words);
+        r->used = ARENA_TAKE(a, uint16_t, m->config.nodes);
+    }
+}
+
+static void carve(struct matrix *m, const struct matrix_config *c, struct arena *a) {
+    ASSERT(c->nodes >= 1 && c->nodes <= c->universe && c->rows >= 1);
+    ASSERT(c->pes_max >= 1 && c->pes <= c->pes_max && c->pes_max <= PLACES_PES_MAX);
+    *m = (struct matrix){.config = *c, .words = bits_words(c->nodes)};
+    m->usable = ARENA_TAKE(a, uint64_t, m->words);
+    if (!matrix_flat(m))
+        m->pes = ARENA_TAKE(a, uint16_t, c->nodes);
+    m->rows = ARENA_TAKE(a, struct matrix_row, c->rows);
+    struct matrix_row scratch;
+    for (uint32_t i = 0; i < c->rows; i++)
+        carve_row(m, arena_measuring(a) ? &scratch : &m->rows[i], a);
+}
+
+size_t matrix_bytes(const struct matrix_config *c) {
+    struct arena a;
+    struct matrix scratch;
+    arena_init(&a, NULL, 0);
+    carve(&scratch, c, &a);
+    return arena_used(&a);
+}
+
+void matrix_init(struct matrix *m, const struct matrix_config *c, struct arena *a) {
+    carve(m, c, a);
+    memset(m->usable, 0, sizeof m->usable[0] * m->words);
+    for (uint32_t i = 0; i < c->rows; i++) {
+        struct matrix_row *r = &m->rows[i];
+        memset(r->some, 0, sizeof r->some[0] * m->words);
+        memset(r->whole, 0, sizeof r->whole[0] * m->words);
+        if (r->taken)
+            memset(r->taken, 0, sizeof r->taken[0] * m->words);
+        else
+            memset(r->used, 0, sizeof r->used[0] * c->nodes);
+    }
+    for (uint32_t n = 0; m->pes && n < c->nodes; n++)
+        m->pes[n] = (uint16_t)c->pes;
+}
+
+/* ---- one node ---- */
+
+uint32_t matrix_node_used(const struct matrix *m, uint32_t row, uint32_t node) {
+    const struct matrix_row *r = &m->rows[row];
+    return r->taken ? bits_test(r->taken, node) : r->used[node];
+}
+
+uint32_t matrix_node_free(const struct matrix *m, uint32_t row, uint32_t node) {
+    if (!bits_test(m->usable, node))
+        return 0;
+    return matrix_node_pes(m, node) - matrix_node_used(m, row, node);
+}
+
+/* Sets a bit to what it should be; the change in the number of bits set. */
+static uint32_t mark(uint64_t *bits, uint32_t n, bool set) {
+    return set ? bits_set_run(bits, n, n) : -bits_clear_run(bits, n, n);
+}
+
+/* What follows from the state of this node, which had so much free in the row. */
+static void enter(struct matrix *m, uint32_t row, uint32_t n, uint32_t had) {
+    struct matrix_row *r = &m->rows[row];
+    uint32_t left = matrix_node_free(m, row, n), used = matrix_node_used(m, row, n);
+    r->free += left;
+    r->free -= had;
+    r->some_count += mark(r->some, n, left > 0);
+    if (r->whole != r->some)
+        r->whole_count += mark(r->whole, n, left > 0 && used == 0);
+    else
+        r->whole_count = r->some_count;
+}
+
+void matrix_set_pes(struct matrix *m, uint32_t node, uint32_t pes) {
+    ASSERT(node < m->config.nodes && pes <= m->config.pes_max && !bits_test(m->usable, node));
+    if (matrix_flat(m))
+        return;
+    for (uint32_t r = 0; r < m->config.rows; r++)
+        ASSERT(m->rows[r].used[node] == 0);
+    m->pes[node] = (uint16_t)pes;
+}
+
+void matrix_set_usable(struct matrix *m, const struct nodeset *set, bool usable) {
+    NODESET_EACH (n, set) {
+        if (n >= m->config.nodes)
+            break;
+        if (bits_test(m->usable, n) == usable)
+            continue;
+        uint32_t pes = matrix_node_pes(m, n);
+        if (usable)
+            bits_set_run(m->usable, n, n);
+        else
+            bits_clear_run(m->usable, n, n);
+        m->pes_usable = usable ? m->pes_usable + pes : m->pes_usable - pes;
+        for (uint32_t r = 0; r < m->config.rows; r++)
+            enter(m, r, n, usable ? 0 : pes - matrix_node_used(m, r, n));
+    }
+}
+
+/* ---- fitting ---- */
+
+static bool suits(const struct matrix *m, const struct matrix_where *at,
+                  const struct places_want *w, uint32_t n) {
+    const struct matrix_row *r = &m->rows[at->row];
+    if (r->used && (uint32_t)(m->pes[n] - r->used[n]) < w->ppn)
+        return false;
+    if (at->room && (at->room[n] < w->ppn || (w->exclusive && at->room[n] < matrix_node_pes(m, n))))
+        return false;
+    return (w->only == NULL || nodeset_has(w->only, n)) &&
+           (w->exclude == NULL || !nodeset_has(w->exclude, n));
+}
+
+static const uint64_t *bits_for(const struct matrix_row *r, const struct places_want *w) {
+    return w->exclusive ? r->whole : r->some;
+}
+
+static uint32_t end_of(const struct matrix *m, const struct matrix_where *at) {
+    return at->last < m->config.nodes ? at->last + 1 : m->config.nodes;
+}
+
+/* Will every node with its bit set do? */
+static bool plain(const struct matrix *m, const struct matrix_where *at,
+                  const struct places_want *w) {
+    return w->only == NULL && (w->exclude == NULL || nodeset_empty(w->exclude)) &&
+           at->room == NULL && (w->ppn == 1 || matrix_flat(m));
+}
+
+bool matrix_fits(const struct matrix *m, const struct matrix_where *at,
+                 const struct places_want *w) {
+    const struct matrix_row *r = &m->rows[at->row];
+    uint32_t end = end_of(m, at), count = 0;
+    if (w->ppn > m->config.pes_max || (w->exclusive ? r->whole_count : r->some_count) < w->nodes ||
+        at->first >= end)
+        return false;
+    if (plain(m, at, w))
+        return (at->first == 0 && end == m->config.nodes) ||
+               bits_count_run(bits_for(r, w), at->first, end - 1) >= w->nodes;
+    const uint64_t *bits = bits_for(r, w);
+    for (uint32_t n = bits_next_set(bits, at->first, end); n != BITS_NONE;
+         n = n + 1 < end ? bits_next_set(bits, n + 1, end) : BITS_NONE)
+        if (suits(m, at, w, n) && ++count == w->nodes)
+            return true;
+    return false;
+}
+
+/* ---- taking and giving ---- */
+
+/* A run of nodes that have one PE each changes hands. */
+static void flip_run(struct matrix *m, struct matrix_row *r, uint32_t first, uint32_t last,
+                     bool take) {
+    if (take) {
+        uint32_t changed = bits_set_run(r->taken, first, last);
+        ASSERT(changed == last - first + 1);
+        r->some_count -= bits_clear_run(r->some, first, last);
+    } else {
+        uint32_t changed = bits_clear_run(r->taken, first, last);
+        ASSERT(changed == last - first + 1);
+        if (bits_all_in_run(m->usable, first, last))
+            r->some_count += bits_set_run(r->some, first, last);
+        else
+            for (uint32_t n = first; n <= last; n++)
+                if (bits_test(m->usable, n))
+                    r->some_count += bits_set_run(r->some, n, n);
+    }
+    r->whole_count = r->some_count;
+    r->free = r->some_count;
+}
+
+static void change_run(struct matrix *m, uint32_t row, struct noderange run, uint32_t each,
+                       bool take) {
+    struct matrix_row *r = &m->rows[row];
+    if (r->taken) {
+        flip_run(m, r, run.first, run.last, take);
+        return;
+    }
+    for (uint32_t n = run.first; n <= run.last; n++) {
+        uint32_t had = matrix_node_free(m, row, n), pes = each == PLACES_WHOLE ? m->pes[n] : each;
+        ASSERT(take ? r->used[n] + pes <= m->pes[n] : r->used[n] >= pes);
+        r->used[n] = (uint16_t)(take ? r->used[n] + pes : r->used[n] - pes);
+        enter(m, row, n, had);
+    }
+}
+
+static void change(struct matrix *m, uint32_t row, const struct nodeset *set, uint32_t each,
+                   bool take) {
+    struct noderange run;
+    for (uint32_t from = 0; nodeset_next_range(set, from, &run); from = run.last + 1)
+        change_run(m, row, run, each, take);
+    m->rows[row].jobs = take ? m->rows[row].jobs + 1 : m->rows[row].jobs - 1;
+}
+
+static void pick_runs(const uint64_t *bits, uint32_t first, uint32_t end, uint32_t nodes,
+                      struct nodeset *ret) {
+    for (uint32_t n = first; nodes > 0;) {
+        n = bits_next_set(bits, n, end);
+        ASSERT(n != BITS_NONE);
+        uint32_t behind = bits_next_clear(bits, n, end);
+        if (behind - n > nodes)
+            behind = n + nodes;
+        nodeset_add_range(ret, n, behind - 1);
+        nodes -= behind - n;
+        n = behind;
+    }
+}
+
+int matrix_take(struct matrix *m, const struct matrix_where *at, const struct places_want *w,
+                struct nodeset *ret) {
+    nodeset_clear(ret);
+    if (!matrix_fits(m, at, w))
+        return -EAGAIN;
+    const uint64_t *bits = bits_for(&m->rows[at->row], w);
+    uint32_t end = end_of(m, at);
+    if (plain(m, at, w))
+        pick_runs(bits, at->first, end, w->nodes, ret);
+    else
+        for (uint32_t n = at->first; nodeset_count(ret) < w->nodes; n++) {
+            n = bits_next_set(bits, n, end);
+            ASSERT(n != BITS_NONE);
+            if (suits(m, at, w, n))
+                nodeset_add(ret, n);
+        }
+    change(m, at->row, ret, places_each(w), true);
+    return 0;
+}
+
+bool matrix_idle(const struct matrix *m, uint32_t row, const struct nodeset *set, uint32_t each) {
+    struct noderange run;
+    for (uint32_t from = 0; nodeset_next_range(set, from, &run); from = run.last + 1) {
+        if (matrix_flat(m)) {
+            if (bits_any_in_run(m->rows[row].taken, run.first, run.last))
+                return false;
+            continue;
+        }
+        for (uint32_t n = run.first; n <= run.last; n++) {
+            uint32_t pes = each == PLACES_WHOLE ? m->pes[n] : each;
+            if (m->rows[row].used[n] + pes > m->pes[n])
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool all_usable(const struct matrix *m, const struct nodeset *set) {
+    struct noderange run;
+    for (uint32_t from = 0; nodeset_next_range(set, from, &run); from = run.last + 1)
+        if (!bits_all_in_run(m->usable, run.first, run.last))
+            return false;
+    return true;
+}
+
+/* What is wrong with the first node that cannot be held. */
+static int find_culprit(const struct matrix *m, uint32_t row, const struct nodeset *set,
+                        uint32_t each, bool any_state, uint32_t *ret_node) {
+    NODESET_EACH (n, set) {
+        *ret_node = n;
+        if (n >= m->config.nodes || (each != PLACES_WHOLE && each > matrix_node_pes(m, n)))
+            return -EINVAL;
+        if (!any_state && !bits_test(m->usable, n))
+            return -EHOSTDOWN;
+        uint32_t pes = each == PLACES_WHOLE ? matrix_node_pes(m, n) : each;
+        if (matrix_node_used(m, row, n) + pes > matrix_node_pes(m, n))
+            return -EBUSY;
+    }
+    return 0;
+}
+
+int matrix_hold(struct matrix *m, uint32_t row, const struct nodeset *set, uint32_t each,
+                bool any_state, uint32_t *ret_node) {
+    bool known = nodeset_empty(set) || nodeset_last(set) < m->config.nodes;
+    bool fine = known && !(matrix_flat(m) && each > 1) && (any_state || all_usable(m, set)) &&
+                matrix_idle(m, row, set, each);
+    int r = fine ? 0 : find_culprit(m, row, set, each, any_state, ret_node);
+    if (r == 0)
+        change(m, row, set, each, true);
+    return r;
+}
+
+void matrix_give(struct matrix *m, uint32_t row, const struct nodeset *set, uint32_t each) {
+    change(m, row, set, each, false);
+}
+
+/* ---- rows ---- */
+
+bool matrix_disjoint(const struct matrix *m, uint32_t a, uint32_t b) {
+    const struct matrix_row *x = &m->rows[a], *y = &m->rows[b];
+    if (matrix_flat(m)) {
+        for (uint32_t i = 0; i < m->words; i++)
+            if (x->taken[i] & y->taken[i])
+                return false;
+        return true;
+    }
+    for (uint32_t n = 0; n < m->config.nodes; n++)
+        if (x->used[n] + y->used[n] > m->pes[n])
+            return false;
+    return true;
+}
+
+void matrix_copy_row(struct matrix *m, uint32_t to, uint32_t from) {
+    struct matrix_row *t = &m->rows[to];
+    const struct matrix_row *f = &m->rows[from];
+    memcpy(t->some, f->some, sizeof t->some[0] * m->words);
+    if (t->whole != t->some)
+        memcpy(t->whole, f->whole, sizeof t->whole[0] * m->words);
+    if (t->taken)
+        memcpy(t->taken, f->taken, sizeof t->taken[0] * m->words);
+    else
+        memcpy(t->used, f->used, sizeof t->used[0] * m->config.nodes);
+    t->some_count = f->some_count;
+    t->whole_count = f->whole_count;
+    t->free = f->free;
+    t->jobs = f->jobs;
+}
+
+static bool row_conserved(const struct matrix *m, uint32_t row) {
+    const struct matrix_row *r = &m->rows[row];
+    uint64_t left = 0, some = 0, whole = 0;
+    for (uint32_t n = 0; n < m->config.nodes; n++) {
+        uint32_t f = matrix_node_free(m, row, n), used = matrix_node_used(m, row, n);
+        left += f;
+        some += f > 0;
+        whole += f > 0 && used == 0;
+        if (used > matrix_node_pes(m, n) || bits_test(r->some, n) != (f > 0) ||
+            bits_test(r->whole, n) != (f > 0 && used == 0))
+            return false;
+    }
+    return left == r->free && some == r->some_count && whole == r->whole_count;
+}
+
+bool matrix_conserved(const struct matrix *m) {
+    uint64_t pes = 0;
+    for (uint32_t n = 0; n < m->config.nodes; n++)
+        pes += bits_test(m->usable, n) ? matrix_node_pes(m, n) : 0;
+    for (uint32_t r = 0; r < m->config.rows; r++)
+        if (!row_conserved(m, r))
+            return false;
+    return pes == m->pes_usable;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* The Ousterhout matrix: rows are slots of time, columns the nodes with their processors (PEs).
+ *
+ * Each row has books of its own: in a row no PE has two jobs. A job gets the same number of PEs on each of its
+ * nodes, all in one row. A node that is down keeps what is held there until that is given back; nothing new
+ * is put on it, in no row.
+ *
+ * Where nodes have one PE (a machine of a trace) a row is a bitmap and nothing else, and what is done to a run of
+ * nodes takes a step for 64 of them. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/nodeset.h"
+#include "sched/places.h"
+
+struct matrix_config {
+    uint32_t nodes;
+    uint32_t universe; /* of node sets, at least `nodes` */
+    uint32_t pes;      /* of every node at first */
+    uint32_t pes_max;  /* of any node ever */
+    uint32_t rows;
+};
+
+struct matrix_row {
+    uint64_t *some; /* bitmap: usable, and a PE is free */
+    uint64_t *
+        whole; /* bitmap: usable, and all its PEs are free; the same array if all nodes have one PE */
+    uint64_t *taken; /* bitmap, if all nodes have one PE */
+    uint16_t *used;  /* by node, if not */
+    uint32_t some_count, whole_count;
+    uint64_t free; /* PEs of usable nodes */
+    uint32_t jobs;
+};
+
+struct matrix {
+    struct matrix_config config;
+    uint32_t words;
+    uint16_t *pes;    /* by node, unless all have one */
+    uint64_t *usable; /* bitmap */
+    uint64_t pes_usable;
+    struct matrix_row *rows;
+};
+
+/* Where in a row: nodes of a range; if `room` is not NULL those that have as much left there, too. */
+struct matrix_where {
+    uint32_t row;
+    uint32_t first, last;
+    const uint16_t *room;
+};
+
+size_t matrix_bytes(const struct matrix_config *c);
+
+/* No node is usable yet. */
+void matrix_init(struct matrix *m, const struct matrix_config *c, struct arena *a);
+
+/* This node has another number of PEs; nothing is held there. */
+void matrix_set_pes(struct matrix *m, uint32_t node, uint32_t pes);
+void matrix_set_usable(struct matrix *m, const struct nodeset *set, bool usable);
+
+bool matrix_fits(const struct matrix *m, const struct matrix_where *at,
+                 const struct places_want *w);
+
+/* Takes the lowest nodes that fit and makes *ret that set. -EAGAIN: there are not enough; *ret is empty. */
+int matrix_take(struct matrix *m, const struct matrix_where *at, const struct places_want *w,
+                struct nodeset *ret);
+
+/* Takes exactly these: `each` PEs on every one, PLACES_WHOLE: all. -EBUSY: somebody has them; -EHOSTDOWN: one
+ * cannot be used, unless that does not matter; -EINVAL: there is no such node. Then nothing is taken and
+ * *ret_node is the culprit. */
+int matrix_hold(struct matrix *m, uint32_t row, const struct nodeset *set, uint32_t each,
+                bool any_state, uint32_t *ret_node);
+void matrix_give(struct matrix *m, uint32_t row, const struct nodeset *set, uint32_t each);
+
+/* Are all these PEs idle in the row, whether the nodes are usable or not? */
+bool matrix_idle(const struct matrix *m, uint32_t row, const struct nodeset *set, uint32_t each);
+
+/* Is no PE used in both rows? */
+bool matrix_disjoint(const struct matrix *m, uint32_t a, uint32_t b);
+void matrix_copy_row(struct matrix *m, uint32_t to, uint32_t from);
+
+/* Free PEs of a node in a row; 0 if it is down. */
+uint32_t matrix_node_free(const struct matrix *m, uint32_t row, uint32_t node);
+uint32_t matrix_node_used(const struct matrix *m, uint32_t row, uint32_t node);
+
+static inline bool matrix_flat(const struct matrix *m) {
+    return m->config.pes_max == 1;
+}
+
+static inline uint32_t matrix_node_pes(const struct matrix *m, uint32_t node) {
+    return matrix_flat(m) ? 1 : m->pes[node];
+}
+
+/* Reckons every counter and bitmap anew and compares. For tests. */
+bool matrix_conserved(const struct matrix *m);

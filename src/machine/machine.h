@@ -390,6 +390,7 @@ enum effect_kind {
     EFFECT_PIECE_STORE, /* a piece lies in this buffer: judge and keep it; PIECE tells */
     EFFECT_PIECE_LOAD,  /* put a piece that is here into this buffer; PIECE tells */
     EFFECT_LOOK,        /* could this run begin here? LOOKED tells, at once */
+    EFFECT_PROMPT,      /* from now on we must be served at once; or need not */
     EFFECT_KINDS
 };
 
@@ -505,6 +506,7 @@ struct effect {
             uint64_t value;
         } persist;
         struct bytes stow;
+        bool prompt;
         struct {
             uint64_t ticket;
             uint64_t run;

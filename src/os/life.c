@@ -23,6 +23,7 @@
 #include "os/drawer.h"
 #include "os/jobfolders.h"
 #include "os/lookout.h"
+#include "os/prompt.h"
 #include "os/store.h"
 #include "wire/message.h"
 
@@ -166,6 +167,9 @@ static void carry_out(struct life *l, const struct effect *e) {
         break;
     case EFFECT_LOOK:
         look(l, e);
+        break;
+    case EFFECT_PROMPT:
+        prompt_set(e->prompt);
         break;
     case EFFECT_HEAP_WRITE:
         write_heap(l, e->heap.offset, e->heap.bytes.at, e->heap.bytes.len);

@@ -17,6 +17,8 @@
 #include "os/alarms.h"
 #include "os/conn.h"
 #include "os/kernel.h"
+#include "os/prompt.h"
+#include "wire/message.h"
 
 #define FRAME_BYTES_MAX (1 * MIB)
 
@@ -46,6 +48,9 @@ static void carry_out(struct shift *s, const struct effect *e) {
         break;
     case EFFECT_TIMER:
         alarms_set(&s->alarms, e->layer, e->timer.id, e->timer.at);
+        break;
+    case EFFECT_PROMPT:
+        prompt_set(e->prompt);
         break;
     default:
         ASSERT(kernel_wants(e->kind));
@@ -178,6 +183,10 @@ static int open_kernel(struct shift *s) {
     }
     if (notice != NULL)
         fprintf(stderr, "storm-pl: n%u: %s; %s\n", s->config.node, notice, guarantee_text(g));
+    s->config.pl.means = g == GUARANTEE_CGROUP      ? GANG_BY_CGROUP
+                         : g == GUARANTEE_NAMESPACE ? GANG_BY_NAMESPACE
+                                                    : GANG_BY_DESCENT;
+    s->config.pl.prompt = prompt_allowed();
     return 0;
 }
 
@@ -193,9 +202,9 @@ struct shift *shift_new(const struct shift_config *config, int *ret_error) {
     if (r < 0)
         complain(config, "event loop", r);
     if (r == 0)
-        r = reserve_memory(s);
-    if (r == 0)
         r = open_kernel(s);
+    if (r == 0)
+        r = reserve_memory(s);
     if (r == 0)
         r = open_links(s);
     if (r < 0) {

@@ -200,19 +200,16 @@ static void trace_effect(struct hash *h, const struct effect *e) {
         trace_send(h, &e->send);
         break;
     case EFFECT_OPEN:
-        hash_u64(h, (uint64_t)e->open.node << 32 | (uint64_t)e->open.purpose);
-        hash_u64(h, e->open.cookie);
+        trace_pair(h, (uint64_t)e->open.node << 32 | (uint64_t)e->open.purpose, e->open.cookie);
         break;
     case EFFECT_CLOSE:
         hash_u64(h, (uint64_t)e->close.link << 32 | e->close.refusal);
         break;
     case EFFECT_TIMER:
-        hash_u64(h, e->timer.id);
-        hash_u64(h, e->timer.at);
+        trace_pair(h, e->timer.id, e->timer.at);
         break;
     case EFFECT_PERSIST:
-        hash_u64(h, e->persist.ticket);
-        hash_u64(h, e->persist.value);
+        trace_pair(h, e->persist.ticket, e->persist.value);
         break;
     case EFFECT_STOW:
         add_bytes(h, e->stow);
@@ -240,6 +237,9 @@ static void trace_effect(struct hash *h, const struct effect *e) {
         break;
     case EFFECT_LOOK:
         trace_pair(h, e->look.ticket, e->look.run);
+        break;
+    case EFFECT_PROMPT:
+        hash_u64(h, e->prompt);
         break;
     case EFFECT_NOTE:
         add_bytes(h, e->note);

@@ -391,6 +391,7 @@ enum effect_kind {
     EFFECT_PIECE_LOAD,  /* put a piece that is here into this buffer; PIECE tells */
     EFFECT_LOOK,        /* could this run begin here? LOOKED tells, at once */
     EFFECT_PROMPT,      /* from now on we must be served at once; or need not */
+    EFFECT_CAST,        /* a strobe, to all of a set at once; it may be lost */
     EFFECT_KINDS
 };
 
@@ -479,6 +480,13 @@ struct effect_page {
     struct bytes table; /* KEEP */
 };
 
+struct effect_cast {
+    const struct nodeset *set;
+    uint32_t channel;
+    uint64_t number;
+    struct bytes body;
+};
+
 struct effect_piece {
     uint32_t bundle;
     uint32_t piece;
@@ -528,6 +536,7 @@ struct effect {
         struct effect_bundle bundle;
         struct effect_page page;
         struct effect_piece piece;
+        struct effect_cast cast;
     };
 };
 

@@ -71,6 +71,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
         return NULL;
     }
     memset(m, 0, sizeof *m);
+    skew_init(&m->skew);
     m->config = *c;
     m->jobs = jobs;
     m->wishes = wishes;
@@ -158,6 +159,8 @@ static void on_mail(struct mm *m, const struct input_message *in) {
         files_arrived(m, in->peer, &c.arrived);
     else if (in->type == MESSAGE_OFFERED)
         files_offered(m, in->peer, &c.offered);
+    else if (in->type == MESSAGE_TURNED)
+        strobe_turned(m, in->peer, &c.turned);
 }
 
 static void on_timer(struct mm *m, uint32_t id) {

@@ -227,6 +227,7 @@ void group_free(struct group *g) {
     list_remove(&g->watch);
     list_remove(&g->due);
     sweep_fini(&g->known);
+    sweep_fini(&g->stopped);
     recipe_free(g->recipe);
     free(g);
 }

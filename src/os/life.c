@@ -20,6 +20,7 @@
 #include "os/alarms.h"
 #include "os/conn.h"
 #include "os/buffers.h"
+#include "os/cast.h"
 #include "os/drawer.h"
 #include "os/jobfolders.h"
 #include "os/lookout.h"
@@ -170,6 +171,10 @@ static void carry_out(struct life *l, const struct effect *e) {
         break;
     case EFFECT_PROMPT:
         prompt_set(e->prompt);
+        break;
+    case EFFECT_CAST:
+        if (l->config.caster != NULL)
+            caster_send(l->config.caster, &e->cast);
         break;
     case EFFECT_HEAP_WRITE:
         write_heap(l, e->heap.offset, e->heap.bytes.at, e->heap.bytes.len);

@@ -15,6 +15,7 @@
 #include "base/assert.h"
 #include "base/units.h"
 #include "os/alarms.h"
+#include "os/cast.h"
 #include "os/conn.h"
 #include "os/kernel.h"
 #include "os/prompt.h"
@@ -30,6 +31,7 @@ struct shift {
     struct links *links;
     struct link_counts counts;
     struct kernel *kernel;
+    struct ear ear;
     struct alarms alarms;
     struct machine machine;
     struct effects effects;
@@ -190,6 +192,14 @@ static int open_kernel(struct shift *s) {
     return 0;
 }
 
+/* Without it they come by the manager. */
+static void open_ear(struct shift *s) {
+    const char *path = s->config.strobe;
+    int r = path == NULL ? 0 : ear_init(&s->ear, &s->loop, path, on_kernel, s);
+    if (r < 0)
+        complain(&s->config, path, r);
+}
+
 struct shift *shift_new(const struct shift_config *config, int *ret_error) {
     struct shift *s = calloc(1, sizeof *s);
     if (s == NULL) {
@@ -197,7 +207,7 @@ struct shift *shift_new(const struct shift_config *config, int *ret_error) {
         return NULL;
     }
     s->config = *config;
-    s->loop.epoll = -1;
+    s->loop.epoll = s->ear.source.fd = -1;
     int r = loop_init(&s->loop);
     if (r < 0)
         complain(config, "event loop", r);
@@ -207,6 +217,8 @@ struct shift *shift_new(const struct shift_config *config, int *ret_error) {
         r = reserve_memory(s);
     if (r == 0)
         r = open_links(s);
+    if (r == 0)
+        open_ear(s);
     if (r < 0) {
         shift_free(s);
         *ret_error = r;
@@ -222,6 +234,7 @@ void shift_free(struct shift *s) {
         return;
     kernel_free(s->kernel); /* first: whoever sees the links go may rely on it */
     links_free(s->links);
+    ear_fini(&s->ear);
     loop_fini(&s->loop);
     if (s->memory != NULL)
         munmap(s->memory, s->memory_bytes);

@@ -15,6 +15,7 @@ struct shift_config {
     uint32_t node;
     uint64_t key[2];
     struct address address; /* where the manager comes */
+    const char *strobe;     /* the path where strobes come past the manager. NULL: nowhere */
     const char *each;       /* a program to start each process by. NULL: none */
     const char *cgroup;     /* a folder of ours in which groups can be made. NULL: do without */
     uint32_t home;          /* see home.h; 0: anywhere */

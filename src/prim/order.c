@@ -358,20 +358,6 @@ void order_acked(struct prim *p, enum ack_what what, uint64_t number, bool no,
 
 /* ---- admission ---- */
 
-static void strobe(struct prim *p, const struct message_request *m) {
-    nodeset_copy(&p->part2, m->set);
-    union message s = {
-        .strobe = {
-            .channel = m->operation.event,
-            .number = ((uint64_t)p->epoch << STROBE_EPOCH_SHIFT) + ++p->order->strobe,
-            .set = &p->part2,
-            .body = m->operation.body,
-        }};
-    route_cast(p, MESSAGE_STROBE, &p->part2, prim_encode(p, MESSAGE_STROBE, &s));
-    if (nodeset_has(&p->part2, p->self))
-        member_strobe(p, &s.strobe);
-}
-
 static uint64_t *last_number(struct prim *p, const struct op_id *id) {
     uint64_t slots = p->config.limits.outstanding;
     return &p->view->last[id->node * slots + id->number % slots];
@@ -488,7 +474,7 @@ void order_admit(struct prim *p, const struct message_request *m) {
         return;
     }
     if (m->operation.kind == OPERATION_STROBE) {
-        strobe(p, m);
+        strobe_make(p, m);
         return;
     }
     uint64_t *last = last_number(p, &m->id);

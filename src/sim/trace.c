@@ -193,6 +193,13 @@ static void trace_pair(struct hash *h, uint64_t a, uint64_t b) {
     hash_u64(h, b);
 }
 
+static void trace_gang_effect(struct hash *h, const struct effect *e) {
+    if (e->kind == EFFECT_PROMPT)
+        hash_u64(h, e->prompt);
+    else if (e->kind == EFFECT_CAST)
+        trace_pair(h, e->cast.channel, e->cast.number);
+}
+
 static void trace_effect(struct hash *h, const struct effect *e) {
     hash_u64(h, (uint64_t)e->kind << 8 | e->layer);
     switch (e->kind) {
@@ -238,9 +245,6 @@ static void trace_effect(struct hash *h, const struct effect *e) {
     case EFFECT_LOOK:
         trace_pair(h, e->look.ticket, e->look.run);
         break;
-    case EFFECT_PROMPT:
-        hash_u64(h, e->prompt);
-        break;
     case EFFECT_NOTE:
         add_bytes(h, e->note);
         break;
@@ -259,6 +263,7 @@ static void trace_effect(struct hash *h, const struct effect *e) {
         trace_stream(h, &e->stream);
         break;
     default:
+        trace_gang_effect(h, e);
         trace_mover_effect(h, e);
         break;
     }

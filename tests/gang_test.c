@@ -143,7 +143,8 @@ static void both(struct stage *s) {
 
 static void switch_whole(struct stage *s) {
     both(s);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
+        s->r.by_link = i % 2 == 1; /* and past it: the newest counts, whichever way it comes */
         CHECK(turn(s, 1));
         CHECK(large_is_held(s));
         CHECK(turn(s, 0));

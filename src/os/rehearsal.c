@@ -39,6 +39,24 @@ void rehearsal_command(struct rehearsal *r, uint32_t gang, enum verb verb, uint3
     say(r, MESSAGE_COMMAND, &m);
 }
 
+/* Its body is as say_strobe's. */
+static void cast(struct rehearsal *r, const union message *m) {
+    uint8_t body[64];
+    uint64_t word;
+    struct nodeset set;
+    nodeset_init(&set, 1, &word);
+    nodeset_clear(&set);
+    nodeset_add(&set, NODE);
+    store_le16(body, MESSAGE_TURN);
+    long len = message_encode(MESSAGE_TURN, m, room_of(body + 2, sizeof body - 2));
+    ASSERT(len >= 0);
+    struct effect_cast e = {.set = &set,
+                            .channel = CHANNEL_TURN,
+                            .number = r->number,
+                            .body = bytes_of(body, 2 + (size_t)len)};
+    caster_send(&r->caster, &e);
+}
+
 uint64_t rehearsal_turn(struct rehearsal *r, uint8_t slot, uint32_t quantum_us, bool tell) {
     uint64_t now = clock_ns();
     union message m = {.turn = {.number = ++r->number,
@@ -46,7 +64,10 @@ uint64_t rehearsal_turn(struct rehearsal *r, uint8_t slot, uint32_t quantum_us, 
                                 .tell = tell,
                                 .sent_ns = now,
                                 .quantum_us = quantum_us}};
-    say(r, MESSAGE_TURN, &m);
+    if (r->by_link)
+        say(r, MESSAGE_TURN, &m);
+    else
+        cast(r, &m);
     return now;
 }
 
@@ -147,12 +168,14 @@ void rehearsal_listen(struct rehearsal *r, int timeout_ms) {
 
 static _Noreturn void become_launcher(const struct rehearsal *r, const char *storm_pl,
                                       enum confine confine) {
-    const char *argv[16] = {"storm-pl", "--socket",  r->address.local.sun_path,
+    const char *argv[20] = {"storm-pl", "--socket",  r->address.local.sun_path,
                             "--node",   "0",         "--key-fd",
                             "3",        "--confine", confine_name(confine)};
     char group[PATH_MAX];
     size_t count = 9;
     child_place(child_secret(key), 3, 0);
+    argv[count++] = "--strobe";
+    argv[count++] = r->caster.to[0].sun_path;
     if (r->grouped) {
         grounds_node_path(&r->ground, NODE, group);
         argv[count++] = "--cgroup";
@@ -206,6 +229,10 @@ int rehearsal_begin(struct rehearsal *r, const char *storm_pl, enum confine conf
     int e = address_parse(&r->address, text);
     if (e == 0)
         e = loop_init(&r->loop);
+    if (e == 0)
+        e = caster_init(&r->caster, 1);
+    if (e == 0)
+        snprintf(r->caster.to[0].sun_path, sizeof r->caster.to[0].sun_path, "%s/strobe", r->folder);
     if (confine == CONFINE_AUTO || confine == CONFINE_CGROUP)
         make_ground(r);
     r->launcher = e == 0 ? fork() : -1;
@@ -230,5 +257,8 @@ void rehearsal_end(struct rehearsal *r) {
     if (r->grouped)
         grounds_remove(r->ground.path);
     unlink(r->address.local.sun_path);
+    if (r->caster.to != NULL)
+        unlink(r->caster.to[0].sun_path);
+    caster_fini(&r->caster);
     rmdir(r->folder);
 }

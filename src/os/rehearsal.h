@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <sys/types.h>
 
+#include "os/cast.h"
 #include "os/confine.h"
 #include "os/grounds.h"
 #include "os/links.h"
@@ -32,7 +33,9 @@ struct rehearsal {
     struct loop loop;
     struct links *links;
     struct link_counts counts;
-    uint32_t link;   /* 0 while it is down */
+    uint32_t link; /* 0 while it is down */
+    struct caster caster;
+    bool by_link;    /* strobes go by the link, as from a node's manager; else past it */
     uint64_t number; /* of the last strobe */
     uint32_t turned; /* answers */
     struct message_turned answer;

@@ -453,7 +453,8 @@ struct effect_log {
 struct effect_group {
     uint32_t group;     /* chosen by the machine, below limits.groups */
     struct bytes setup; /* OPEN: wire/setup.h */
-    uint32_t value;     /* SIGNAL: which; FREEZE: 1 stops, 0 goes on; SIZE: columns */
+    uint32_t value;     /* START: 1: as a gang, which has the processors to itself when it runs;
+                         * SIGNAL: which; FREEZE: 1 stops, 0 goes on; SIZE: columns */
     uint32_t rows;      /* SIZE */
 };
 

@@ -264,6 +264,8 @@ static void start_process(struct process *p) {
         g->pen->used = true;
     if (pid < 0)
         return;
+    if (g->bound)
+        home_bind(pid, k->config.first, p->index);
     p->pid = pid;
     p->live = true;
     g->live++;

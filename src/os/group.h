@@ -36,6 +36,7 @@ struct group {
     struct cgroup *cgroup; /* at most one of these; without any its processes are looked for */
     struct pen *pen;
     uint32_t live; /* of its own processes */
+    bool bound;    /* each of its processes to a processor */
     bool started, killed, frozen, closed;
     bool empty, empty_told;
     uint64_t leave_at;    /* its processes may go anywhere; 0: they may already */

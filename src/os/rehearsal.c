@@ -171,9 +171,14 @@ static _Noreturn void become_launcher(const struct rehearsal *r, const char *sto
     const char *argv[20] = {"storm-pl", "--socket",  r->address.local.sun_path,
                             "--node",   "0",         "--key-fd",
                             "3",        "--confine", confine_name(confine)};
-    char group[PATH_MAX];
+    char group[PATH_MAX], pes[24];
     size_t count = 9;
     child_place(child_secret(key), 3, 0);
+    snprintf(pes, sizeof pes, "%ld", sysconf(_SC_NPROCESSORS_ONLN));
+    argv[count++] = "--first";
+    argv[count++] = "1";
+    argv[count++] = "--pes";
+    argv[count++] = pes;
     argv[count++] = "--strobe";
     argv[count++] = r->caster.to[0].sun_path;
     if (r->grouped) {

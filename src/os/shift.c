@@ -168,6 +168,8 @@ static int open_kernel(struct shift *s) {
                                    .cgroup = s->config.cgroup,
                                    .confine = s->config.confine,
                                    .home = s->config.home,
+                                   .first = s->config.first,
+                                   .pes = s->config.pes,
                                    .each = s->config.each,
                                    .objects = s->objects,
                                    .root = s->root,

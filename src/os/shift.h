@@ -19,6 +19,7 @@ struct shift_config {
     const char *each;       /* a program to start each process by. NULL: none */
     const char *cgroup;     /* a folder of ours in which groups can be made. NULL: do without */
     uint32_t home;          /* see home.h; 0: anywhere */
+    uint32_t first, pes;    /* see kernel.h */
     enum confine confine;   /* what keeps groups together; one that is named must be to be had */
     struct pl_config pl;
 };

@@ -2,8 +2,8 @@
 /* Gangs: whose turn it is on this node (docs/decisions/0030-gang-switch.md).
  *
  * A run belongs to some slots; the newest strobe says which slot runs. Whatever is known, late or lost, one rule
- * holds: all that runs here belongs to one slot. So two gangs never run at once, but for the switch itself: who
- * comes is let go before who leaves is held, because that leaves no processor idle. */
+ * holds: all that runs here belongs to one slot. So two gangs never run at once: who
+ * leaves is held before who comes is let go. The other way round measured the same. */
 #include "base/assert.h"
 #include "base/units.h"
 #include "pl/inside.h"
@@ -74,18 +74,20 @@ static void hold(struct pl *p, struct run *r, bool still, struct effects *out) {
 static void start(struct pl *p, struct run *r, struct effects *out) {
     r->due = false;
     r->state = RUN_STARTED;
-    effects_add(out, EFFECT_GROUP_START)->group.group = run_group(p, r);
+    struct effect *e = effects_add(out, EFFECT_GROUP_START);
+    e->group.group = run_group(p, r);
+    e->group.value = r->slots != 0;
     hold(p, r, r->suspended, out);
 }
 
 void gang_settle(struct pl *p, struct effects *out) {
     p->gang.now = choose(p);
     RUNS_EACH (r, p)
-        if (may_run(p, r) && !r->suspended)
-            hold(p, r, false, out);
-    RUNS_EACH (r, p)
         if (!may_run(p, r) || r->suspended)
             hold(p, r, true, out);
+    RUNS_EACH (r, p)
+        if (may_run(p, r) && !r->suspended)
+            hold(p, r, false, out);
     RUNS_EACH (r, p)
         if (r->state == RUN_READY && r->due && may_run(p, r))
             start(p, r, out);

@@ -197,7 +197,7 @@ static void test_turns(void) {
     CHECK_STR(turn(&b, 0), "prompt");
     CHECK_STR(launch(&b, 11, 2), ""); /* not its turn */
     CHECK_STR(turn(&b, 1), "hold 0; start 1");
-    CHECK_STR(turn(&b, 0), "go 0; hold 1");
+    CHECK_STR(turn(&b, 0), "hold 1; go 0");
     CHECK_STR(turn(&b, 0), "");
     CHECK_STR(turn_of(&b, b.number - 1, 1, false), ""); /* late */
     CHECK_STR(turn(&b, 7), "hold 0");                   /* nobody here belongs to it */
@@ -218,7 +218,7 @@ static void test_only_one_row_is_left(void) {
     CHECK_STR(command(&b, 10, VERB_SUSPEND), "hold 0");
     CHECK_STR(command(&b, 11, VERB_SUSPEND), "hold 1; start 2");
     CHECK_STR(command(&b, 10, VERB_RESUME), "");
-    CHECK_STR(turn(&b, 0), "go 0; hold 2; prompt");
+    CHECK_STR(turn(&b, 0), "hold 2; go 0; prompt");
     finish(&b);
 }
 
@@ -241,7 +241,7 @@ static void test_the_next_at_once(void) {
     launch(&b, 12, 8);
     turn(&b, 2);
     turn(&b, 3);
-    CHECK_STR(turn(&b, 0), "go 0; hold 2");
+    CHECK_STR(turn(&b, 0), "hold 2; go 0");
     CHECK_STR(end(&b, 0), "go 1"); /* the next slot that has somebody */
     CHECK_STR(end(&b, 1), "go 2");
     CHECK_STR(turn(&b, 1), "hold 2"); /* the strobe counts */
@@ -255,11 +255,11 @@ static void test_users_hold_and_end_in_foreign_slots(void) {
     launch(&b, 10, 1);
     launch(&b, 11, 2);
     turn(&b, 1);
-    CHECK_STR(turn(&b, 0), "go 0; hold 1");
+    CHECK_STR(turn(&b, 0), "hold 1; go 0");
     CHECK_STR(command(&b, 11, VERB_SUSPEND), "");
     CHECK_STR(turn(&b, 1), "hold 0"); /* its user holds it */
     CHECK_STR(command(&b, 11, VERB_RESUME), "go 1");
-    CHECK_STR(turn(&b, 0), "go 0; hold 1");
+    CHECK_STR(turn(&b, 0), "hold 1; go 0");
     CHECK_STR(command(&b, 11, VERB_SIGNAL), "signal 1");
     CHECK_STR(command(&b, 11, VERB_END), "signal 1"); /* seen when it is its turn */
     CHECK_STR(command(&b, 11, VERB_KILL), "kill 1");
@@ -283,7 +283,7 @@ static void test_slots_change(void) {
     CHECK_STR(move(&b, 4, 11, 2), "");         /* said before */
     CHECK_STR(move(&b, 5, 77, 2), "");
     CHECK_STR(move(&b, 6, 10, 4), "hold 0");
-    CHECK_STR(turn(&b, 2), "go 0; hold 1");
+    CHECK_STR(turn(&b, 2), "hold 1; go 0");
     finish(&b);
 }
 
@@ -326,7 +326,7 @@ static void test_two_ways(void) {
     store_le16(body, MESSAGE_LAUNCH);
     in.strobe.number = 42;
     CHECK_STR(feed(&b, in), "");
-    CHECK_STR(turn_of(&b, 41, 0, false), "go 0; hold 1");
+    CHECK_STR(turn_of(&b, 41, 0, false), "hold 1; go 0");
     finish(&b);
 }
 

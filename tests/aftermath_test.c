@@ -128,7 +128,7 @@ static void test_a_compare_whose_end_was_missed_makes_room(void) {
 /* Strobes and requests were numbered in 32 bits: after some years nobody would have heard them. */
 static void test_numbers_beyond_32_bits(void) {
     struct cluster *c = cluster_start(4, SHAPE_KARY, 2);
-    prim_of(c, c->root)->order->strobe = UINT32_MAX - 1;
+    prim_of(c, c->root)->order->strobes.count = UINT32_MAX - 1;
     for (uint32_t i = 1; i <= 4; i++) {
         cluster_ask(c, 2, NULL, strobe(1, "newest"));
         cluster_run(c, P / 4);

@@ -3,6 +3,7 @@
  *
  * Here is the command line; the measuring is in bench_real.c and bench_sim.c. */
 #include "cli/bench.h"
+#include "cli/gangwork.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -152,6 +153,8 @@ static int (*find_own(const char *name))(int argc, char **argv) {
            : strcmp(name, "throughput") == 0 ? bench_throughput
            : strcmp(name, "transfer") == 0   ? bench_transfer
            : strcmp(name, "load") == 0       ? bench_load
+           : strcmp(name, "gang-node") == 0  ? bench_gang_node
+           : strcmp(name, "gang-work") == 0  ? bench_gang_work
                                              : NULL;
 }
 

@@ -390,6 +390,8 @@ enum effect_kind {
     EFFECT_PIECE_STORE, /* a piece lies in this buffer: judge and keep it; PIECE tells */
     EFFECT_PIECE_LOAD,  /* put a piece that is here into this buffer; PIECE tells */
     EFFECT_LOOK,        /* could this run begin here? LOOKED tells, at once */
+    EFFECT_PROMPT,      /* from now on we must be served at once; or need not */
+    EFFECT_CAST,        /* a strobe, to all of a set at once; it may be lost */
     EFFECT_KINDS
 };
 
@@ -451,7 +453,8 @@ struct effect_log {
 struct effect_group {
     uint32_t group;     /* chosen by the machine, below limits.groups */
     struct bytes setup; /* OPEN: wire/setup.h */
-    uint32_t value;     /* SIGNAL: which; FREEZE: 1 stops, 0 goes on; SIZE: columns */
+    uint32_t value;     /* START: 1: as a gang, which has the processors to itself when it runs;
+                         * SIGNAL: which; FREEZE: 1 stops, 0 goes on; SIZE: columns */
     uint32_t rows;      /* SIZE */
 };
 
@@ -476,6 +479,13 @@ struct effect_page {
     uint32_t bundle;
     uint32_t page;
     struct bytes table; /* KEEP */
+};
+
+struct effect_cast {
+    const struct nodeset *set;
+    uint32_t channel;
+    uint64_t number;
+    struct bytes body;
 };
 
 struct effect_piece {
@@ -505,6 +515,7 @@ struct effect {
             uint64_t value;
         } persist;
         struct bytes stow;
+        bool prompt;
         struct {
             uint64_t ticket;
             uint64_t run;
@@ -526,6 +537,7 @@ struct effect {
         struct effect_bundle bundle;
         struct effect_page page;
         struct effect_piece piece;
+        struct effect_cast cast;
     };
 };
 

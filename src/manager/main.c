@@ -23,6 +23,7 @@
 #include "client/nodespec.h"
 #include "manager/past.h"
 #include "mm/mm.h"
+#include "os/cast.h"
 #include "os/child.h"
 #include "os/hook.h"
 #include "os/hurry.h"
@@ -156,7 +157,10 @@ static int open_journal(struct manager *m) {
 static int live(struct manager *m, const struct prim_config *prim, int listener) {
     int error = 0;
     struct address *book = make_book(&m->cluster);
+    struct caster caster; /* without it strobes go by the tree alone */
+    bool casts = caster_init(&caster, m->cluster.nodes) == 0;
     struct life_config config = {.prim = *prim,
+                                 .caster = &caster,
                                  .self = m->cluster.nodes,
                                  .root = true,
                                  .book = book,
@@ -169,6 +173,7 @@ static int live(struct manager *m, const struct prim_config *prim, int listener)
                                  .daemon = make_daemon,
                                  .note = on_note,
                                  .context = m};
+    config.prim.casts = casts;
     m->life = book == NULL ? NULL : life_new(&config, &error);
     if (m->life == NULL)
         return 1;
@@ -178,6 +183,7 @@ static int live(struct manager *m, const struct prim_config *prim, int listener)
     life_run(m->life);
     journal_close(m->journal); /* it is in the life's loop */
     life_free(m->life);
+    caster_fini(&caster);
     close(m->signals.fd);
     free(book);
     return 0;

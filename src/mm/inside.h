@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "mm/chronicle.h"
 #include "mm/mm.h"
+#include "rm/skew.h"
 #include "rm/spread.h"
 #include "rm/transfer.h"
 #include "sched/places.h"
@@ -261,6 +262,8 @@ struct mm {
     bool overlap; /* some have processors that are held for others */
     uint32_t epoch;
     uint64_t booted;
+    bool prompt;      /* we have asked to be served at once */
+    struct skew skew; /* of the nodes' switches */
     bool fresh; /* the first life in this cluster: what ran before was in another, and is gone */
 
     struct job *jobs;
@@ -480,6 +483,15 @@ void ask_heard(struct mm *m, uint32_t link, const struct message_ask *a);
 void ask_fetched(struct mm *m, const struct input_fetched *in);
 /* A fetch on behalf of an inquiry has this and its place as ticket; others have a run. */
 #define INQUIRY_TICKET ((uint64_t)1 << 63)
+
+/* strobe.c: gangs */
+/* To these nodes: run this slot now (GANG_ALL: there is only one), the next is to follow after so long (0: none is);
+ * answer TURNED if `tell`. */
+void strobe_turn(struct mm *m, const struct nodeset *set, uint8_t slot, uint32_t quantum_us,
+                 bool tell);
+/* Runs and the slots they belong to now: rows of SLOTS_ROW_BYTES. */
+void strobe_slots(struct mm *m, const struct nodeset *set, uint64_t version, struct bytes rows);
+void strobe_turned(struct mm *m, uint32_t node, const struct message_turned *t);
 
 /* stream.c: output and input on their way through */
 void stream_up(struct mm *m, const struct input_message *in);

@@ -73,6 +73,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
         return NULL;
     }
     memset(m, 0, sizeof *m);
+    skew_init(&m->skew);
     m->config = *c;
     m->jobs = jobs;
     m->wishes = wishes;
@@ -166,6 +167,8 @@ static void on_mail(struct mm *m, const struct input_message *in) {
         files_arrived(m, in->peer, &c.arrived);
     else if (in->type == MESSAGE_OFFERED)
         files_offered(m, in->peer, &c.offered);
+    else if (in->type == MESSAGE_TURNED)
+        strobe_turned(m, in->peer, &c.turned);
 }
 
 static void on_timer(struct mm *m, uint32_t id) {

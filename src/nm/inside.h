@@ -23,6 +23,8 @@ struct run {
     bool over;            /* here */
     bool whole;           /* `set` is known: not so for a run that was adopted */
     struct ending ending; /* or, until then, the worst that has ended while others go on: .more */
+    uint64_t slots;       /* of the matrix, as bits; 0: all */
+    uint64_t version;     /* of the matrix that says so */
     bool alone;           /* one process here: the launcher has all it needs ready at all times */
     uint32_t setup_len;
     uint8_t *setup; /* limits.body_bytes; needed until it is started */
@@ -41,6 +43,7 @@ struct stow {
     uint64_t handed_at; /* when the launcher was told of it, 0 if not by us */
     /* of the last life */
     uint32_t launcher_life;
+    uint64_t slots, version;
     uint32_t setup_len; /* 0: it is settled */
     uint8_t *setup;     /* limits.body_bytes */
 };
@@ -159,6 +162,12 @@ void ends_repeat(struct nm *n);
 void ends_early(struct nm *n, const struct run *r);
 /* Nothing is known of this run here. */
 void ends_unknown(struct nm *n, uint64_t run);
+
+/* turns.c */
+void turns_strobe(struct nm *n, const struct input_strobe *in);
+void turns_heard(struct nm *n, const struct input_signal *in);
+void turns_slots(struct nm *n, const struct message_slots *m);
+void turns_told(struct nm *n, const struct message_turned *m);
 
 /* orders.c: transfers of files */
 void orders_heard(struct nm *n, const struct input_signal *in);

@@ -90,7 +90,10 @@ void keeper_hand(struct nm *n, struct run *r) {
         return; /* when it is there, or has told */
     tell_drops(n);
     if (!r->handed) {
-        union message m = {.setup = {.run = r->run, .setup = bytes_of(r->setup, r->setup_len)}};
+        union message m = {.setup = {.run = r->run,
+                                     .slots = r->slots,
+                                     .version = r->version,
+                                     .setup = bytes_of(r->setup, r->setup_len)}};
         say_link(n->out, n->launcher, MESSAGE_SETUP, &m, (struct bytes){0});
         r->handed = true;
         r->handed_to = n->launcher_life;
@@ -273,4 +276,6 @@ void keeper_message(struct nm *n, const struct input_message *in) {
         on_ended(n, &m.ended);
     else if (in->type == MESSAGE_HOLD)
         on_hold(n, &m.hold);
+    else if (in->type == MESSAGE_TURNED)
+        turns_told(n, &m.turned);
 }

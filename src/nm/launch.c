@@ -94,6 +94,8 @@ static struct run *take(struct nm *n, struct bytes body, uint64_t order, struct 
     r->order = order;
     r->agreed_at = n->now;
     r->whole = true;
+    r->slots = m.launch.slots;
+    r->version = m.launch.version;
     nodeset_copy(&r->set, m.launch.set);
     keep_first(&r->set, m.launch.procs);
     int error =

@@ -71,6 +71,8 @@ static void on_mail(struct nm *n, const struct input_message *in) {
         orders_enough(n, in, &m.enough);
     else if (in->type == MESSAGE_OFFER)
         orders_offer(n, in);
+    else if (in->type == MESSAGE_SLOTS)
+        turns_slots(n, &m.slots);
 }
 
 static void on_tree(struct nm *n, const struct input_tree *in) {
@@ -150,6 +152,11 @@ static void step(void *self, const struct input *in, struct effects *out) {
             launch_decided(n, &in->signal);
         else if (in->signal.event == EVENT_FILES)
             orders_heard(n, &in->signal);
+        else if (in->signal.event == EVENT_SLOTS)
+            turns_heard(n, &in->signal);
+        break;
+    case INPUT_STROBE:
+        turns_strobe(n, &in->strobe);
         break;
     case INPUT_TREE:
         on_tree(n, &in->tree);

@@ -12,7 +12,7 @@
 
 #include "nm/inside.h"
 
-enum { STOW_HEAD = 8 + 4 };
+enum { STOW_HEAD = 8 + 4 + 8 + 8 };
 
 static bool waits(struct nm *n, uint64_t run) {
     const struct run *r = run == 0 ? NULL : run_find(n, run);
@@ -29,6 +29,8 @@ bool stow_run(struct nm *n, struct run *r) {
     uint8_t *at = effects_room(n->out, STOW_HEAD + (size_t)r->setup_len);
     store_le64(at, r->run);
     store_le32(at + 8, n->launcher_life);
+    store_le64(at + 12, r->slots);
+    store_le64(at + 20, r->version);
     memcpy(at + STOW_HEAD, r->setup, r->setup_len);
     effects_add(n->out, EFFECT_STOW)->stow = bytes_of(at, STOW_HEAD + (size_t)r->setup_len);
     n->stow.run = r->run;
@@ -43,6 +45,8 @@ void stow_boot(struct nm *n, struct bytes stowed) {
         return;
     s->run = load_le64(stowed.at);
     s->launcher_life = load_le32(stowed.at + 8);
+    s->slots = load_le64(stowed.at + 12);
+    s->version = load_le64(stowed.at + 20);
     s->setup_len = (uint32_t)(stowed.len - STOW_HEAD);
     memcpy(s->setup, stowed.at + STOW_HEAD, s->setup_len);
 }
@@ -54,6 +58,8 @@ bool stow_adopt(struct nm *n) {
     if (r != NULL) {
         memcpy(r->setup, s->setup, s->setup_len);
         r->setup_len = s->setup_len;
+        r->slots = s->slots;
+        r->version = s->version;
         keeper_hand(n, r);
     }
     s->setup_len = 0;

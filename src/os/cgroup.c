@@ -136,9 +136,14 @@ int cgroup_kill(struct cgroup *c) {
     return kill_all(c->folder);
 }
 
+/* Gangs are switched by this a thousand times a second: the file stays open. */
 int cgroup_freeze(struct cgroup *c, bool stop) {
     c->frozen = stop;
-    return put(c->folder, "cgroup.freeze", stop ? "1" : "0");
+    if (c->freezer < 0)
+        c->freezer = spawn_aside(openat(c->folder, "cgroup.freeze", O_WRONLY | O_CLOEXEC));
+    if (c->freezer < 0)
+        return -errno;
+    return pwrite(c->freezer, stop ? "1" : "0", 1, 0) < 0 ? -errno : 0;
 }
 
 static void cgroup_free(struct cgroup *c) {
@@ -146,6 +151,8 @@ static void cgroup_free(struct cgroup *c) {
         close(c->folder);
     if (c->events.fd >= 0)
         close(c->events.fd);
+    if (c->freezer >= 0)
+        close(c->freezer);
     free(c);
 }
 
@@ -196,7 +203,7 @@ static struct cgroup *make(struct cgroups *p) {
     if (c == NULL)
         return NULL;
     list_init(&c->link);
-    c->folder = c->events.fd = -1;
+    c->folder = c->freezer = c->events.fd = -1;
     snprintf(c->name, sizeof c->name, "run%u", p->count++);
     if (mkdirat(p->folder, c->name, 0755) == 0) {
         c->folder = spawn_aside(openat(p->folder, c->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));

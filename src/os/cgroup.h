@@ -14,6 +14,7 @@
 struct cgroup {
     struct list link;     /* among spare ones */
     int folder;           /* to be born in */
+    int freezer;          /* its file of that name, once it was needed; -1 before */
     struct source events; /* has something urgent when processes have come or gone */
     void *owner;          /* whoever watches them */
     bool watched;

@@ -227,6 +227,7 @@ void group_free(struct group *g) {
     list_remove(&g->watch);
     list_remove(&g->due);
     sweep_fini(&g->known);
+    sweep_fini(&g->stopped);
     recipe_free(g->recipe);
     free(g);
 }
@@ -263,6 +264,8 @@ static void start_process(struct process *p) {
         g->pen->used = true;
     if (pid < 0)
         return;
+    if (g->bound)
+        home_bind(pid, k->config.first, p->index);
     p->pid = pid;
     p->live = true;
     g->live++;

@@ -36,10 +36,12 @@ struct group {
     struct cgroup *cgroup; /* at most one of these; without any its processes are looked for */
     struct pen *pen;
     uint32_t live; /* of its own processes */
+    bool bound;    /* each of its processes to a processor */
     bool started, killed, frozen, closed;
     bool empty, empty_told;
-    uint64_t leave_at;  /* its processes may go anywhere; 0: they may already */
-    struct sweep known; /* all that were found when something was last done to them */
+    uint64_t leave_at;    /* its processes may go anywhere; 0: they may already */
+    struct sweep stopped; /* before it was frozen, by others: they stay so */
+    struct sweep known;   /* all that were found when something was last done to them */
     uint64_t sweep_at; /* killed without a cgroup: when to look for more, and how long after that */
     uint64_t sweep_pause;
     uint32_t count;

@@ -108,6 +108,7 @@ struct shot {
     bool alone; /* no other group runs: whatever is found belongs to this one */
     pid_t top;  /* the last one asked about, `of` is its group */
     int number;
+    bool freezes;
     uint32_t hit; /* in this round */
     struct sweep done;
 };
@@ -119,17 +120,20 @@ static void hit_found(void *context, struct descendant d) {
     s->top = d.top;
     if (s->of != s->group || sweep_has(&s->done, d.pid) || keeps(s->group->kernel, d.pid))
         return;
-    kill(d.pid, s->number);
+    if (s->freezes && sweep_stopped(d.pid))
+        sweep_add(&s->group->stopped, d);
+    else
+        kill(d.pid, s->number);
     s->hit += sweep_add(&s->done, d) == 0;
 }
 
 /* Until a look finds none that was not there before: what is born meanwhile, or moves to us because
  * its parent ends, is missed by one look but not by the next. What can make a process end is sent
  * after a look, not during it, so that it moves as little as possible; what stops it, at once. */
-static void signal_found(struct group *g, int number) {
+static void signal_found(struct group *g, int number, bool freezes) {
     struct sweep *sweep = &g->kernel->sweep;
     bool at_once = number == SIGSTOP;
-    struct shot s = {.group = g, .of = g, .number = number};
+    struct shot s = {.group = g, .of = g, .number = number, .freezes = freezes};
     s.alone = only_group(g->kernel) == g;
     for (int i = 0; i < ROUNDS; i++) {
         s.hit = 0;
@@ -146,18 +150,35 @@ static void signal_found(struct group *g, int number) {
 void herd_signal(struct group *g, int number) {
     if (g->cgroup != NULL)
         cgroup_signal(g->cgroup, number);
+    else if (g->frozen && number == SIGCONT)
+        sweep_fini(&g->stopped); /* it would let all of them go: when they are */
     else if (g->started && !g->empty)
-        signal_found(g, number);
+        signal_found(g, number, false);
+}
+
+/* By stopping them: what was stopped before stays so afterwards. */
+static void hold(struct group *g) {
+    sweep_fini(&g->stopped);
+    if (g->started && !g->empty)
+        signal_found(g, SIGSTOP, true);
+}
+
+/* Whoever was stopped cannot have begun another. */
+static void let_go(struct group *g) {
+    for (uint32_t i = 0; i < g->known.count; i++)
+        if (!sweep_has(&g->stopped, g->known.at[i].pid))
+            kill(g->known.at[i].pid, SIGCONT);
+    sweep_fini(&g->stopped);
 }
 
 void herd_freeze(struct group *g, bool stop) {
     g->frozen = stop;
     if (g->cgroup != NULL)
         cgroup_freeze(g->cgroup, stop);
-    else if (stop && g->started && !g->empty)
-        signal_found(g, SIGSTOP);
+    else if (stop)
+        hold(g);
     else if (g->started && !g->empty)
-        signal_found(g, SIGCONT);
+        let_go(g);
 }
 
 /* Again and again, less and less often, until the group is empty. For a namespace once is enough. */
@@ -169,8 +190,8 @@ void herd_kill(struct group *g) {
         return;
     }
     if (g->cgroup == NULL) {
-        signal_found(g, SIGSTOP);
-        signal_found(g, SIGKILL);
+        signal_found(g, SIGSTOP, false);
+        signal_found(g, SIGKILL, false);
     } else if (cgroup_kill(g->cgroup) == -ENODEV)
         return;
     g->sweep_pause = g->sweep_pause == 0 ? PAUSE_MIN_NS : 2 * g->sweep_pause;

@@ -48,6 +48,32 @@ uint32_t home_of(uint32_t node, uint32_t nodes, uint32_t pes) {
     return 1 + i;
 }
 
+/* The index-th processor that we may use. */
+static bool find(const unsigned long *set, size_t bytes, uint32_t index, uint32_t *ret) {
+    for (uint32_t i = 0; i < 8 * bytes; i++)
+        if (has(set, i) && index-- == 0) {
+            *ret = i;
+            return true;
+        }
+    return false;
+}
+
+uint32_t home_first(uint32_t node, uint32_t nodes, uint32_t pes) {
+    unsigned long set[HOME_WORDS] = {0};
+    uint32_t processors = count(set, ask(0, set));
+    return pes == 0 || nodes > processors / pes ? 0 : 1 + node * pes;
+}
+
+void home_bind(pid_t process, uint32_t first, uint32_t index) {
+    unsigned long set[HOME_WORDS] = {0}, one[HOME_WORDS] = {0};
+    uint32_t processor;
+    size_t bytes = ask(0, set);
+    if (first == 0 || !find(set, bytes, first - 1 + index, &processor))
+        return;
+    one[processor / WORD_BITS] = 1UL << (processor % WORD_BITS);
+    syscall(SYS_sched_setaffinity, process, bytes, one);
+}
+
 void home_settle(struct home *h, uint32_t home) {
     *h = (struct home){.settled = false};
     h->bytes = ask(0, h->everywhere);

@@ -319,6 +319,7 @@ static void carry_group(struct kernel *k, enum effect_kind kind, const struct ef
     if (g == NULL)
         return;
     if (kind == EFFECT_GROUP_START && !g->started) {
+        g->bound = e->value != 0 && g->count == k->config.pes;
         group_start(g);
         if (g->live == 0)
             watch(g);

@@ -31,6 +31,8 @@ struct kernel_config {
     const char *root;    /* folder that paths on the node are taken under, absolute; NULL: none */
     uint32_t home;       /* see home.h; 0: anywhere */
     bool hurry;          /* we go before those whom we start: see hurry.h */
+    uint32_t first;      /* of this node's processors, see home_first; 0: none are its own */
+    uint32_t pes;        /* so many */
     uint32_t groups;     /* their numbers are below this */
 };
 

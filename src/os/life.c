@@ -20,9 +20,11 @@
 #include "os/alarms.h"
 #include "os/conn.h"
 #include "os/buffers.h"
+#include "os/cast.h"
 #include "os/drawer.h"
 #include "os/jobfolders.h"
 #include "os/lookout.h"
+#include "os/prompt.h"
 #include "os/store.h"
 #include "wire/message.h"
 
@@ -166,6 +168,13 @@ static void carry_out(struct life *l, const struct effect *e) {
         break;
     case EFFECT_LOOK:
         look(l, e);
+        break;
+    case EFFECT_PROMPT:
+        prompt_set(e->prompt);
+        break;
+    case EFFECT_CAST:
+        if (l->config.caster != NULL)
+            caster_send(l->config.caster, &e->cast);
         break;
     case EFFECT_HEAP_WRITE:
         write_heap(l, e->heap.offset, e->heap.bytes.at, e->heap.bytes.len);

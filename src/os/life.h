@@ -14,6 +14,7 @@
 #include "prim/prim.h"
 
 struct life;
+struct caster;
 
 /* What a node lets others see; may lie in shared memory. One writer. */
 struct life_counts {
@@ -51,6 +52,7 @@ struct life_config {
     const struct address *launcher; /* of this node. NULL: it has none */
     const struct address *mover;    /* of this node. NULL: it has none */
     uint32_t accepts;               /* purposes, see links.h. 0: what the primitives need */
+    struct caster *caster;          /* strobes past the tree. NULL: there is no such way */
     const struct life_log *log;     /* NULL: the daemon logs nothing */
     uint64_t key[2];                /* of the cluster */
     const char *folder;             /* for what must be remembered */

@@ -115,6 +115,10 @@ struct address plan_launcher(uint32_t node) {
     return local("seqpacket:p", node);
 }
 
+struct address plan_strobe(uint32_t node) {
+    return local("unix:s", node);
+}
+
 struct in_addr plan_draw_host(void) {
     uint8_t draw[3];
     ssize_t got = getrandom(draw, sizeof draw, 0);

@@ -15,8 +15,11 @@
 #include "base/assert.h"
 #include "base/units.h"
 #include "os/alarms.h"
+#include "os/cast.h"
 #include "os/conn.h"
 #include "os/kernel.h"
+#include "os/prompt.h"
+#include "wire/message.h"
 
 #define FRAME_BYTES_MAX (1 * MIB)
 
@@ -28,6 +31,7 @@ struct shift {
     struct links *links;
     struct link_counts counts;
     struct kernel *kernel;
+    struct ear ear;
     struct alarms alarms;
     struct machine machine;
     struct effects effects;
@@ -46,6 +50,9 @@ static void carry_out(struct shift *s, const struct effect *e) {
         break;
     case EFFECT_TIMER:
         alarms_set(&s->alarms, e->layer, e->timer.id, e->timer.at);
+        break;
+    case EFFECT_PROMPT:
+        prompt_set(e->prompt);
         break;
     default:
         ASSERT(kernel_wants(e->kind));
@@ -162,6 +169,8 @@ static int open_kernel(struct shift *s) {
                                    .confine = s->config.confine,
                                    .hurry = true,
                                    .home = s->config.home,
+                                   .first = s->config.first,
+                                   .pes = s->config.pes,
                                    .each = s->config.each,
                                    .objects = s->objects,
                                    .root = s->root,
@@ -179,7 +188,19 @@ static int open_kernel(struct shift *s) {
     }
     if (notice != NULL)
         fprintf(stderr, "storm-pl: n%u: %s; %s\n", s->config.node, notice, guarantee_text(g));
+    s->config.pl.means = g == GUARANTEE_CGROUP      ? GANG_BY_CGROUP
+                         : g == GUARANTEE_NAMESPACE ? GANG_BY_NAMESPACE
+                                                    : GANG_BY_DESCENT;
+    s->config.pl.prompt = prompt_allowed();
     return 0;
+}
+
+/* Without it they come by the manager. */
+static void open_ear(struct shift *s) {
+    const char *path = s->config.strobe;
+    int r = path == NULL ? 0 : ear_init(&s->ear, &s->loop, path, on_kernel, s);
+    if (r < 0)
+        complain(&s->config, path, r);
 }
 
 struct shift *shift_new(const struct shift_config *config, int *ret_error) {
@@ -189,16 +210,18 @@ struct shift *shift_new(const struct shift_config *config, int *ret_error) {
         return NULL;
     }
     s->config = *config;
-    s->loop.epoll = -1;
+    s->loop.epoll = s->ear.source.fd = -1;
     int r = loop_init(&s->loop);
     if (r < 0)
         complain(config, "event loop", r);
     if (r == 0)
-        r = reserve_memory(s);
-    if (r == 0)
         r = open_kernel(s);
     if (r == 0)
+        r = reserve_memory(s);
+    if (r == 0)
         r = open_links(s);
+    if (r == 0)
+        open_ear(s);
     if (r < 0) {
         shift_free(s);
         *ret_error = r;
@@ -214,6 +237,7 @@ void shift_free(struct shift *s) {
         return;
     kernel_free(s->kernel); /* first: whoever sees the links go may rely on it */
     links_free(s->links);
+    ear_fini(&s->ear);
     loop_fini(&s->loop);
     if (s->memory != NULL)
         munmap(s->memory, s->memory_bytes);

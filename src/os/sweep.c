@@ -79,19 +79,30 @@ struct kin {
     pid_t pid, parent;
 };
 
-static pid_t parent_of(const char *pid) {
-    char path[64];
-    int parent = 0;
+/* False if there is no such process. */
+static bool read_stat(const char *pid, char *ret_state, int *ret_parent) {
+    char path[64], line[512];
     snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
     FILE *f = fopen(path, "re");
-    char line[512];
     /* The name in brackets may hold anything; the last bracket ends it. */
     char *end = f != NULL && fgets(line, sizeof line, f) != NULL ? strrchr(line, ')') : NULL;
-    if (end == NULL || sscanf(end + 1, " %*c %d", &parent) != 1)
-        parent = 0;
+    bool good = end != NULL && sscanf(end + 1, " %c %d", ret_state, ret_parent) == 2;
     if (f != NULL)
         fclose(f);
-    return parent;
+    return good;
+}
+
+static pid_t parent_of(const char *pid) {
+    char state;
+    int parent;
+    return read_stat(pid, &state, &parent) ? parent : 0;
+}
+
+bool sweep_stopped(pid_t pid) {
+    char text[16], state;
+    int parent;
+    snprintf(text, sizeof text, "%d", (int)pid);
+    return read_stat(text, &state, &parent) && (state == 'T' || state == 't');
 }
 
 static int read_everyone(struct kin **ret_kin, uint32_t *ret_count) {

@@ -33,6 +33,9 @@ int sweep_add(struct sweep *s, struct descendant d);
 
 bool sweep_has(const struct sweep *s, pid_t pid);
 
+/* Is it stopped, by a signal or by whoever traces it? */
+bool sweep_stopped(pid_t pid);
+
 /* The value of a variable in a process's environment as it was when it was executed; false if it has
  * none, or if it is not to be seen. */
 bool sweep_variable(pid_t pid, const char *name, uint64_t *ret_value);

@@ -80,14 +80,22 @@ static _Noreturn void become_manager(const struct watch *w, pid_t parent) {
 
 static _Noreturn void become_launcher(const struct watch *w, uint32_t node, pid_t parent) {
     const struct watch_config *c = w->config;
-    struct address here = plan_launcher(node);
-    char number[16], home[16], group[PATH_MAX];
+    struct address here = plan_launcher(node), strobe = plan_strobe(node);
+    char number[16], home[16], first[16], pes[16], group[PATH_MAX];
     begin(parent, child_secret(c->key), 0);
     snprintf(number, sizeof number, "%" PRIu32, node);
     snprintf(home, sizeof home, "%" PRIu32, home_of(node, c->prim.limits.nodes, c->pes));
-    const char *argv[16] = {"storm-pl",
+    snprintf(first, sizeof first, "%" PRIu32, home_first(node, c->prim.limits.nodes, c->pes));
+    snprintf(pes, sizeof pes, "%" PRIu32, c->pes);
+    const char *argv[24] = {"storm-pl",
                             "--socket",
                             here.local.sun_path,
+                            "--strobe",
+                            strobe.local.sun_path,
+                            "--first",
+                            first,
+                            "--pes",
+                            pes,
                             "--node",
                             number,
                             "--key-fd",
@@ -96,7 +104,7 @@ static _Noreturn void become_launcher(const struct watch *w, uint32_t node, pid_
                             home,
                             "--confine",
                             confine_name(c->confine)};
-    size_t count = 11;
+    size_t count = 17;
     if (w->grouped) {
         grounds_node_path(&w->group, node, group);
         argv[count++] = "--cgroup";

@@ -42,7 +42,11 @@ struct run {
     uint32_t rank; /* of the first */
     uint32_t setup;
     uint32_t setup_bytes;
-    bool suspended;
+    uint64_t slots;    /* of the matrix, as bits; 0: all */
+    uint64_t version;  /* of the matrix that says so */
+    bool due;          /* ready, and to be started when it is its turn */
+    bool still;        /* the group is frozen */
+    bool suspended;    /* by its user */
     bool ending;       /* SIGTERM was sent on our behalf */
     bool killing;      /* and this: nothing of it may be left */
     bool failed;       /* a process could not be started */
@@ -55,8 +59,22 @@ struct run {
     struct ending end; /* or, until then, the worst that has ended: end.more */
 };
 
+/* See gang.c. */
+struct gang {
+    bool heard;      /* of a turn at all */
+    uint64_t number; /* of the newest strobe */
+    uint8_t slot;    /* that it names */
+    uint8_t now;     /* whose runs run here */
+    bool over;       /* since then something of it has ended here */
+    bool prompt;
+    struct message_turn tell; /* to be answered */
+    uint64_t heard_at;
+    uint32_t missed;
+};
+
 struct pl {
     struct pl_config config;
+    struct gang gang;
     uint32_t link; /* to the manager, 0 if there is none */
     uint64_t lease_ns;
     uint64_t lease_at;  /* 0: no end */
@@ -70,7 +88,7 @@ struct pl {
     uint32_t setup_count;
 };
 
-enum pl_timer { TIMER_SWEEP = 1, TIMER_RESEND, TIMER_LEASE };
+enum pl_timer { TIMER_SWEEP = 1, TIMER_RESEND, TIMER_LEASE, TIMER_TURNED };
 
 static inline uint32_t run_group(const struct pl *p, const struct run *r) {
     return (uint32_t)(r - p->runs);
@@ -103,6 +121,18 @@ bool run_worse(struct pl *p, struct run *r, uint32_t index);
 
 /* It is over: sums up how. */
 void run_close(struct pl *p, struct run *r);
+
+/* gang.c */
+
+/* Lets go and holds what is to be, starts what is due: after whatever may have changed that. */
+void gang_settle(struct pl *p, struct effects *out);
+/* All processes of this run have ended. */
+void gang_left(struct pl *p, const struct run *r, struct effects *out);
+void gang_turn(struct pl *p, const struct message_turn *m, uint64_t now, struct effects *out);
+void gang_strobe(struct pl *p, const struct input_strobe *in, uint64_t now, struct effects *out);
+void gang_slots(struct pl *p, const struct message_slots *m, struct effects *out);
+/* The turn that was to be told of is there. */
+void gang_told(struct pl *p, uint64_t now, struct effects *out);
 
 /* streams.c */
 

@@ -38,9 +38,9 @@ enum { SEND_BYTES = 64 };
 enum { SIGNALS_MAX = 64 }; /* of Linux */
 
 uint32_t pl_effects_max(const struct pl_config *c) {
-    /* A new manager: each run, both streams and the input of each process, and the resend timer
+    /* A turn: each run held, let go or started. A new manager: each run, both streams and the input of each process, and the resend timer
      * moved for each stream; a handful besides. */
-    return c->groups * 3 + c->processes * 5 + 16;
+    return c->groups * 6 + c->processes * 5 + 16;
 }
 
 size_t pl_effect_bytes_max(const struct pl_config *c) {
@@ -80,7 +80,7 @@ static void say_no(struct pl *p, uint64_t run, struct ending e, struct effects *
 
 static void say_hold(struct pl *p, const struct run *r, struct effects *out) {
     union message m = {.hold = {.run = r->run,
-                                .started = r->state == RUN_STARTED,
+                                .started = r->state == RUN_STARTED || r->due,
                                 .setup = bytes_of(p->setups + r->setup, r->setup_bytes)}};
     pl_send(p, MESSAGE_HOLD, &m, (struct bytes){0}, out);
 }
@@ -147,17 +147,14 @@ static void freeze(struct pl *p, struct run *r, bool suspended, struct effects *
     if (r->suspended == suspended || r->state == RUN_ENDED)
         return;
     r->suspended = suspended;
-    if (r->state == RUN_STARTED)
-        group_effect(p, r, EFFECT_GROUP_FREEZE, out)->value = suspended;
+    gang_settle(p, out);
 }
 
 static void start(struct pl *p, struct run *r, struct effects *out) {
     if (r->state != RUN_READY)
         return;
-    r->state = RUN_STARTED;
-    group_effect(p, r, EFFECT_GROUP_START, out);
-    if (r->suspended)
-        group_effect(p, r, EFFECT_GROUP_FREEZE, out)->value = 1;
+    r->due = true;
+    gang_settle(p, out);
 }
 
 static void signal_group(struct pl *p, struct run *r, uint32_t number, struct effects *out) {
@@ -214,7 +211,10 @@ static void on_setup(struct pl *p, const struct message_setup *m, uint64_t now,
     if (runs_find(p, m->run) != NULL)
         return;
     struct run *r = runs_add(p, &setup, m->setup);
-    if (r == NULL) {
+    if (r != NULL) {
+        r->slots = m->slots;
+        r->version = m->version;
+    } else {
         say_no(p, m->run,
                (struct ending){.cause = CAUSE_FAILED,
                                .step = SPAWN_FORK,
@@ -323,6 +323,12 @@ static void on_message(struct pl *p, const struct input *in, struct effects *out
             close_if_done(p, r, out);
         }
         break;
+    case MESSAGE_TURN:
+        gang_turn(p, &m.turn, in->now, out);
+        break;
+    case MESSAGE_SLOTS:
+        gang_slots(p, &m.slots, out);
+        break;
     case MESSAGE_TYPED:
         if ((r = runs_find(p, m.typed.run)) != NULL)
             streams_typed(p, r, &m.typed, out);
@@ -369,6 +375,7 @@ static void on_child(struct pl *p, const struct input *in, struct effects *out) 
     if (r->left == 0 && !r->sweep) {
         r->sweep = true;
         effects_timer(out, TIMER_SWEEP, in->now);
+        gang_left(p, r, out);
     }
 }
 
@@ -415,6 +422,8 @@ static void on_timer(struct pl *p, const struct input *in, struct effects *out) 
         streams_timer(p, in->now, out);
     else if (in->timer.id == TIMER_LEASE)
         on_lease(p, out);
+    else if (in->timer.id == TIMER_TURNED)
+        gang_told(p, in->now, out);
 }
 
 static void pl_step(void *self, const struct input *in, struct effects *out) {
@@ -443,6 +452,9 @@ static void pl_step(void *self, const struct input *in, struct effects *out) {
     case INPUT_DRAINED:
         if ((r = runs_of_group(p, in->drained.group)) != NULL)
             streams_drained(p, r, in->drained.index, in->drained.offset, out);
+        break;
+    case INPUT_STROBE:
+        gang_strobe(p, &in->strobe, in->now, out);
         break;
     case INPUT_TIMER:
         on_timer(p, in, out);

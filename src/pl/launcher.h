@@ -13,6 +13,7 @@
  * pipes as far as the windows had room. What had none is told when there is, and then the end. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,8 @@ struct pl_config {
     uint64_t resend_ns;     /* output that was not taken for so long is told again, then after */
     uint64_t resend_max_ns; /* twice that, and so on; never less often than this */
     uint64_t lease_ns;      /* until the manager has said its own; 0: for ever */
+    uint32_t means;         /* enum gang_means (wire/message.h) */
+    bool prompt;            /* EFFECT_PROMPT has an effect */
 };
 
 struct pl;

@@ -37,7 +37,8 @@ enum prim_timer {
     TIMER_ORDER,
     TIMER_VIEW,
     TIMER_SLOT,
-    TIMER_QUERY
+    TIMER_QUERY,
+    TIMER_STROBE
 };
 
 /* Deliberate bugs that the checkers must find; chosen when building, never in a release. */
@@ -330,6 +331,17 @@ struct op {
     uint64_t view_needed; /* finished only when this view is known everywhere */
 };
 
+enum { STROBE_KEPT_BYTES = 4096 };
+
+/* See strobe.c. */
+struct strobes {
+    uint64_t count; /* that were sent in this epoch */
+    uint64_t copied_at;
+    uint32_t channel;
+    uint32_t kept_len;               /* 0: none */
+    uint8_t kept[STROBE_KEPT_BYTES]; /* the newest: the tree has not carried it yet */
+};
+
 struct order {
     struct op *ops;
     uint32_t op_count;
@@ -342,7 +354,7 @@ struct order {
     uint64_t next;
     uint64_t next_arm;
     uint64_t timer_at;
-    uint64_t strobe;
+    struct strobes strobes;
 };
 
 /* What the root knows of each node. */
@@ -583,6 +595,10 @@ void place_boot(struct prim *p);
 void place_tell(struct prim *p);
 
 /* order.c */
+/* strobe.c: at the root */
+void strobe_make(struct prim *p, const struct message_request *m);
+void strobe_timer(struct prim *p);
+
 void order_init(struct prim *p, struct arena *a);
 void order_admit(struct prim *p, const struct message_request *m);
 void order_received(struct prim *p, const struct op_id *id);

@@ -51,7 +51,7 @@ void order_init(struct prim *p, struct arena *a) {
 /* Orders of an epoch are above those of all earlier ones, also when nobody is left to tell theirs.
  */
 uint64_t order_first(const struct prim *p) {
-    return ((uint64_t)p->epoch << 40) + 1;
+    return ((uint64_t)p->epoch << STROBE_EPOCH_SHIFT) + 1;
 }
 
 bool order_undecided(const struct prim *p) {
@@ -212,7 +212,7 @@ static void arm(struct prim *p, struct op *op) {
     list_push_back(&p->order->standing, &op->at);
     op->state = OP_ARMED;
     op->order = 0;
-    op->arm_number = ((uint64_t)p->epoch << 40) + p->order->next_arm++;
+    op->arm_number = ((uint64_t)p->epoch << STROBE_EPOCH_SHIFT) + p->order->next_arm++;
     nodeset_copy(&op->pending, &op->set);
     arm_timer(p, op->hurried ? op->deadline : half_time(op));
     cast_arm(p, op, &op->set, false);
@@ -358,19 +358,6 @@ void order_acked(struct prim *p, enum ack_what what, uint64_t number, bool no,
 
 /* ---- admission ---- */
 
-static void strobe(struct prim *p, const struct message_request *m) {
-    nodeset_copy(&p->part2, m->set);
-    union message s = {.strobe = {
-                           .channel = m->operation.event,
-                           .number = ((uint64_t)p->epoch << 40) + ++p->order->strobe,
-                           .set = &p->part2,
-                           .body = m->operation.body,
-                       }};
-    route_cast(p, MESSAGE_STROBE, &p->part2, prim_encode(p, MESSAGE_STROBE, &s));
-    if (nodeset_has(&p->part2, p->self))
-        member_strobe(p, &s.strobe);
-}
-
 static uint64_t *last_number(struct prim *p, const struct op_id *id) {
     uint64_t slots = p->config.limits.outstanding;
     return &p->view->last[id->node * slots + id->number % slots];
@@ -487,7 +474,7 @@ void order_admit(struct prim *p, const struct message_request *m) {
         return;
     }
     if (m->operation.kind == OPERATION_STROBE) {
-        strobe(p, m);
+        strobe_make(p, m);
         return;
     }
     uint64_t *last = last_number(p, &m->id);

@@ -372,6 +372,9 @@ static void on_timer(struct prim *p, uint32_t id) {
     case TIMER_QUERY:
         query_timer(p);
         break;
+    case TIMER_STROBE:
+        strobe_timer(p);
+        break;
     }
 }
 

@@ -27,6 +27,7 @@ struct prim_config {
     uint64_t attach_ns;  /* to wait for a parent's answer before trying the next */
     uint64_t settle_ns;  /* to gather joining nodes into one change of view */
     uint64_t collect_ns; /* for survivors to report to a new root */
+    bool casts;          /* the world carries strobes to the nodes past the tree: EFFECT_CAST */
 };
 
 /* Sensible times for a wave period: the rest follows from it. */

@@ -70,6 +70,19 @@ bool say_all(struct effects *out, const struct say_all *how, uint32_t body_bytes
     return true;
 }
 
+void say_strobe(struct effects *out, const struct nodeset *set, uint32_t channel, uint16_t type,
+                const union message *m) {
+    struct bytes body = encode_whole(out, type, m, (struct bytes){0}, SAY_TYPE_BYTES);
+    store_le16((uint8_t *)body.at, type);
+    struct effect *e = effects_add(out, EFFECT_REQUEST);
+    e->request = (struct primitive){.kind = PRIMITIVE_STROBE,
+                                    .set = effects_copy_set(out, set),
+                                    .channel = channel,
+                                    .body = body,
+                                    .remote_event = NO_EVENT,
+                                    .local_event = NO_EVENT};
+}
+
 int say_heard(struct bytes body, struct nodeset *sets, uint16_t *ret_type, union message *ret) {
     if (body.len < SAY_TYPE_BYTES)
         return -EBADMSG;

@@ -35,5 +35,9 @@ struct say_all {
 bool say_all(struct effects *out, const struct say_all *how, uint32_t body_bytes, uint16_t type,
              const union message *m, struct bytes tail);
 
+/* A strobe: the newest of a channel wins. Its body is as a transfer's. */
+void say_strobe(struct effects *out, const struct nodeset *set, uint32_t channel, uint16_t type,
+                const union message *m);
+
 /* What a transfer's body says: 0 and the type, or -EBADMSG. */
 int say_heard(struct bytes body, struct nodeset *sets, uint16_t *ret_type, union message *ret);

@@ -179,6 +179,9 @@ static void carry_out(struct carrier *c, const struct effect *e) {
     case EFFECT_LOOK:
         carry_look(c, e);
         break;
+    case EFFECT_PROMPT: /* everybody is served at once here */
+    case EFFECT_CAST:   /* and all of these are lost */
+        break;
     case EFFECT_STOW:
         node_stow(c->n, e->stow);
         break;

@@ -193,6 +193,13 @@ static void trace_pair(struct hash *h, uint64_t a, uint64_t b) {
     hash_u64(h, b);
 }
 
+static void trace_gang_effect(struct hash *h, const struct effect *e) {
+    if (e->kind == EFFECT_PROMPT)
+        hash_u64(h, e->prompt);
+    else if (e->kind == EFFECT_CAST)
+        trace_pair(h, e->cast.channel, e->cast.number);
+}
+
 static void trace_effect(struct hash *h, const struct effect *e) {
     hash_u64(h, (uint64_t)e->kind << 8 | e->layer);
     switch (e->kind) {
@@ -200,19 +207,16 @@ static void trace_effect(struct hash *h, const struct effect *e) {
         trace_send(h, &e->send);
         break;
     case EFFECT_OPEN:
-        hash_u64(h, (uint64_t)e->open.node << 32 | (uint64_t)e->open.purpose);
-        hash_u64(h, e->open.cookie);
+        trace_pair(h, (uint64_t)e->open.node << 32 | (uint64_t)e->open.purpose, e->open.cookie);
         break;
     case EFFECT_CLOSE:
         hash_u64(h, (uint64_t)e->close.link << 32 | e->close.refusal);
         break;
     case EFFECT_TIMER:
-        hash_u64(h, e->timer.id);
-        hash_u64(h, e->timer.at);
+        trace_pair(h, e->timer.id, e->timer.at);
         break;
     case EFFECT_PERSIST:
-        hash_u64(h, e->persist.ticket);
-        hash_u64(h, e->persist.value);
+        trace_pair(h, e->persist.ticket, e->persist.value);
         break;
     case EFFECT_STOW:
         add_bytes(h, e->stow);
@@ -259,6 +263,7 @@ static void trace_effect(struct hash *h, const struct effect *e) {
         trace_stream(h, &e->stream);
         break;
     default:
+        trace_gang_effect(h, e);
         trace_mover_effect(h, e);
         break;
     }

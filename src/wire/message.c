@@ -219,6 +219,8 @@ static void walk_launch(struct codec *c, union message *m) {
     codec_u32(c, &m->launch.index);
     codec_set(c, m->launch.set);
     codec_bool(c, &m->launch.folder);
+    codec_u64(c, &m->launch.slots);
+    codec_u64(c, &m->launch.version);
     codec_rest(c, &m->launch.spec);
 }
 
@@ -304,6 +306,8 @@ static void walk_drained(struct codec *c, union message *m) {
 
 static void walk_setup(struct codec *c, union message *m) {
     codec_u64(c, &m->setup.run);
+    codec_u64(c, &m->setup.slots);
+    codec_u64(c, &m->setup.version);
     codec_rest(c, &m->setup.setup);
 }
 
@@ -447,6 +451,37 @@ static void walk_transfer(struct codec *c, union message *m) {
 
 static void walk_clear(struct codec *c, union message *m) {
     codec_bytes(c, &m->clear.runs, 8);
+}
+
+static void walk_slot(struct codec *c, uint8_t *slot) {
+    codec_u8(c, slot);
+    if (*slot >= GANG_SLOTS_MAX && *slot != GANG_ALL)
+        c->failed = true;
+}
+
+static void walk_turn(struct codec *c, union message *m) {
+    codec_u64(c, &m->turn.number);
+    walk_slot(c, &m->turn.slot);
+    codec_bool(c, &m->turn.tell);
+    codec_u64(c, &m->turn.sent_ns);
+    codec_u32(c, &m->turn.quantum_us);
+}
+
+static void walk_rows_of_slots(struct codec *c, union message *m) {
+    codec_u64(c, &m->slots.version);
+    codec_bytes(c, &m->slots.rows, SLOTS_ROW_BYTES);
+}
+
+static void walk_turned(struct codec *c, union message *m) {
+    struct message_turned *t = &m->turned;
+    codec_u64(c, &t->number);
+    walk_slot(c, &t->slot);
+    codec_enum(c, &t->means, GANG_MEANS);
+    codec_bool(c, &t->prompt);
+    codec_u64(c, &t->sent_ns);
+    codec_u64(c, &t->at_ns);
+    codec_u32(c, &t->took_ns);
+    codec_u32(c, &t->missed);
 }
 
 static void walk_enough(struct codec *c, union message *m) {
@@ -664,6 +699,9 @@ static const struct message_rule rules[MESSAGE_TYPES] = {
     ROW(COUNT, TAKER, BULK, SMALL, walk_count),
     ROW(COUNTED, GIVER, BULK, STATE, walk_counted),
     ROW(CLEAR, HOST | MOVER, CONTROL, STATE, walk_clear),
+    ROW(TURN, ROOT | KEEPER, CONTROL, SMALL, walk_turn),
+    ROW(SLOTS, ROOT | KEEPER, CONTROL, STATE, walk_rows_of_slots),
+    ROW(TURNED, LAUNCHER | NODE, CONTROL, SMALL, walk_turned),
 };
 
 const struct message_rule *message_rule(uint16_t type) {

@@ -92,6 +92,11 @@ enum message_type {
     MESSAGE_COUNTED, /* so much */
     /* a node's manager to its mover: remove the folders of these runs; and back: they are gone */
     MESSAGE_CLEAR,
+    /* gangs: root to nodes, a node's manager to its launcher */
+    MESSAGE_TURN,  /* to nodes by STROBE: run this slot now */
+    MESSAGE_SLOTS, /* these runs belong to these slots */
+    /* launcher to its manager, node to root */
+    MESSAGE_TURNED, /* it runs, since then */
     MESSAGE_TYPES
 };
 
@@ -318,11 +323,58 @@ struct message_launch {
     uint32_t index;  /* of an array's job */
     struct nodeset *set;
     bool folder;       /* the run has one of its own on each node */
+    uint64_t slots;    /* that it belongs to, as bits; 0: to all there are */
+    uint64_t version;  /* of the matrix that says so */
     struct bytes spec; /* wire/spec.h */
 };
 
 /* What a transfer by XFER-AND-SIGNAL to nodes is about. */
-enum { EVENT_LAUNCH, EVENT_FILES };
+enum { EVENT_LAUNCH, EVENT_FILES, EVENT_SLOTS };
+
+/* What a strobe is about. */
+enum { CHANNEL_TURN };
+
+/* Rows of the matrix: a run has a bit for each that it belongs to. */
+enum { GANG_SLOTS_MAX = 64, GANG_ALL = 255 /* there is only one: whatever is here runs */ };
+
+/* A strobe's number: the epoch of whoever sent it, and in that they are counted. */
+enum { STROBE_EPOCH_SHIFT = 40 };
+
+/* Whose turn it is. */
+struct message_turn {
+    uint64_t number;     /* of the strobe; in the strobe itself it says nothing */
+    uint8_t slot;        /* below GANG_SLOTS_MAX, or GANG_ALL */
+    bool tell;           /* answer TURNED */
+    uint64_t sent_ns;    /* by the root's clock */
+    uint32_t quantum_us; /* until the next one is meant to come; 0: none is */
+};
+
+enum { SLOTS_ROW_BYTES = 16 };
+
+/* A version that is older than what is known of a run says nothing about it. */
+struct message_slots {
+    uint64_t version;
+    struct bytes rows; /* a run and its slots, 8 bytes each */
+};
+
+/* How a node switches. */
+enum gang_means {
+    GANG_BY_CGROUP,    /* whatever a run does: all of it, and nobody notices */
+    GANG_BY_NAMESPACE, /* all of it, by stopping: a program can see that, and undo it for itself */
+    GANG_BY_DESCENT,   /* what is found of it, by stopping */
+    GANG_MEANS
+};
+
+struct message_turned {
+    uint64_t number;
+    uint8_t slot;
+    uint8_t means;
+    bool prompt;      /* the launcher is served at once: it has a real-time priority */
+    uint64_t sent_ns; /* as it came */
+    uint64_t at_ns;   /* when all was switched, by the node's clock */
+    uint32_t took_ns; /* from hearing of it until then */
+    uint32_t missed;  /* strobes since the last answer that were never heard of */
+};
 
 enum verb {
     VERB_START,   /* launcher only: what was set up is to run */
@@ -440,6 +492,8 @@ struct message_drained {
 
 struct message_setup {
     uint64_t run;
+    uint64_t slots; /* as in LAUNCH */
+    uint64_t version;
     struct bytes setup; /* wire/setup.h */
 };
 
@@ -797,6 +851,9 @@ union message {
     struct message_count count;
     struct message_counted counted;
     struct message_clear clear;
+    struct message_turn turn;
+    struct message_slots slots;
+    struct message_turned turned;
 };
 
 struct message_rule {

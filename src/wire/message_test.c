@@ -38,6 +38,15 @@ static void fill_file(uint16_t type, union message *m) {
         m->transfer.switches = bytes_of(body, 24);
         m->transfer.descriptor = bytes_of(body, 10);
         break;
+    case MESSAGE_TURN:
+        m->turn.slot = GANG_ALL;
+        break;
+    case MESSAGE_SLOTS:
+        m->slots.rows = bytes_of(body, (size_t)2 * SLOTS_ROW_BYTES);
+        break;
+    case MESSAGE_TURNED:
+        m->turned.slot = GANG_SLOTS_MAX - 1;
+        break;
     case MESSAGE_CLEAR:
         m->clear.runs = bytes_of(body, 16);
         break;
@@ -350,6 +359,11 @@ static void test_fields_of_jobs_out_of_range_are_refused(void) {
     CHECK_EQ(with_byte(MESSAGE_ROWS, 16, SUBJECTS), -EBADMSG);
     CHECK_EQ(with_byte(MESSAGE_ENDED, 8 + 4 + 4, CAUSES), -EBADMSG);
     CHECK_EQ(with_byte(MESSAGE_ENDED, 8, ENDING_BYTES - 1), -EBADMSG);
+    CHECK_EQ(with_byte(MESSAGE_TURN, 8, GANG_SLOTS_MAX - 1), 0);
+    CHECK_EQ(with_byte(MESSAGE_TURN, 8, GANG_SLOTS_MAX), -EBADMSG);
+    CHECK_EQ(with_byte(MESSAGE_TURNED, 8, GANG_SLOTS_MAX), -EBADMSG);
+    CHECK_EQ(with_byte(MESSAGE_TURNED, 9, GANG_MEANS), -EBADMSG);
+    CHECK_EQ(with_byte(MESSAGE_SLOTS, 8, SLOTS_ROW_BYTES - 1), -EBADMSG);
 }
 
 static void test_endings(void) {

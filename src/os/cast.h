@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Strobes past the tree: the machine manager sends a datagram to every launcher of this machine.
+ *
+ * It saves two processes on the way (the node's manager, and those above it in the tree), each of which would take a processor from
+ * a gang. A datagram may be lost, and nobody is told: the newest strobe wins, and the tree carries one now and then
+ * (prim/strobe.c). Who may send is a matter of the folder that the sockets are in: nobody else gets into it. */
+#pragma once
+
+#include <sys/un.h>
+
+#include "machine/machine.h"
+#include "os/loop.h"
+
+enum { CAST_BYTES_MAX = 512 };
+
+/* ---- who sends ---- */
+
+struct caster {
+    int fd; /* -1: there is none */
+    uint32_t nodes;
+    struct sockaddr_un *to; /* of each node */
+};
+
+/* 0 or -errno. */
+int caster_init(struct caster *c, uint32_t nodes);
+void caster_fini(struct caster *c);
+void caster_send(struct caster *c, const struct effect_cast *e);
+
+/* ---- who listens ---- */
+
+struct ear {
+    struct source source; /* fd -1: there is none */
+    struct loop *loop;
+    void (*heard)(void *context, const struct input *in);
+    void *context;
+};
+
+/* Listens at a path; whoever did before is gone. 0 or -errno. */
+int ear_init(struct ear *e, struct loop *loop, const char *path,
+             void (*heard)(void *context, const struct input *in), void *context);
+void ear_fini(struct ear *e);

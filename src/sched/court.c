@@ -216,6 +216,7 @@ static void pass_time(struct court *c, uint64_t now) {
 
 static void begin_policy(struct court *c, const struct storm_policy *policy) {
     ASSERT(policy->version == STORM_POLICY_VERSION && policy->own <= COURT_OWN_MAX);
+    ASSERT(policy_bytes(policy, &c->config.limits) <= self_bytes(&c->config));
     c->policy = policy;
     c->broken = false;
     c->room.held = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Jobs of a trace: read from the Standard Workload Format (SWF), or drawn from a model (lublin.h).
  *
- * Times are whole seconds. How a line becomes a job (the choices are those of the studies whose results we
- * compare with):
+ * Times are whole seconds. How a line becomes a job (the last two rules are those of the simulator pyss, which
+ * results that we compare with need):
  *   size      the processors requested (field 8), else those allocated (5)
  *   estimate  the time requested (9); none: the run time
  *   run       cut at the time requested, as a machine that holds to it would; a job that was cut has its run time as

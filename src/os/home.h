@@ -35,7 +35,7 @@ uint32_t home_of(uint32_t node, uint32_t nodes, uint32_t pes);
 uint32_t home_first(uint32_t node, uint32_t nodes, uint32_t pes);
 
 /* A process of a gang that has as many as its node has processors: the index-th stays on the index-th of them. Left to itself
- * the system would often have two on one and see no reason to move them in the short time that they run. */
+ * the system may have two on one, and see no reason to move them in the short time that they run. */
 void home_bind(pid_t process, uint32_t first, uint32_t index);
 
 /* Stays there from now on, and all that it starts; 0: nothing changes. */

@@ -208,10 +208,16 @@ static inline bool yard_nothing_partial(const struct yard *y) {
     return yard_count(y, "spool/partial", "") == 0;
 }
 
-/* The path of an object of these contents, or -errno. */
+/* The path of an object of these contents, whatever its name was made by, or -errno. */
 static inline int yard_object(struct yard *y, struct bytes bytes, const char *name,
                               char path[PATH_MAX]) {
-    uint8_t sha256[32];
-    digest_of(DIGEST_SHA256, bytes, sha256);
-    return depot_object(y->d, sha256, name, path, PATH_MAX);
+    int r = -ENOENT;
+    for (enum digest_kind kind = 0; kind < DIGEST_KINDS && r == -ENOENT; kind++) {
+        uint8_t sum[32];
+        struct sum *s = sum_new(kind);
+        sum_add(s, bytes);
+        sum_end(s, sum);
+        r = depot_object(y->d, sum, name, path, PATH_MAX);
+    }
+    return r;
 }

@@ -20,6 +20,7 @@ struct follow_signals {
     uint64_t interrupted_at; /* the first Ctrl-C */
     bool told;               /* that there was one */
     uint64_t killed_at;      /* the second, or the grace is over */
+    bool lapsed;             /* because the grace was over */
     uint64_t grace_until;    /* 0: there was no Ctrl-C */
     int ending;              /* the signal that asks us to end */
     uint64_t ending_at;

@@ -136,7 +136,9 @@ void signals_settle(struct follow *f) {
         stop_here(f);
     if (f->over || f->done || f->job == 0)
         return;
-    if (s->killed_at != 0 && is_due(f, s->killed_at + BACK_NS)) {
+    /* Who has asked twice wants the prompt; who has waited for the grace waits a moment more. */
+    uint64_t back_ns = s->lapsed ? END_NS : BACK_NS;
+    if (s->killed_at != 0 && is_due(f, s->killed_at + back_ns)) {
         still_ending(f);
         return;
     }
@@ -154,6 +156,7 @@ void signals_settle(struct follow *f) {
     }
     if (s->grace_until != 0 && s->killed_at == 0 && is_due(f, s->grace_until)) {
         s->killed_at = f->contact.loop.now;
+        s->lapsed = true;
         act(f, VERB_KILL, 0);
     }
 }

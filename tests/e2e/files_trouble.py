@@ -11,7 +11,7 @@ from transfers import (NODES, digest, everybody, folder, have, healthy, hidden, 
                        nodes, partial, send, strays, text, there, without, Held)
 
 SIZE = 48 << 20
-SLOWLY = ('--chunk', '16KiB', '--slots', '4')   # so that there is a middle
+SLOWLY = ('--chunk', '4KiB', '--slots', '2')   # so that there is a middle
 OTHERS = nodes(0, 1, 3, 4)
 
 

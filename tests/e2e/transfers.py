@@ -170,8 +170,8 @@ class Held:
         while not self.held and self.p.poll() is None and time.monotonic() < end:
             self.held = all(moving(t, n, at_least, before[n]) for n in near)
         if self.held:
-            send(self.p.pid, signal.SIGSTOP)
-            self.held = self.p.poll() is None
+            send(self.p.pid, signal.SIGSTOP)   # and what is under way has not been the rest
+            self.held = self.p.poll() is None and all(moving(t, n, at_least, before[n]) for n in near)
 
     def go(self):
         send(self.p.pid, signal.SIGCONT)

@@ -110,12 +110,12 @@ void remains_forget(const char *folder) {
     closedir(dir);
 }
 
-/* Of a node's daemon, launcher or mover: n12.sock, p12.sock, f12.sock; of a command that gave files:
+/* Of a node's daemon, launcher, its strobes, or mover: n12.sock, p12.sock, s12.sock, f12.sock; of a command that gave files:
  * c345-0123abcd.sock. */
 static bool is_socket(int folder, const char *name) {
     struct stat at;
     const char *end = name + 1 + strspn(name + 1, "0123456789");
-    if (strchr("npfc", *name) == NULL || end == name + 1)
+    if (strchr("npsfc", *name) == NULL || end == name + 1)
         return false;
     if (*name == 'c' && *end == '-')
         end += 1 + strspn(end + 1, "0123456789abcdef");

@@ -74,6 +74,7 @@ static void test_folder(void) {
     make_socket(&s, "n1.socket"); /* none of ours */
     make(&s, "n2.sock");          /* no socket */
     make_socket(&s, "f3.sock");
+    make_socket(&s, "s3.sock");
     make_socket(&s, "c17-00c0ffee.sock"); /* of a command that was killed */
     make(&s, "cluster");
     make(&s, "log");
@@ -82,6 +83,7 @@ static void test_folder(void) {
     CHECK(!is_there(&s, "n0.sock"));
     CHECK(!is_there(&s, "p17.sock"));
     CHECK(!is_there(&s, "f3.sock"));
+    CHECK(!is_there(&s, "s3.sock"));
     CHECK(!is_there(&s, "c17-00c0ffee.sock"));
     CHECK(!is_there(&s, "cluster"));
     CHECK(is_there(&s, "n1.socket"));

@@ -95,13 +95,13 @@ static int check(const struct typed *t, const struct sim_request *q) {
         return complain("sim",
                         "name a trace in the Standard Workload Format, or give --lublin JOBS");
     if (t->lublin > 0 && t->pes == 0)
-        return complain("sim", "--lublin: give the processors of the machine: --pes N");
+        return complain("sim", "--lublin: give the processors of the machine: --procs N");
     if (t->lublin > UINT32_MAX / 4)
         return complain("sim", "--lublin: at most %u jobs", UINT32_MAX / 4);
     if (t->lublin == 0 && (t->load != NULL || t->seed != UINT64_MAX))
         return complain("sim", "--load and --seed are for --lublin");
     if (t->pes > NODESET_UNIVERSE_MAX / 64)
-        return complain("sim", "--pes: at most %u", NODESET_UNIVERSE_MAX / 64);
+        return complain("sim", "--procs: at most %u", NODESET_UNIVERSE_MAX / 64);
     if (t->mpl < 1 || t->mpl > STORM_SLOTS_MAX)
         return complain("sim", "--mpl: 1 to %d", STORM_SLOTS_MAX);
     if (t->quantum_ns == 0 || t->switch_cost_ns >= t->quantum_ns)
@@ -142,9 +142,9 @@ static int get_jobs(struct sim_request *q, struct workload *w) {
         q->batch.pes = w->pes;
     if (q->batch.pes == 0)
         return complain(q->trace,
-                        "its header does not say how many processors there are; give --pes N");
+                        "its header does not say how many processors there are; give --procs N");
     if (q->batch.pes > NODESET_UNIVERSE_MAX / 64)
-        return complain(q->trace, "more processors than can be; give --pes N");
+        return complain(q->trace, "more processors than can be; give --procs N");
     size_t large = workload_fit(w, q->batch.pes);
     if (large > 0)
         complain("sim", "%zu jobs want more than %" PRIu32 " processors: they get all", large,
@@ -219,10 +219,10 @@ static int go(struct sim_request *q, const struct chosen *policies) {
 static void print_help(const struct option *table) {
     puts(
         "usage: storm sim TRACE [OPTIONS]\n"
-        "       storm sim --lublin JOBS --pes N [OPTIONS]\n"
+        "       storm sim --lublin JOBS --procs N [OPTIONS]\n"
         "\n"
-        "Runs a trace of jobs under scheduling policies in virtual time: the same policies that a\n"
-        "cluster uses. TRACE is in the Standard Workload Format, plain or compressed by gzip; - is\n"
+        "Runs a trace of jobs under scheduling policies, in virtual time.\n"
+        "TRACE is in the Standard Workload Format, plain or compressed by gzip; - is\n"
         "standard input. Shown are wait, response and bounded slowdown, processors used, makespan.\n"
         "\n"
         "policies:");
@@ -239,12 +239,13 @@ int sim_main_with(int argc, char **argv, const struct storm_policy *guest) {
     const struct option table[] = {
         {"policy", OPTION_TEXT, &t.policy, "NAMES",
          "one, or some with commas between, or all (default easy); a path: a shared object"},
-        {"pes", OPTION_NUMBER, &t.pes, "N", "processors (default: what the trace says)"},
+        {"procs", OPTION_NUMBER, &t.pes, "N", "processors (default: what the trace says)"},
+        {"pes", OPTION_NUMBER, &t.pes, "N", NULL}, /* as storm up calls them */
         {"strict", OPTION_FLAG, &t.strict, NULL, "refuse a trace with malformed lines"},
         {"mpl", OPTION_NUMBER, &t.mpl, "N", "slots, where time is sliced (default 4)"},
         {"quantum", OPTION_DURATION, &t.quantum_ns, "TIME", "of a slice (default 50ms)"},
         {"switch-cost", OPTION_DURATION, &t.switch_cost_ns, "TIME",
-         "lost in each slice (default none; see: storm bench gang)"},
+         "lost in each slice (default none)"},
         {"lublin", OPTION_NUMBER, &t.lublin, "JOBS", "draw them from the Lublin-Feitelson model"},
         {"seed", OPTION_NUMBER, &t.seed, "N", "--lublin: of the draws (default 1)"},
         {"load", OPTION_TEXT, &t.load, "X", "--lublin: stretch arrivals to this load, such as 0.9"},

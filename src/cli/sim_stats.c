@@ -116,7 +116,13 @@ void sim_print_json(const struct sim_request *q, const struct workload *w,
                     FILE *out) {
     struct json j = {.out = out};
     json_open(&j, NULL, '{');
-    json_number(&j, "nb_jobs", w->count);
+    json_word(&j, "policy", q->batch.policy->name);
+    json_number(&j, "jobs", w->count);
+    json_decimal(&j, "mean_wait_s", s->wait.mean, 6);
+    json_decimal(&j, "mean_bounded_slowdown", s->slowdown.mean, 6);
+    json_decimal(&j, "utilisation", s->utilisation, 6);
+    json_decimal(&j, "makespan_s", s->makespan, 6);
+    json_number(&j, "nb_jobs", w->count); /* as Batsim has it */
     json_number(&j, "nb_jobs_finished", w->count);
     json_number(&j, "nb_jobs_success", w->count - w->cut);
     json_number(&j, "nb_jobs_killed", w->cut);
@@ -131,11 +137,9 @@ void sim_print_json(const struct sim_request *q, const struct workload *w,
     json_number(&j, "nb_computing_machines", q->batch.pes);
     json_decimal(&j, "simulation_time", seconds, 6);
     json_word(&j, "workload", q->name);
-    json_word(&j, "policy", q->batch.policy->name);
     json_spread(&j, "wait", &s->wait);
     json_spread(&j, "response", &s->response);
     json_spread(&j, "bounded_slowdown", &s->slowdown);
-    json_decimal(&j, "utilisation", s->utilisation, 6);
     json_number(&j, "never_ran", w->never_ran);
     json_number(&j, "malformed_lines", w->malformed);
     json_number(&j, "max_queued", r->queue_most);

@@ -112,19 +112,28 @@ static int parse_word(const char *text, uint64_t now_ns, uint64_t *ret_ns) {
     return finish_clock(t, now_ns, ret_ns);
 }
 
+static int parse_day(const char *text, uint64_t now_ns, uint64_t *ret_ns) {
+    int r = parse_word(text, now_ns, ret_ns);
+    return r == -ENOENT ? parse_calendar(text, now_ns, ret_ns) : r;
+}
+
+static int parse_seconds(const char *text, uint64_t *ret_ns) {
+    uint64_t seconds;
+    if (!options_number(text, &seconds) || seconds >= UINT64_MAX / NS_PER_S)
+        return -EINVAL;
+    *ret_ns = seconds * NS_PER_S;
+    return 0;
+}
+
 int when_parse(const char *text, uint64_t now_ns, uint64_t *ret_ns) {
     uint64_t more;
     *ret_ns = now_ns;
     if (strncmp(text, "now", 3) == 0)
         text += 3;
     else if (*text == '@')
-        return options_number(text + 1, &more) && more < UINT64_MAX / NS_PER_S
-                   ? (*ret_ns = more * NS_PER_S, 0)
-                   : -EINVAL;
-    else if (*text != '+') {
-        int r = parse_word(text, now_ns, ret_ns);
-        return r == -ENOENT ? parse_calendar(text, now_ns, ret_ns) : r;
-    }
+        return parse_seconds(text + 1, ret_ns);
+    else if (*text != '+')
+        return parse_day(text, now_ns, ret_ns);
     if (*text == '\0')
         return 0;
     if (*text != '+' || units_parse_duration(text + 1, &more) < 0 || more > UINT64_MAX - now_ns)

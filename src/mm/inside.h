@@ -274,7 +274,7 @@ struct mm {
     uint32_t steps_first, steps_last; /* those that wait for room in their allocation */
     uint32_t queued;
     struct await *awaits;
-    uint32_t await_cap, await_free;
+    uint32_t await_cap, await_used, await_free;
     uint32_t await_peak; /* no place at or above this was ever taken */
     uint32_t await_buckets[AWAIT_BUCKETS];
     struct heap begins;
@@ -369,9 +369,8 @@ void waits_hold(struct mm *m, struct job *j);
 void waits_drop(struct mm *m, struct job *j);
 /* A job is about to be over. */
 void waits_ended(struct mm *m, const struct job *j);
-/* The log tells what became of a condition; all of it is read. */
+/* The log tells what became of a condition. */
 void waits_replay(struct mm *m, uint32_t job, uint32_t on, bool good);
-void waits_resume(struct mm *m);
 void waits_timer(struct mm *m);
 void waits_begin(struct mm *m);
 /* Ends those that will never start. */

@@ -145,7 +145,7 @@ static void on_replay(struct mm *m, const struct input_replay *in) {
     }
     m->replaying = false;
     m->dirty = true;
-    waits_resume(m);
+    waits_timer(m);
     node_resume(m);
     start_resume(m);
 }

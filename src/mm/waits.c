@@ -5,8 +5,8 @@
  * found by its number. When the last is met, its jobs join the queue; when one never can be, they are ended,
  * since nobody wants to wait for ever.
  *
- * What became of a condition is in the log before the end of the job that it was about. So when the log is read again, a
- * condition about a job that is not known any more was met before the submission. */
+ * What became of a condition is in the log before the end of the job that it was about. So when the log is read again, one
+ * about a job that is not known any more was met, unless the log says that it was missed. */
 #include <errno.h>
 
 #include "base/assert.h"
@@ -36,10 +36,11 @@ static struct await *await_new(struct mm *m, struct job *first) {
     } else if (m->await_peak < m->await_cap) {
         a = &m->awaits[m->await_peak++];
     }
-    if (a == NULL)
-        return NULL;
+    ASSERT(a !=
+           NULL); /* waits_judge has counted; whoever is read again waits for no more than before */
     *a = (struct await){.job = first->id, .next = NO_SLOT, .sibling = first->awaits};
     first->awaits = place_of(m, a);
+    m->await_used++;
     return a;
 }
 
@@ -64,6 +65,7 @@ static void await_free(struct mm *m, struct await *a) {
         }
     *a = (struct await){.next = m->await_free};
     m->await_free = place_of(m, a);
+    m->await_used--;
 }
 
 /* ---- what is known of a job that others wait for ---- */
@@ -115,13 +117,13 @@ static int judge_one(const struct mm *m, uint8_t kind, uint32_t job, struct text
 }
 
 int waits_judge(struct mm *m, const struct message_submit *s, struct text *why) {
-    uint32_t free = m->await_cap - m->await_peak;
+    size_t wants = s->after.len / AWAIT_BYTES + (s->begin_ns > 0);
     int r = 0;
-    if (s->kind == JOB_STEP && (s->after.len > 0 || s->begin_ns > 0)) {
+    if (s->kind == JOB_STEP && wants > 0) {
         text_str(why, "a step of an allocation starts at once");
         return -EINVAL;
     }
-    if (free < s->after.len / AWAIT_BYTES + 1) {
+    if (wants > m->await_cap - m->await_used) {
         text_str(why, "too many jobs wait for others; try again later");
         return -EAGAIN;
     }
@@ -132,12 +134,9 @@ int waits_judge(struct mm *m, const struct message_submit *s, struct text *why) 
 
 static void await_job(struct mm *m, struct job *first, uint8_t kind, uint32_t on) {
     const struct job *j = job_find(m, on);
-    /* Read again: a job that is not there has ended before, and what this meant follows in the log. */
-    if (j != NULL ? is_over(j) && !m->replaying : !m->replaying)
+    if (j == NULL || is_over(j))
         return;
     struct await *a = await_new(m, first);
-    if (a == NULL)
-        return;
     a->kind = kind;
     a->on = on;
     a->next = m->await_buckets[bucket_of(on)];
@@ -148,8 +147,6 @@ static void await_time(struct mm *m, struct job *first, uint64_t begin_ns) {
     if (begin_ns == 0 || (!m->replaying && begin_ns <= wall(m)))
         return;
     struct await *a = await_new(m, first);
-    if (a == NULL)
-        return;
     a->kind = AWAIT_BEGIN;
     a->due = (struct heap_item){.key = begin_ns, .tie = ++m->ties};
     heap_push(&m->begins, &a->due);
@@ -190,8 +187,6 @@ static void release(struct mm *m, struct job *first) {
             continue;
         waits_drop(m, j);
         queue_add(m, j);
-        if (!m->replaying)
-            client_news(m, j);
     }
 }
 
@@ -202,15 +197,31 @@ static void met(struct mm *m, struct await *a) {
         release(m, first);
 }
 
-static void missed(struct mm *m, struct await *a) {
-    struct job *first = job_find(m, a->job);
-    await_free(m, a);
+/* None of its jobs starts any more; they are ended when it is their turn. */
+static void doom(struct mm *m, struct job *first) {
     if (first == NULL || first->doomed)
         return;
+    for (uint32_t i = 0; i < first->count; i++) {
+        struct job *j = job_find(m, first->id + i);
+        if (j == NULL || j->key != first->key || j->state != STATE_QUEUED || j->waits)
+            continue;
+        queue_remove(m, j); /* it was let in when the log was read again, before this was */
+        waits_hold(m, j);
+    }
     first->doomed = true;
     first->doomed_next = m->doomed_first;
     m->doomed_first = job_place(m, first);
     m->dirty = true;
+}
+
+static void settle(struct mm *m, struct await *a, bool good) {
+    struct job *first = job_find(m, a->job);
+    if (good) {
+        met(m, a);
+        return;
+    }
+    await_free(m, a);
+    doom(m, first);
 }
 
 /* Those that wait for this number, one after the other: what follows changes the table. */
@@ -227,10 +238,8 @@ static void resolve(struct mm *m, const struct job *on) {
         const struct job *first = job_find(m, a->job);
         if (first != NULL && first->left > 0)
             record_await(m, first, on->id, good);
-        if (good)
-            met(m, a);
-        else
-            missed(m, a);
+        m->ending++;
+        settle(m, a, good);
     }
 }
 
@@ -247,31 +256,13 @@ void waits_ended(struct mm *m, const struct job *j) {
 }
 
 void waits_replay(struct mm *m, uint32_t job, uint32_t on, bool good) {
-    for (uint32_t at = m->await_buckets[bucket_of(on)]; at != NO_SLOT; at = m->awaits[at].next) {
-        struct await *a = &m->awaits[at];
-        if (a->on != on || a->job != job)
-            continue;
-        if (good)
-            met(m, a);
-        else
-            missed(m, a);
-        return;
-    }
-}
-
-/* Everything is read: who is not known has ended before it was waited for. */
-void waits_resume(struct mm *m) {
-    for (uint32_t i = 0; i < m->await_peak; i++) {
-        struct await *a = &m->awaits[i];
-        const struct job *on = a->job == 0 || a->on == 0 ? NULL : job_find(m, a->on);
-        if (a->job == 0 || a->on == 0 || (on != NULL && !is_over(on)))
-            continue;
-        if (on != NULL && is_missed(on, a->kind))
-            missed(m, a);
-        else
-            met(m, a);
-    }
-    waits_timer(m);
+    for (uint32_t at = m->await_buckets[bucket_of(on)]; at != NO_SLOT; at = m->awaits[at].next)
+        if (m->awaits[at].on == on && m->awaits[at].job == job) {
+            settle(m, &m->awaits[at], good);
+            return;
+        }
+    if (!good) /* about a job that is not known any more */
+        doom(m, job_find(m, job));
 }
 
 void waits_timer(struct mm *m) {

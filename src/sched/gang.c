@@ -7,34 +7,13 @@
 #include "sched/policies.h"
 #include "sched/seats.h"
 
-struct gang {
-    bool left; /* somebody has ended: rows may become one */
-    struct seats seats;
-};
-
-static size_t bytes(const struct storm_limits *l) {
-    return offsetof(struct gang, seats) + seats_bytes(l);
-}
-
-static void init(void *self, struct storm_host *h) {
-    seats_init(&((struct gang *)self)->seats, storm_limits(h));
-}
-
-static void ended(void *self, struct storm_host *h, const struct storm_job *j) {
-    (void)h;
-    (void)j;
-    ((struct gang *)self)->left = true;
-}
-
 static void decide(void *self, struct storm_host *h) {
-    struct gang *g = self;
-    if (g->left)
-        seats_unify(h);
-    g->left = false;
+    struct seats *s = self;
+    seats_unify(s, h);
     if (!seats_wanted(h))
         return;
-    seats_look(&g->seats, h);
-    seats_fill(&g->seats, h);
+    seats_look(s, h);
+    seats_fill(s, h);
 }
 
 const struct storm_policy policy_gang = {
@@ -42,8 +21,8 @@ const struct storm_policy policy_gang = {
     .flags = STORM_SLICED | STORM_ALTERNATIVE,
     .name = "gang",
     .words = "gang scheduling: jobs share the machine in slices of time",
-    .bytes = bytes,
-    .init = init,
-    .ended = ended,
+    .bytes = seats_bytes,
+    .init = seats_init,
+    .ended = seats_ended,
     .decide = decide,
 };

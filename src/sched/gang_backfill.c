@@ -5,25 +5,6 @@
 #include "sched/policies.h"
 #include "sched/seats.h"
 
-struct gang {
-    bool left; /* somebody has ended: rows may become one */
-    struct seats seats;
-};
-
-static size_t bytes(const struct storm_limits *l) {
-    return offsetof(struct gang, seats) + seats_bytes(l);
-}
-
-static void init(void *self, struct storm_host *h) {
-    seats_init(&((struct gang *)self)->seats, storm_limits(h));
-}
-
-static void ended(void *self, struct storm_host *h, const struct storm_job *j) {
-    (void)h;
-    (void)j;
-    ((struct gang *)self)->left = true;
-}
-
 /* The row that it can have first. */
 static uint32_t best_row(struct storm_host *h, const struct storm_job *head) {
     uint32_t best = 0;
@@ -39,24 +20,21 @@ static uint32_t best_row(struct storm_host *h, const struct storm_job *head) {
 }
 
 static void decide(void *self, struct storm_host *h) {
-    struct gang *g = self;
+    struct seats *s = self;
     const struct storm_job *head;
     struct seat seat;
-    if (g->left)
-        seats_unify(h);
-    g->left = false;
+    seats_unify(s, h);
     bool wanted = seats_wanted(h);
     if (wanted)
-        seats_look(&g->seats, h);
-    while ((head = storm_queued(h, NULL)) != NULL && wanted &&
-           seats_find(&g->seats, h, head, &seat))
-        if (!seats_start(&g->seats, h, head, &seat))
+        seats_look(s, h);
+    while ((head = storm_queued(h, NULL)) != NULL && wanted && seats_find(s, h, head, &seat))
+        if (!seats_start(s, h, head, &seat))
             return;
     if (head == NULL)
         return;
     storm_reserve(h, head, best_row(h, head));
     if (wanted)
-        seats_fill(&g->seats, h);
+        seats_fill(s, h);
 }
 
 const struct storm_policy policy_gang_backfill = {
@@ -64,8 +42,8 @@ const struct storm_policy policy_gang_backfill = {
     .flags = STORM_SLICED | STORM_ALTERNATIVE,
     .name = "gang-backfill",
     .words = "gang scheduling in rows that are backfilled",
-    .bytes = bytes,
-    .init = init,
-    .ended = ended,
+    .bytes = seats_bytes,
+    .init = seats_init,
+    .ended = seats_ended,
     .decide = decide,
 };

@@ -4,10 +4,6 @@
 #include "sched/policies.h"
 #include "sched/seats.h"
 
-static void init(void *self, struct storm_host *h) {
-    seats_init(self, storm_limits(h));
-}
-
 static void decide(void *self, struct storm_host *h) {
     if (!seats_wanted(h))
         return;
@@ -21,6 +17,6 @@ const struct storm_policy policy_local = {
     .name = "local",
     .words = "no coordination: each node shares its processors as it likes",
     .bytes = seats_bytes,
-    .init = init,
+    .init = seats_init,
     .decide = decide,
 };

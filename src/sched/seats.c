@@ -6,8 +6,16 @@ size_t seats_bytes(const struct storm_limits *l) {
     return sizeof(struct seats) + sizeof(uint64_t) * buddy_words(l->nodes);
 }
 
-void seats_init(struct seats *s, const struct storm_limits *l) {
-    buddy_init(&s->buddy, l->nodes, s->words);
+void seats_init(void *self, struct storm_host *h) {
+    struct seats *s = self;
+    buddy_init(&s->buddy, storm_limits(h)->nodes, s->words);
+}
+
+void seats_ended(void *self, struct storm_host *h, const struct storm_job *j) {
+    struct seats *s = self;
+    (void)h;
+    (void)j;
+    s->left = true;
 }
 
 /* Tells the tree of all nodes of a job. */
@@ -88,8 +96,9 @@ void seats_fill(struct seats *s, struct storm_host *h) {
             return;
 }
 
-void seats_unify(struct storm_host *h) {
-    uint32_t slots = storm_limits(h)->slots;
+void seats_unify(struct seats *s, struct storm_host *h) {
+    uint32_t slots = s->left ? storm_limits(h)->slots : 0;
+    s->left = false;
     for (uint32_t a = 0; a < slots; a++)
         for (uint32_t b = a + 1; b < slots; b++)
             storm_merge(h, a, b);

@@ -9,7 +9,9 @@
 #include "sched/buddy.h"
 #include "storm/policy.h"
 
+/* All that such a policy keeps. */
 struct seats {
+    bool left; /* somebody has ended: rows may become one */
     struct buddy buddy;
     uint64_t words[];
 };
@@ -18,8 +20,10 @@ struct seat {
     uint32_t slot, first, last;
 };
 
+/* Functions of the policy itself: its memory is a struct seats. */
 size_t seats_bytes(const struct storm_limits *l);
-void seats_init(struct seats *s, const struct storm_limits *l);
+void seats_init(void *self, struct storm_host *h);
+void seats_ended(void *self, struct storm_host *h, const struct storm_job *j);
 
 /* Is there room for anybody who waits? */
 bool seats_wanted(struct storm_host *h);
@@ -38,5 +42,5 @@ bool seats_start(struct seats *s, struct storm_host *h, const struct storm_job *
 /* Starts whoever has a seat, in the order of the queue. */
 void seats_fill(struct seats *s, struct storm_host *h);
 
-/* Slot unification: rows that use no PE twice become one. */
-void seats_unify(struct storm_host *h);
+/* Slot unification, if somebody has ended: rows that use no PE twice become one. */
+void seats_unify(struct seats *s, struct storm_host *h);

@@ -83,6 +83,8 @@ def output(folder, trace):
     with open(os.path.join(out, 'schedule.json')) as f:
         summary = json.load(f)
     check('schedule.json', summary['makespan'] == 29 and summary['nb_jobs'] == 4, summary)
+    check('and the words of this command', summary['jobs'] == 4 and summary['makespan_s'] == 29 and
+          {'policy', 'mean_wait_s', 'mean_bounded_slowdown', 'utilisation'} <= set(summary), summary)
     picture = xml.dom.minidom.parse(os.path.join(out, 'schedule.svg'))
     check('schedule.svg has jobs in it', len(picture.getElementsByTagName('rect')) > 10)
 
@@ -100,12 +102,12 @@ def refused(folder, trace):
             ('a trace that there is not', ['nowhere.swf'], 'nowhere.swf'),
             ('a compressed trace that is cut off', [f.name], 'cut'),
             ('an empty trace', ['/dev/null'], 'no job'),
-            ('no processors', ['-'], '--pes'),
+            ('no processors', ['-'], '--procs'),
             ('an unknown policy', [trace, '--policy', 'eazy'], 'easy'),
             ('a policy that is no object', [trace, '--policy', './nowhere.so'], 'nowhere.so'),
-            ('a model without a machine', ['--lublin', 10], '--pes'),
+            ('a model without a machine', ['--lublin', 10], '--procs'),
             ('neither trace nor model', [], '--lublin'),
-            ('a load that is none', ['--lublin', 10, '--pes', 4, '--load', 'much'], '--load'),
+            ('a load that is none', ['--lublin', 10, '--procs', 4, '--load', 'much'], '--load'),
             ('a switch longer than a slice', [trace, '--quantum', '1ms', '--switch-cost', '1ms'], '--quantum')):
         status, out, err = sim(*args, text=JOB.format(1, 0, 1, 1, 1, 1))
         check(f'{name} is refused', status == 2 and words in err.splitlines()[-1] and out == '',
@@ -118,7 +120,7 @@ def refused(folder, trace):
 
 
 def models():
-    args = ['--lublin', 3000, '--pes', 256, '--load', 0.8, '--seed', 3]
+    args = ['--lublin', 3000, '--procs', 256, '--load', 0.8, '--seed', 3]
     a, b = one(*args), one(*args)
     a.pop('simulation_time'), b.pop('simulation_time')
     check('a model: the same seed, the same schedule', a == b, (a, b))

@@ -25,6 +25,7 @@ static const struct command commands[] = {
     {"model", "how long a launch takes on a network that is not here, by formula", model_main},
     {"nodes", "show nodes", nodes_main},
     {"ps", "show the jobs that wait and run", ps_main},
+    {"replay", "run the jobs of a workload file as they arrive", replay_main},
     {"resume", "let suspended jobs go on", resume_main},
     {"run", "run a parallel program and wait for it", run_main},
     {"show", "one job in full", show_main},

@@ -11,7 +11,7 @@
 #include "sim/roster.h"
 #include "sim/workload.h"
 
-enum { REPLAY_PATH_MAX = 4096, REPLAY_PLACE_MAX = 256 };
+enum { REPLAY_PATH_MAX = 4096, REPLAY_PLACE_MAX = 256, REPLAY_POLICY_MAX = 64 };
 
 struct lines;
 
@@ -38,6 +38,7 @@ struct replay {
     uint64_t start_ns; /* of the calendar: when the first might arrive */
     struct joblist jobs;
     uint64_t refused, late;
+    char policy[REPLAY_POLICY_MAX]; /* its name */
 };
 
 /* Where the job comes from, for people: "jobs.txt:12". */

@@ -89,6 +89,21 @@ static int wait_for_all(struct replay *r) {
 
 /* ---- summary ---- */
 
+/* Of the policy that is chosen. */
+static void find_policy(struct replay *r) {
+    struct message_ask ask = {.subject = SUBJECT_POLICIES};
+    struct contact_rows rows = {0};
+    struct policy_row row;
+    size_t at = 0;
+    snprintf(r->policy, sizeof r->policy, "cluster");
+    if (contact_ask(&r->contact, &ask, &rows) == 0)
+        while (policy_row_next(bytes_of(rows.at, rows.len), &at, &row) == 1)
+            if (row.chosen)
+                snprintf(r->policy, sizeof r->policy, "%.*s", (int)row.name.len,
+                         (const char *)row.name.at);
+    free(rows.at);
+}
+
 /* Over is what the log has as over, which may be a moment later. */
 static int collect(struct replay *r, const struct swf_config *c, struct swf *s) {
     int status = 0, e = 0;
@@ -133,7 +148,7 @@ static int reckon(const struct swf *s, uint32_t pes, struct workload *w, struct 
 
 static void print(const struct replay *r, const struct swf *s, uint32_t pes,
                   const struct workload *w, const struct sim_stats *stats) {
-    const struct storm_policy policy = {.name = "cluster"};
+    const struct storm_policy policy = {.name = r->policy};
     struct sim_request q = {.name = r->path, .batch = {.pes = pes, .policy = &policy}};
     struct batch_result none = {0};
     if (r->json) {
@@ -176,6 +191,8 @@ static int summarize(struct replay *r) {
 
 int replay_watch(struct replay *r) {
     int status = wait_for_all(r);
+    if (status == 0)
+        find_policy(r);
     contact_close(&r->contact);
     return status == 0 ? summarize(r) : status;
 }

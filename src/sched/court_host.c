@@ -96,10 +96,8 @@ static const struct storm_job *host_candidate(struct storm_host *h, const struct
     struct court *c = court_of(h);
     if (slot >= c->limits.slots || c->matrix.rows[slot].free == 0)
         return NULL;
-    for (uint32_t at = next_of(c, after); at != COURT_NONE; at = c->jobs[at].next)
-        if (court_may(c, &c->jobs[at], slot))
-            return &c->jobs[at].pub;
-    return NULL;
+    uint32_t at = court_candidate(c, next_of(c, after), slot);
+    return at == COURT_NONE ? NULL : &c->jobs[at].pub;
 }
 
 static uint64_t host_pes(const struct storm_host *h) {

@@ -114,6 +114,7 @@ void court_enqueue(struct court *c, struct court_job *j);
 void court_dequeue(struct court *c, struct court_job *j);
 /* The first job of the queue, from this place on, that may start in the slot now. COURT_NONE: none may. */
 uint32_t court_candidate(const struct court *c, uint32_t from, uint32_t slot);
+bool court_tree_conserved(const struct court *c);
 
 /* court_host.c: what policies call */
 extern const struct storm_host_ops court_host_ops;

@@ -178,3 +178,27 @@ uint32_t court_candidate(const struct court *c, uint32_t from, uint32_t slot) {
                  (found == COURT_NONE || before(held, &c->jobs[found]));
     return meant && court_may(c, held, slot) ? c->room.job : found;
 }
+
+/* ---- for tests ---- */
+
+static bool same(const struct court_twig *a, const struct court_twig *b) {
+    return a->nodes == b->nodes && a->pes == b->pes && a->estimate == b->estimate;
+}
+
+/* A branch is as it should be, its jobs follow each other in the list from *next on. */
+static bool branch_conserved(const struct court *c, uint32_t at, uint32_t up, uint32_t *next) {
+    if (at == COURT_NONE)
+        return true;
+    struct court_twig *t = twig(c, at), had = *t;
+    if (t->up != up || (up != COURT_NONE && weight(at) > weight(up)) ||
+        !branch_conserved(c, t->left, at, next) || *next != at)
+        return false;
+    *next = c->jobs[at].next;
+    gather(c, at);
+    return same(&had, t) && branch_conserved(c, t->right, at, next);
+}
+
+bool court_tree_conserved(const struct court *c) {
+    uint32_t next = c->queue_first;
+    return branch_conserved(c, c->queue_root, COURT_NONE, &next) && next == COURT_NONE;
+}

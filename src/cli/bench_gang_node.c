@@ -29,13 +29,14 @@
 
 enum { GANGS = 2, PES_MAX = 64, STROBES_MAX = 1 << 16, RUNS_MAX = 100 };
 
+#define CYCLE_US        ((uint64_t)50000)
 #define CALIBRATE_UNITS ((uint64_t)200000)
 
 struct gang_settings {
     struct number_list quanta_us;
     uint64_t pes, seconds, runs, bytes;
     const char *confine_text;
-    bool steady;
+    bool steady, strobes;
     enum confine confine;
     char self[PATH_MAX], launcher[PATH_MAX];
 };
@@ -131,36 +132,57 @@ static void wait_until(uint64_t at) {
         ;
 }
 
-/* The time of the next strobe. One that is late does not make those behind it come sooner: each slice is whole. */
-static uint64_t after(uint64_t next, uint64_t quantum) {
-    uint64_t now = clock_ns();
-    return now > next + quantum / 4 ? now + quantum : next + quantum;
+/* Until then, or until news of the gangs have come. */
+static void wait_or_hear(struct gang_bench *b, uint64_t at) {
+    for (uint64_t now; (now = clock_ns()) < at && !gang_of(b, 0)->ended && !gang_of(b, 1)->ended;)
+        if (at - now > NS_PER_MS)
+            rehearsal_listen(&b->r, (int)((at - now) / NS_PER_MS));
+        else
+            wait_until(at);
+    rehearsal_listen(&b->r, 0);
 }
 
-static void strobe(struct gang_bench *b, uint8_t slot, uint64_t quantum_us) {
-    uint64_t at = rehearsal_turn(&b->r, slot, (uint32_t)quantum_us, false);
+static void note(struct gang_bench *b, uint64_t at, uint8_t slot) {
     if (b->strobe_count < STROBES_MAX)
         b->strobes[b->strobe_count++] = (struct strobe){.at = at, .slot = slot};
 }
 
+static void strobe(struct gang_bench *b, uint8_t slot, uint64_t quantum_us) {
+    note(b, rehearsal_turn(&b->r, slot, (uint32_t)quantum_us, false), slot);
+}
+
+/* Turns until the next strobe: as the machine manager, about twenty strobes a second. */
+static uint64_t turns_of(const struct gang_bench *b, uint64_t quantum_us) {
+    uint64_t turns = b->s->strobes ? 1 : CYCLE_US / quantum_us;
+    return turns == 0 ? 1 : turns;
+}
+
+/* So many turns, from this slot on. Returns when the last of them is over. */
+static uint64_t take_turns(struct gang_bench *b, uint64_t first, uint64_t quantum_us) {
+    uint64_t turns = turns_of(b, quantum_us), quantum = quantum_us * NS_PER_US;
+    uint8_t slot = (uint8_t)(first % GANGS);
+    uint64_t at = rehearsal_cycle(&b->r, slot, (uint32_t)quantum_us,
+                                  turns > 1 ? (1U << GANGS) - 1 : 0, false);
+    for (uint64_t i = 0; i < turns; i++)
+        note(b, at + i * quantum, (uint8_t)((first + i) % GANGS));
+    return at + turns * quantum;
+}
+
 /* The same as the machine manager would: no strobes when only one row is left. */
 static uint64_t in_turns(struct gang_bench *b, uint64_t quantum_us) {
-    uint64_t quantum = quantum_us * NS_PER_US;
     b->strobe_count = 0;
     struct watch w = watch_begin();
-    uint64_t next = w.from;
     strobe(b, 0, quantum_us);
     for (uint32_t g = 0; g < GANGS; g++)
         launch(b, g, b->units);
-    for (uint64_t i = 1; b->r.link != 0; i++) {
-        next = after(next, quantum);
-        wait_until(next);
-        rehearsal_listen(&b->r, 0);
+    uint64_t next = clock_ns(), turns = turns_of(b, quantum_us);
+    for (uint64_t i = 1; b->r.link != 0; i += turns) {
+        wait_or_hear(b, next);
         bool over[GANGS] = {gang_of(b, 0)->ended, gang_of(b, 1)->ended};
         if (over[0] && over[1])
             break;
         if (!over[0] && !over[1])
-            strobe(b, (uint8_t)(i % GANGS), quantum_us);
+            next = take_turns(b, i, quantum_us);
         else
             rehearsal_turn(&b->r, GANG_ALL, 0, false);
         while ((over[0] || over[1]) && !(gang_of(b, 0)->ended && gang_of(b, 1)->ended) &&
@@ -268,7 +290,7 @@ static int compare(struct gang_bench *b, uint64_t quantum_us) {
  * what they get done is compared in windows that follow each other, one with switching and one without; the better
  * windows of each kind were left alone. */
 enum { WINDOWS_MAX = 4096 };
-#define WINDOW_NS (20 * NS_PER_MS)
+#define WINDOW_NS (40 * NS_PER_MS)
 
 static uint64_t progress(const struct gang_bench *b) {
     uint64_t sum = 0;
@@ -280,15 +302,13 @@ static uint64_t progress(const struct gang_bench *b) {
 
 /* Units in a second. */
 static uint64_t window(struct gang_bench *b, uint64_t quantum_us, bool switching, uint8_t slot) {
-    uint64_t quantum = quantum_us * NS_PER_US;
+    uint64_t quantum = quantum_us * NS_PER_US, turns = turns_of(b, quantum_us);
     strobe(b, slot, quantum_us);
     uint64_t next = clock_ns() + quantum;
     wait_until(next);
     uint64_t from = clock_ns(), before = progress(b);
-    for (uint64_t i = 1; clock_ns() - from < WINDOW_NS; i++) {
-        if (switching)
-            strobe(b, (uint8_t)((slot + i) % GANGS), quantum_us);
-        next = after(next, quantum);
+    for (uint64_t i = 1; clock_ns() - from < WINDOW_NS; i += turns) {
+        next = switching ? take_turns(b, slot + i, quantum_us) : clock_ns() + turns * quantum;
         wait_until(next);
     }
     uint64_t done = progress(b) - before;
@@ -407,6 +427,8 @@ int bench_gang_node(int argc, char **argv) {
         {"runs", OPTION_NUMBER, &s.runs, "N", "of each quantum; default 1"},
         {"bytes", OPTION_NUMBER, &s.bytes, "N", "working set of a process; default 0"},
         {"steady", OPTION_FLAG, &s.steady, NULL, "compare windows instead of whole runs"},
+        {"strobes", OPTION_FLAG, &s.strobes, NULL,
+         "a strobe for every turn, instead of for a cycle"},
         {"confine", OPTION_TEXT, &s.confine_text, "HOW", "auto, cgroup, namespace or none"},
         {0}};
     int count = options_parse(options, argc, argv);

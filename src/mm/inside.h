@@ -488,6 +488,9 @@ void ask_fetched(struct mm *m, const struct input_fetched *in);
  * answer TURNED if `tell`. */
 void strobe_turn(struct mm *m, const struct nodeset *set, uint8_t slot, uint32_t quantum_us,
                  bool tell);
+/* And these slots take turns from then on, in ascending order, by the nodes' own clocks, until another strobe comes. */
+void strobe_cycle(struct mm *m, const struct nodeset *set, uint8_t slot, uint32_t quantum_us,
+                  uint64_t cycle, bool tell);
 /* Runs and the slots they belong to now: rows of SLOTS_ROW_BYTES. */
 void strobe_slots(struct mm *m, const struct nodeset *set, uint64_t version, struct bytes rows);
 void strobe_turned(struct mm *m, uint32_t node, const struct message_turned *t);

@@ -346,7 +346,10 @@ struct message_turn {
     uint8_t slot;        /* below GANG_SLOTS_MAX, or GANG_ALL */
     bool tell;           /* answer TURNED */
     uint64_t sent_ns;    /* by the root's clock */
-    uint32_t quantum_us; /* until the next one is meant to come; 0: none is */
+    uint32_t quantum_us; /* how long a turn lasts; 0: until the next strobe */
+    uint64_t
+        cycle; /* slots that take turns from here on, in ascending order, round and round, without
+                            further strobes; 0: this one stays until the next strobe */
 };
 
 enum { SLOTS_ROW_BYTES = 16 };

@@ -179,7 +179,7 @@ static bool waits(const struct play *p, const struct player *j) {
 
 static void check_greedy(const struct play *p) {
     for (uint32_t i = 0; i < p->count; i++)
-        for (uint32_t s = 0; s < p->slots && waits(p, &p->at[i]); s++)
+        for (uint32_t s = 0; s < court_limits(p->court)->slots && waits(p, &p->at[i]); s++)
             CHECK(rooms(p, &p->at[i], s) < p->at[i].order.nodes);
 }
 
@@ -392,7 +392,8 @@ static void test_policies_change(void) {
         begin(&p, &policy_gang, seed, false);
         while (step(&p))
             if (random_chance(&p.random, 1, 20)) {
-                court_change(p.court, p.now, policies_at((uint32_t)random_below(&p.random, 7)));
+                court_change(p.court, p.now, policies_at((uint32_t)random_below(&p.random, 7)),
+                             1 + (uint32_t)random_below(&p.random, p.slots), 5);
                 struct court_effect e;
                 while (court_next(p.court, &e))
                     if (e.kind == COURT_START)

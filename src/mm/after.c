@@ -125,7 +125,7 @@ static void put_off(struct mm *m, struct job *j) {
     running_free(m, r);
     j->slot = NO_SLOT;
     j->attempt--;
-    queue_add_front(m, j);
+    queue_add(m, j);
     stall(m);
 }
 

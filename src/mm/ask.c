@@ -39,7 +39,7 @@ static void add_job(struct rows *out, const struct job *j) {
     char words[WHY_MAX], list[LIST_MAX];
     struct text why;
     text_init(&why, words, sizeof words);
-    queue_why(m, j, &why);
+    why_waits(m, j, &why);
     size_t len = r == NULL ? 0 : nodeset_format(&r->set, m->config.prefix, list, sizeof list);
     if (len >= sizeof list)
         len = sizeof list - 1;
@@ -47,6 +47,16 @@ static void add_job(struct rows *out, const struct job *j) {
     row.node_list = bytes_of(list, len);
     row.why = bytes_of(words, why.len);
     took(out, job_row_encode(&row, room_in(out)));
+}
+
+/* Processors that somebody has, in whatever slot. */
+static uint32_t node_used(const struct mm *m, uint32_t node) {
+    uint32_t most = 0;
+    for (uint32_t s = 0; s < STORM_SLOTS_MAX; s++) {
+        uint32_t used = court_node_used(m->court, s, node);
+        most = used > most ? used : most;
+    }
+    return most;
 }
 
 static void add_node(struct rows *out, uint32_t i) {
@@ -70,8 +80,8 @@ static void add_node(struct rows *out, uint32_t i) {
                            .state = (uint8_t)(!up          ? NODE_DOWN
                                               : n->drained ? NODE_DRAINED
                                                            : NODE_UP),
-                           .pes = places_node_pes(&m->places, i),
-                           .used = places_node_used(&m->places, i),
+                           .pes = court_node_pes_of(m->court, i),
+                           .used = node_used(m, i),
                            .since_ns = n->since,
                            .name = bytes_of(name, len),
                            .reason = bytes_of(n->reason, n->reason_len),
@@ -83,15 +93,26 @@ static void add_cluster(struct rows *out) {
     struct mm *m = out->m;
     struct mm_counts c;
     mm_counts(m, &c);
+    uint32_t pes = 0, used = 0;
+    for (uint32_t i = 0; i < m->config.limits.nodes; i++) {
+        pes += court_node_pes_of(m->court, i);
+        used += node_used(m, i);
+    }
     struct cluster_row row = {.epoch = m->epoch,
                               .nodes = m->config.limits.nodes,
                               .up = c.nodes_up,
-                              .pes = (uint32_t)places_pes(&m->places),
-                              .used = (uint32_t)places_used(&m->places),
+                              .pes = pes,
+                              .used = used,
                               .queued = c.queued,
                               .running = c.running,
                               .started_ns = m->booted};
     took(out, cluster_row_encode(&row, room_in(out)));
+}
+
+static void add_policies(struct rows *out) {
+    struct policy_row row;
+    for (uint32_t i = 0; policy_row_at(out->m, i, &row); i++)
+        took(out, policy_row_encode(&row, room_in(out)));
 }
 
 /* Jobs that are not over, by number; true if that were all. */
@@ -190,6 +211,9 @@ void ask_heard(struct mm *m, uint32_t link, const struct message_ask *a) {
     case SUBJECT_CLUSTER:
         r.rows.total = 1;
         add_cluster(&out);
+        break;
+    case SUBJECT_POLICIES:
+        add_policies(&out);
         break;
     case SUBJECT_SPEC:
     case SUBJECTS:

@@ -128,6 +128,8 @@ static struct bytes words_of(const struct mm *m, const struct job *j) {
         return bytes_from_str("nobody waits for it any more");
     if (j->reason == REASON_AFTER)
         return bytes_from_str("a job that it was to wait for has not ended as it should");
+    if (j->reason == REASON_POLICY)
+        return bytes_from_str("the scheduling policy wanted its end");
     return files_words(m, j->id);
 }
 

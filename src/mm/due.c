@@ -62,6 +62,15 @@ static void lease_over(struct mm *m, struct running *r) {
     end_check(m, r);
 }
 
+/* It has had its time, or the turns of others were in it. */
+static void limit(struct mm *m, struct job *j, struct running *r) {
+    uint64_t ran = slices_ran(m, r);
+    if (ran >= j->limit_ns)
+        end_job(m, j, REASON_TIME, 0, false);
+    else
+        r->limit_at = m->now + j->limit_ns - ran;
+}
+
 /* One running job's times; true if it is over now. */
 static bool tick(struct mm *m, struct job *j, struct running *r) {
     if (j->settled) {
@@ -70,7 +79,7 @@ static bool tick(struct mm *m, struct job *j, struct running *r) {
         return r->job != j->id;
     }
     if (is_due(&r->limit_at, m->now))
-        end_job(m, j, REASON_TIME, 0, false);
+        limit(m, j, r);
     else if (is_due(&r->orphan_at, m->now))
         end_job(m, j, REASON_ORPHAN, 0, false);
     if (r->job == j->id && is_due(&r->force_at, m->now)) {

@@ -75,7 +75,8 @@ static void judge(struct job *j, const struct running *r) {
     } else if (j->reason == REASON_LOST) {
         j->state = STATE_LOST;
         j->status = STATUS_STORM;
-    } else if (j->reason == REASON_ORPHAN || j->reason == REASON_AFTER) {
+    } else if (j->reason == REASON_ORPHAN || j->reason == REASON_AFTER ||
+               j->reason == REASON_POLICY) {
         j->state = STATE_KILLED;
         j->status = STATUS_STORM;
     } else if (j->reason == REASON_USER) {
@@ -91,12 +92,10 @@ static void judge(struct job *j, const struct running *r) {
 
 /* ---- over ---- */
 
-void end_give_back(struct mm *m, const struct job *j, const struct running *r) {
+void end_give_back(struct mm *m, struct job *j, const struct running *r) {
     m->dirty = true;
     if (j->kind != JOB_STEP) {
-        bool whole = (j->flags & JOB_EXCLUSIVE) != 0;
-        if (!r->unheld)
-            places_give(&m->places, &r->set, whole ? PLACES_WHOLE : j->ppn);
+        queue_leave(m, j);
         if (m->overlap)
             start_hold(m);
         return;
@@ -121,7 +120,7 @@ static void queue_again(struct mm *m, struct job *j, struct running *r) {
     j->slot = NO_SLOT;
     j->reason = REASON_NONE;
     j->again = false;
-    queue_add_front(m, j);
+    queue_add(m, j);
     client_news(m, j);
 }
 

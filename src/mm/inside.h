@@ -13,7 +13,7 @@
 #include "rm/skew.h"
 #include "rm/spread.h"
 #include "rm/transfer.h"
-#include "sched/places.h"
+#include "sched/court.h"
 #include "wire/codec.h"
 #include "wire/message.h"
 #include "wire/row.h"
@@ -34,6 +34,7 @@ enum reason {
     REASON_LOST,   /* a node is gone */
     REASON_ORPHAN, /* nobody waits for it any more */
     REASON_AFTER,  /* what it was to wait for will never be */
+    REASON_POLICY, /* the scheduling policy wants it */
     REASONS
 };
 
@@ -65,7 +66,10 @@ struct job {
     uint32_t bad;
     uint64_t output;
     uint32_t slot;       /* of its `running` */
-    uint32_t prev, next; /* in the queue */
+    uint64_t rank;       /* among those who wait; 0: it never has. It comes back to where it was */
+    uint32_t seat;       /* its number in the court, COURT_NONE: it is not there */
+    bool given;          /* it has nodes, and is about to start */
+    uint32_t prev, next; /* among these, or among steps that wait */
     /* The first of a submission: what it waits for, and what became of it. */
     uint32_t awaits;      /* place of a condition, NO_SLOT: none */
     uint32_t doomed_next; /* of those that will never start */
@@ -114,6 +118,10 @@ struct running {
     uint8_t force;   /* 0, or the verb that is being repeated: END, KILL */
     uint32_t signal; /* REASON_USER: which */
     uint64_t run;
+    uint64_t slots;  /* of the matrix, as nodes were told; 0: all there are */
+    bool moved;      /* nodes are to be told of them */
+    uint64_t ran_ns; /* in its slots, until they were changed; and what they had had then */
+    uint64_t ran_base;
     struct nodeset set;     /* its nodes */
     struct nodeset waiting; /* have processes, and have not told of their end */
     struct nodeset unsure;  /* of these: we do not know whether they have it (a new life) */
@@ -250,6 +258,28 @@ struct inquiry {
 
 enum { INQUIRIES = 64 };
 
+/* Whose turn it is, see slices.c. */
+struct turns {
+    bool used;          /* runs belong to slots: time is shared, or was */
+    bool moved;         /* some run belongs to others than its nodes were told */
+    bool again;         /* the turn is to be said, though it is the same */
+    uint8_t slot;       /* that was said last */
+    uint32_t repeats;   /* of what may be lost, that are left to be said */
+    uint64_t repeat_at; /* 0: not */
+    uint64_t version;   /* of what is said of slots: ascends, the epoch above */
+    uint64_t since;     /* until then the times are reckoned */
+    uint64_t all_ns;    /* in which everybody ran */
+    uint64_t slot_ns[GANG_SLOTS_MAX];
+};
+
+/* What the log says of the policy. */
+struct policy_kept {
+    bool any;
+    const struct storm_policy *policy; /* NULL: one that is not there */
+    uint32_t slots;
+    uint64_t quantum;
+};
+
 struct mm {
     struct mm_config config;
     uint64_t now;
@@ -262,7 +292,9 @@ struct mm {
     bool overlap; /* some have processors that are held for others */
     uint32_t epoch;
     uint64_t booted;
-    bool prompt;      /* we have asked to be served at once */
+    bool ticked; /* the court wants to be heard */
+    bool prompt; /* we have asked to be served at once */
+    struct turns turns;
     struct skew skew; /* of the nodes' switches */
     bool fresh; /* the first life in this cluster: what ran before was in another, and is gone */
 
@@ -270,7 +302,8 @@ struct mm {
     struct wish *wishes;
     uint64_t *wish_sets;
     uint32_t next_id;
-    uint32_t queue_first, queue_last;
+    uint32_t given_first, given_last; /* those that have nodes, and are about to start */
+    uint64_t ranks;                   /* that were given out */
     uint32_t steps_first, steps_last; /* those that wait for room in their allocation */
     uint32_t queued;
     struct await *awaits;
@@ -291,8 +324,11 @@ struct mm {
     struct heap dues;
     uint64_t ties;
 
-    struct places places;
+    struct court *court;         /* who waits, and who has which processors */
+    char fault[COURT_WORDS_MAX]; /* why the policy is not the one that was asked for */
+    struct policy_kept kept;
     struct node *nodes;
+    struct nodeset members;
     uint64_t nodes_at; /* when they are looked at, 0: not */
 
     struct follow *follows;
@@ -328,7 +364,7 @@ struct mm {
     uint64_t submitted, ended;
 };
 
-enum mm_timer { TIMER_DUE = 1, TIMER_FORGET, TIMER_NODES, TIMER_STALL, TIMER_BEGIN };
+enum mm_timer { TIMER_DUE = 1, TIMER_FORGET, TIMER_NODES, TIMER_STALL, TIMER_BEGIN, TIMER_COURT };
 
 /* jobs.c: the table */
 struct job *job_find(const struct mm *m, uint32_t id);
@@ -348,15 +384,33 @@ struct job_row job_row_of(const struct job *j);
 uint64_t wall(const struct mm *m);
 
 /* queue.c: who waits, who starts */
+/* Who has been there before comes to where it was. */
 void queue_add(struct mm *m, struct job *j);
-/* Where it was: before those that came after it. */
-void queue_add_front(struct mm *m, struct job *j);
 void queue_remove(struct mm *m, struct job *j);
+/* A new life: the court hears of what runs on its nodes, false if another has these; and of all who wait. */
+bool queue_hold(struct mm *m, struct job *j, const struct running *r);
+void queue_resume(struct mm *m);
+/* What it had is for others. */
+void queue_leave(struct mm *m, struct job *j);
+/* The court's time has come. */
+void queue_tick(struct mm *m);
 /* Starts what can start now. */
 void queue_run(struct mm *m);
+/* Could it ever run, on all nodes? */
+bool queue_could(struct mm *m, const struct message_submit *s);
+
+/* why.c: in words */
 /* Can it ever run? 0, or -errno and the reason. */
-int queue_judge(struct mm *m, const struct message_submit *s, struct text *why);
-void queue_why(struct mm *m, const struct job *j, struct text *why);
+int why_not(struct mm *m, const struct message_submit *s, struct text *why);
+void why_waits(struct mm *m, const struct job *j, struct text *why);
+
+/* policy.c: which one, and what becomes of one that is wrong */
+void policy_begin(struct mm *m);
+void policy_heard(struct mm *m, uint32_t link, const struct message_act *a);
+void policy_fault(struct mm *m, const char *words);
+void policy_replay(struct mm *m, struct bytes name, uint32_t slots, uint64_t quantum_ns);
+/* The one at this place, and all about it if it is the chosen one; false: there is none. */
+bool policy_row_at(struct mm *m, uint32_t index, struct policy_row *ret);
 
 /* waits.c: who may not start yet */
 /* Can what it waits for ever be? 0, or -errno and the reason. */
@@ -444,7 +498,7 @@ void end_resume(struct mm *m, struct job *j, struct running *r);
 /* Nobody has processes of it any more? Then it is over. */
 void end_check(struct mm *m, struct running *r);
 /* Its processors, or its allocation's, are free. */
-void end_give_back(struct mm *m, const struct job *j, const struct running *r);
+void end_give_back(struct mm *m, struct job *j, const struct running *r);
 void end_settled(struct mm *m, struct job *j);
 /* Nobody takes its output any more: it is kept for a while. */
 void end_unfollowed(struct mm *m, struct job *j);
@@ -483,6 +537,26 @@ void ask_fetched(struct mm *m, const struct input_fetched *in);
 /* A fetch on behalf of an inquiry has this and its place as ticket; others have a run. */
 #define INQUIRY_TICKET ((uint64_t)1 << 63)
 
+/* slices.c: slots take turns */
+/* To which slots a run belongs: for its launch. */
+void slices_launch(struct mm *m, const struct job *j, struct running *r,
+                   struct message_launch *ret);
+/* It is on its nodes: its time counts from now on. */
+void slices_began(struct mm *m, struct running *r);
+/* The court has put this job into other slots. */
+void slices_moved(struct mm *m, const struct job *j);
+/* A node has told what it has: it may know nothing of slots. */
+void slices_node(struct mm *m, uint32_t node);
+/* Every run may be in other slots than nodes know. */
+void slices_all_moved(struct mm *m);
+/* At most so many share a processor. */
+uint32_t slices_share(const struct mm *m);
+/* How long it has run since it began, its turns only. */
+uint64_t slices_ran(struct mm *m, const struct running *r);
+/* Says what has changed. */
+void slices_settle(struct mm *m);
+uint64_t slices_due(const struct mm *m); /* STORM_NEVER: nothing */
+
 /* strobe.c: gangs */
 /* To these nodes: run this slot now (GANG_ALL: there is only one), the next is to follow after so long (0: none is);
  * answer TURNED if `tell`. */
@@ -512,6 +586,9 @@ bool node_draining(const struct mm *m, const struct nodeset *set);
 void node_drain_wait(struct mm *m, const struct nodeset *set, uint64_t ticket);
 void node_drain_kept(struct mm *m, uint64_t ticket, bool kept);
 void node_tick(struct mm *m);
+/* May something be put there? */
+bool node_usable(const struct mm *m, uint32_t node);
+bool node_all_usable(const struct mm *m, const struct nodeset *set);
 /* A new life: whoever does not come back in time is lost. */
 void node_resume(struct mm *m);
 
@@ -525,17 +602,19 @@ enum event {
     EVENT_AGAIN,
     EVENT_ENDING, /* somebody has asked for the end of what runs */
     EVENT_AWAIT,  /* what became of what a submission waits for */
+    EVENT_POLICY, /* another scheduling policy */
     EVENTS
 };
 
 /* Key of what is not about a job. */
-#define NODES_KEY HISTORY_KEY_END
+#define NODES_KEY  HISTORY_KEY_END
+#define POLICY_KEY (HISTORY_KEY_END + 1)
 
 struct record_head {
     uint8_t event;
     uint32_t job;
     uint32_t count; /* SUBMIT: of jobs; START, END, AGAIN, ENDING: the attempt; DRAIN, HOLD: so or
-                     * not; AWAIT: the job that it was about */
+                     * not; AWAIT: the job that it was about; POLICY: slots */
     uint64_t at;    /* of the calendar */
 };
 
@@ -550,6 +629,7 @@ uint64_t record_ending(struct mm *m, const struct job *j, const struct running *
 uint64_t record_end(struct mm *m, const struct job *j);
 uint64_t record_await(struct mm *m, const struct job *first, uint32_t on, bool good);
 uint64_t record_drain(struct mm *m, const struct nodeset *set, bool drained, struct bytes reason);
+uint64_t record_policy(struct mm *m, const char *name, uint32_t slots, uint64_t quantum_ns);
 void record_replay(struct mm *m, const struct input_replay *in);
 /* The SUBMIT in the event that opened a job's key. */
 int record_spec(struct mm *m, struct bytes event, struct message_submit *ret);

@@ -66,6 +66,7 @@ struct job *job_new(struct mm *m, uint32_t id) {
     memset(j, 0, sizeof *j);
     j->id = id;
     j->slot = j->prev = j->next = j->request_next = j->awaits = NO_SLOT;
+    j->seat = COURT_NONE;
     j->born = m->now;
     j->worst.node = NO_NODE;
     return j;

@@ -23,6 +23,7 @@ bool mm_job(const struct mm *m, uint32_t id, struct mm_job *ret) {
                            .waiting = r == NULL ? NULL : &r->waiting,
                            .phase = r == NULL ? 0 : r->phase,
                            .reason = j->reason,
+                           .row = j->seat == COURT_NONE ? 0 : court_job(m->court, j->seat)->slot,
                            .holds = r != NULL && r->phase != PHASE_OVER,
                            .held = r != NULL && r->phase != PHASE_OVER && !r->unheld,
                            .begun = r != NULL && r->phase != PHASE_LOGGING,
@@ -62,6 +63,7 @@ struct look {
     const struct mm *m;
     uint32_t jobs, runnings;
     uint32_t *scratch; /* by node */
+    bool all;
 };
 
 static const struct job *job_at(const struct look *l, uint32_t place, const struct running **ret) {
@@ -110,6 +112,12 @@ static const char *wrong_running(const struct look *l) {
     return count == m->running_count ? NULL : "running jobs are counted wrong";
 }
 
+/* While the log is read, the court has heard of nobody. What is too large for it is not there either. */
+static bool in_court(const struct mm *m, const struct job *j) {
+    return j->state == STATE_QUEUED && !j->waits && j->kind != JOB_STEP &&
+           (m->replaying || j->seat == COURT_NONE || court_job(m->court, j->seat)->id == j->id);
+}
+
 static const char *wrong_queue(const struct look *l) {
     const struct mm *m = l->m;
     uint32_t queued = 0, listed = 0;
@@ -118,7 +126,7 @@ static const char *wrong_queue(const struct look *l) {
         if (j->id == 0)
             continue;
         queued += j->state == STATE_QUEUED;
-        listed += j->waits; /* beside the queue */
+        listed += j->waits || in_court(m, j);
         if (j->waits && j->state != STATE_QUEUED)
             return "a job that has started waits for its start";
         if (j->state == STATE_QUEUED && j->slot != NO_SLOT)
@@ -126,15 +134,13 @@ static const char *wrong_queue(const struct look *l) {
         if (j->slot == NO_SLOT && j->state > STATE_QUEUED && !state_over((enum job_state)j->state))
             return "a job that is not over is neither queued nor has nodes";
     }
-    for (uint32_t at = m->queue_first; at != NO_SLOT && listed <= queued; at = m->jobs[at].next)
-        listed++;
     for (uint32_t at = m->steps_first; at != NO_SLOT && listed <= queued; at = m->jobs[at].next)
         listed++;
     return queued == listed && queued == m->queued ? NULL : "queued jobs are counted wrong";
 }
 
-/* PEs that jobs hold, steps not: they use what their allocation holds. */
-static const char *wrong_nodes(const struct look *l) {
+/* PEs that jobs hold in a row, steps not: they use what their allocation holds. */
+static const char *wrong_row(const struct look *l, uint32_t row) {
     const struct mm *m = l->m;
     const struct running *r;
     for (uint32_t i = 0; i < m->config.limits.nodes; i++)
@@ -143,16 +149,36 @@ static const char *wrong_nodes(const struct look *l) {
         const struct job *j = job_at(l, i, &r);
         if (j == NULL || r->phase == PHASE_OVER || r->unheld || j->kind == JOB_STEP)
             continue;
+        if (j->seat == COURT_NONE)
+            return "a job that holds nodes is not known in court";
+        if (court_job(m->court, j->seat)->slot != row)
+            continue;
         NODESET_EACH (n, &r->set)
             l->scratch[n] += each_of(m, j);
     }
+    for (uint32_t at = m->given_first; at != NO_SLOT; at = m->jobs[at].next) {
+        const struct job *j = &m->jobs[at];
+        if (court_job(m->court, j->seat)->slot != row)
+            continue;
+        NODESET_EACH (n, court_nodes(m->court, j->seat))
+            l->scratch[n] += each_of(m, j);
+    }
     for (uint32_t i = 0; i < m->config.limits.nodes; i++) {
-        if (l->scratch[i] != places_node_used(&m->places, i))
+        if (l->scratch[i] != court_node_used(m->court, row, i))
             return "processors are held for nobody, or not for somebody";
-        if (l->scratch[i] > places_node_pes(&m->places, i))
+        if (l->scratch[i] > court_node_pes_of(m->court, i))
             return "more processors are held than there are";
     }
     return NULL;
+}
+
+/* Rows that have nobody, but for the first, are looked at now and then. */
+static const char *wrong_nodes(const struct look *l) {
+    const char *why = NULL;
+    for (uint32_t row = 0; row < STORM_SLOTS_MAX && why == NULL; row++)
+        if (l->all || row == 0 || court_row_jobs(l->m->court, row) > 0)
+            why = wrong_row(l, row);
+    return why;
 }
 
 /* What an allocation says that its steps use is what they use. */
@@ -193,6 +219,7 @@ const char *mm_wrong(const struct mm *m, uint32_t *scratch, bool all) {
     uint32_t given = m->next_id < m->config.jobs_max ? m->next_id : m->config.jobs_max;
     struct look l = {.m = m,
                      .scratch = scratch,
+                     .all = all,
                      .jobs = all ? m->config.jobs_max : given,
                      .runnings = all ? m->running_cap : m->running_peak};
     const char *why = wrong_running(&l);
@@ -200,8 +227,8 @@ const char *mm_wrong(const struct mm *m, uint32_t *scratch, bool all) {
         why = wrong_queue(&l);
     if (why != NULL || m->replaying)
         return why;
-    if (!places_conserved(&m->places))
-        return "the free processors do not add up";
+    if (all && !court_conserved(m->court))
+        return "the court's books do not add up";
     why = wrong_nodes(&l);
     return why != NULL ? why : wrong_allocations(&l);
 }

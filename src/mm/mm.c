@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/units.h"
 #include "mm/inside.h"
+#include "sched/policies.h"
 
 void mm_config_times(struct mm_config *c) {
     c->lease_ns = 20 * NS_PER_S;
@@ -19,13 +20,36 @@ void mm_config_times(struct mm_config *c) {
 /* Ends that are not durable yet keep their places beside those of jobs that run. */
 enum { RUNNING_SPARE = 1024, FOLLOWS_EACH = 4, AFTER_SPARE = 4096 };
 
+enum { SLOTS_USUAL = 4, RUNNING_SHARED = 4096 };
+#define QUANTUM_USUAL_NS (50 * NS_PER_MS)
+
+/* Where time is shared, more may run than there are processors; on large clusters that has an end. */
+static uint32_t running_jobs(const struct mm_config *c) {
+    uint64_t pes = (uint64_t)c->limits.nodes * c->pes, shared = pes * STORM_SLOTS_MAX;
+    if (shared > RUNNING_SHARED)
+        shared = RUNNING_SHARED;
+    return (uint32_t)(shared > pes ? shared : pes);
+}
+
 static uint32_t running_cap(const struct mm_config *c) {
-    return c->limits.nodes * c->pes + RUNNING_SPARE;
+    return running_jobs(c) + RUNNING_SPARE;
+}
+
+/* Rows for every number of slots that may be asked for later. */
+static struct court_config court_of(const struct mm_config *c) {
+    return (struct court_config){.limits = {.nodes = c->limits.nodes,
+                                            .pes_max = c->pes,
+                                            .jobs = c->jobs_max,
+                                            .slots = STORM_SLOTS_MAX,
+                                            .quantum = QUANTUM_USUAL_NS},
+                                 .universe = limits_universe(&c->limits),
+                                 .running = running_jobs(c),
+                                 .guest = c->guest};
 }
 
 static void carve_sets(struct mm *m, uint64_t *sets, size_t each, uint32_t universe) {
-    struct nodeset *const mine[] = {&m->forget_set, &m->scratch[0], &m->scratch[1], &m->work,
-                                    &m->empty};
+    struct nodeset *const mine[] = {&m->forget_set, &m->scratch[0], &m->scratch[1],
+                                    &m->work,       &m->empty,      &m->members};
     size_t at = 0;
     for (size_t i = 0; i < sizeof mine / sizeof *mine; i++, at += each)
         nodeset_init(mine[i], universe, sets + at);
@@ -52,7 +76,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     struct heap_item **dues = ARENA_TAKE(a, struct heap_item *, cap);
     struct await *awaits = ARENA_TAKE(a, struct await, c->jobs_max);
     struct heap_item **begins = ARENA_TAKE(a, struct heap_item *, c->jobs_max);
-    uint64_t *sets = ARENA_TAKE(a, uint64_t, (5 + 5 * (size_t)cap) * each);
+    uint64_t *sets = ARENA_TAKE(a, uint64_t, (6 + 5 * (size_t)cap) * each);
     uint64_t *copy_sets =
         ARENA_TAKE(a, uint64_t, ((size_t)2 * TRANSFER_PLACES + HOLDERS_MAX) * each);
     uint8_t *copy_bodies =
@@ -66,10 +90,9 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     struct follow *follows = ARENA_TAKE(a, struct follow, follow_cap);
     uint32_t after_cap = 2 * cap + AFTER_SPARE;
     struct after *after = ARENA_TAKE(a, struct after, after_cap);
-    struct places_config places = {
-        .nodes = c->limits.nodes, .universe = universe, .pes = c->pes, .pes_max = c->pes};
+    struct court_config court = court_of(c);
     if (arena_measuring(a)) {
-        arena_take(a, places_bytes(&places), 8);
+        arena_take(a, court_bytes(&court), 8);
         return NULL;
     }
     memset(m, 0, sizeof *m);
@@ -90,7 +113,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     m->awaits = awaits;
     m->await_cap = c->jobs_max;
     heap_init(&m->begins, begins, c->jobs_max);
-    places_init(&m->places, &places, a);
+    m->court = court_new(&court, &policy_fcfs, a);
     carve_sets(m, sets, each, universe);
     for (uint32_t i = 0; i < TRANSFER_PLACES; i++) {
         nodeset_init(&m->copies[i].set, universe, copy_sets + 2 * i * each);
@@ -122,12 +145,17 @@ struct mm *mm_new(const struct mm_config *c, struct arena *a) {
     ASSERT(is_power_of_two(c->jobs_max));
     struct mm *m = carve(c, a);
     m->next_id = 1;
-    m->queue_first = m->queue_last = m->steps_first = m->steps_last = NO_SLOT;
+    m->given_first = m->given_last = m->steps_first = m->steps_last = NO_SLOT;
+    m->turns.slot = GANG_ALL;
     m->await_free = m->doomed_first = NO_SLOT;
     memset(m->requests, 0xFF, sizeof m->requests);
     memset(m->await_buckets, 0xFF, sizeof m->await_buckets);
     memset(m->follow_buckets, 0xFF, sizeof m->follow_buckets);
     m->replaying = true;
+    m->config.slots = c->slots == 0 ? SLOTS_USUAL : c->slots;
+    m->config.quantum_ns = c->quantum_ns == 0 ? QUANTUM_USUAL_NS : c->quantum_ns;
+    m->config.policy = c->policy == NULL ? &policy_fcfs : c->policy;
+    court_hold(m->court, 0, true); /* it is asked when we want */
     return m;
 }
 
@@ -136,6 +164,8 @@ static void on_boot(struct mm *m, const struct input *in) {
     m->epoch = in->boot.epoch;
     m->booted = wall(m);
     m->fresh = in->boot.boots <= 1;
+    m->turns.since = in->now;
+    m->turns.version = (uint64_t)in->boot.epoch << 32;
 }
 
 static void on_replay(struct mm *m, const struct input_replay *in) {
@@ -145,9 +175,11 @@ static void on_replay(struct mm *m, const struct input_replay *in) {
     }
     m->replaying = false;
     m->dirty = true;
+    policy_begin(m);
     waits_timer(m);
     node_resume(m);
     start_resume(m);
+    queue_resume(m);
 }
 
 static void on_mail(struct mm *m, const struct input_message *in) {
@@ -182,6 +214,8 @@ static void on_timer(struct mm *m, uint32_t id) {
         waits_begin(m);
     else if (id == TIMER_STALL)
         after_stalled(m);
+    else if (id == TIMER_COURT)
+        queue_tick(m);
 }
 
 static void step(void *self, const struct input *in, struct effects *out) {

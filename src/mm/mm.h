@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "machine/limits.h"
 #include "machine/machine.h"
+#include "storm/policy.h"
 #include "wire/message.h"
 
 enum { MM_PREFIX_MAX = 16 };
@@ -20,11 +21,17 @@ struct mm_config {
                         * power of two */
     uint32_t clients_max;
     char prefix[MM_PREFIX_MAX]; /* of the nodes' names */
-    const uint32_t *switches;   /* of the nodes, 0: not known; NULL: none are. Borrowed */
-    uint64_t bytes_per_s;       /* of a node's link; 0: all are on one host */
-    uint64_t lease_ns;          /* after which a node that was lost has ended its processes */
-    uint64_t absent_ns;         /* for a node to come back before its jobs are lost */
-    uint64_t orphan_ns;         /* for a client to come back before its job is ended */
+    /* Who starts when; NULL: first come, first served. And one that is not built in, NULL: none. */
+    const struct storm_policy *policy, *guest;
+    const char *trouble; /* why it is not the one that was asked for; NULL: it is. Borrowed */
+    uint32_t
+        slots; /* jobs that share a processor at most, if the policy shares time; 0: as usual */
+    uint64_t quantum_ns;      /* of their turns; 0: as usual */
+    const uint32_t *switches; /* of the nodes, 0: not known; NULL: none are. Borrowed */
+    uint64_t bytes_per_s;     /* of a node's link; 0: all are on one host */
+    uint64_t lease_ns;        /* after which a node that was lost has ended its processes */
+    uint64_t absent_ns;       /* for a node to come back before its jobs are lost */
+    uint64_t orphan_ns;       /* for a client to come back before its job is ended */
     uint64_t grace_ns;  /* from the first death to SIGTERM for the rest, and from that to SIGKILL */
     uint64_t launch_ns; /* for a launch to be decided */
 };
@@ -59,6 +66,7 @@ struct mm_job {
     uint16_t attempt;
     uint32_t status;
     uint32_t each; /* processors on each node */
+    uint32_t row;  /* of the matrix, if it is held */
     uint32_t inside;
     uint64_t output;
     const struct nodeset *nodes;   /* NULL: it has none */

@@ -14,11 +14,27 @@
 
 enum { NOTE_MAX = 1024 };
 
+bool node_usable(const struct mm *m, uint32_t node) {
+    const struct node *n = &m->nodes[node];
+    return n->member && n->announced && !n->drained;
+}
+
+bool node_all_usable(const struct mm *m, const struct nodeset *set) {
+    NODESET_EACH (n, set)
+        if (!node_usable(m, n))
+            return false;
+    return true;
+}
+
 static void set_usable(struct mm *m, uint32_t node) {
     const struct node *n = &m->nodes[node];
     nodeset_clear(&m->work);
     nodeset_add(&m->work, node);
-    places_set_usable(&m->places, &m->work, n->member && n->announced && !n->drained);
+    if (n->member)
+        nodeset_add(&m->members, node);
+    else
+        nodeset_remove(&m->members, node);
+    court_set_usable(m->court, m->now, &m->work, node_usable(m, node));
     m->dirty = true;
 }
 
@@ -90,6 +106,7 @@ void node_announced(struct mm *m, uint32_t node) {
     struct node *n = &m->nodes[node];
     n->announced = true;
     n->absent_at = 0;
+    slices_node(m, node);
     n->since = wall(m);
     set_usable(m, node);
     if (n->down)

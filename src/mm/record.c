@@ -122,6 +122,19 @@ uint64_t record_drain(struct mm *m, const struct nodeset *set, bool drained, str
     return finish(m, &c, NODES_KEY, true, false);
 }
 
+static void walk_policy(struct codec *c, struct bytes *name, uint64_t *quantum_ns) {
+    codec_bytes(c, name, 1);
+    codec_u64(c, quantum_ns);
+}
+
+uint64_t record_policy(struct mm *m, const char *name, uint32_t slots, uint64_t quantum_ns) {
+    struct codec c =
+        begin(m, (struct record_head){.event = EVENT_POLICY, .count = slots, .at = wall(m)});
+    struct bytes view = bytes_from_str(name);
+    walk_policy(&c, &view, &quantum_ns);
+    return finish(m, &c, POLICY_KEY, true, false);
+}
+
 /* ---- taking up again ---- */
 
 static void replay_submit(struct mm *m, const struct record_head *h, struct bytes body) {
@@ -160,7 +173,7 @@ static void replay_undo(struct mm *m, struct job *j) {
     running_free(m, r);
     j->slot = NO_SLOT;
     j->reason = REASON_NONE;
-    queue_add_front(m, j);
+    queue_add(m, j);
 }
 
 static void replay_end(struct mm *m, const struct record_head *h, struct codec *c) {
@@ -217,6 +230,14 @@ static void replay_await(struct mm *m, const struct record_head *h, struct codec
         waits_replay(m, h->job, h->count, verdict != 0);
 }
 
+static void replay_policy(struct mm *m, const struct record_head *h, struct codec *c) {
+    struct bytes name = {0};
+    uint64_t quantum_ns = 0;
+    walk_policy(c, &name, &quantum_ns);
+    if (!c->failed)
+        policy_replay(m, name, h->count, quantum_ns);
+}
+
 void record_replay(struct mm *m, const struct input_replay *in) {
     struct record_head h = {0};
     struct codec c = {.in = in->body.at, .len = in->body.len};
@@ -253,6 +274,9 @@ void record_replay(struct mm *m, const struct input_replay *in) {
         break;
     case EVENT_AWAIT:
         replay_await(m, &h, &c);
+        break;
+    case EVENT_POLICY:
+        replay_policy(m, &h, &c);
         break;
     case EVENT_HOLD:
         if (j != NULL && job_running(m, j) != NULL) {

@@ -97,6 +97,7 @@ static void going(struct mm *m, struct job *j, struct running *r) {
     start_leave(m, r);
     r->started = true;
     start_orphan(m, j, r);
+    slices_began(m, r);
     if (j->limit_ns > 0)
         r->limit_at = m->now + j->limit_ns;
     if (!nodeset_empty(&r->unsure)) /* who was away meanwhile */
@@ -250,6 +251,7 @@ void start_fetched(struct mm *m, const struct input_fetched *in) {
                                        .index = j->index,
                                        .set = &r->set,
                                        .folder = (j->flags & JOB_FOLDER) != 0}};
+    slices_launch(m, j, r, &launch.launch);
     struct say_all how = {.set = &r->waiting,
                           .tag = r->run,
                           .timeout_ns = m->config.launch_ns,
@@ -289,11 +291,10 @@ void start_hold(struct mm *m) {
     m->overlap = false;
     for (uint32_t i = 0; i < m->running_peak; i++) {
         struct running *r = &m->runnings[i];
-        const struct job *j = r->job == 0 || r->phase == PHASE_OVER ? NULL : job_find(m, r->job);
+        struct job *j = r->job == 0 || r->phase == PHASE_OVER ? NULL : job_find(m, r->job);
         if (j == NULL || !r->unheld)
             continue;
-        bool whole = (j->flags & JOB_EXCLUSIVE) != 0;
-        r->unheld = places_hold(&m->places, &r->set, whole ? m->config.pes : j->ppn) < 0;
+        r->unheld = !queue_hold(m, j, r);
         m->overlap = m->overlap || r->unheld;
     }
 }
@@ -311,13 +312,15 @@ void start_resume(struct mm *m) {
         }
         r->phase = PHASE_GOING;
         expect(j, r);
+        slices_began(m, r);
         nodeset_copy(&r->unsure, &r->waiting);
         r->started = r->started || m->fresh;
         r->repeat_at = m->now + NS_PER_S;
         start_orphan(m, j, r);
         if (j->limit_ns > 0) { /* it ran on while we were away */
             uint64_t ran = wall(m) > j->started_ns ? wall(m) - j->started_ns : 0;
-            r->limit_at = m->now + (ran < j->limit_ns ? j->limit_ns - ran : 1);
+            r->ran_ns = ran / slices_share(m); /* how many turns it had, nobody knows */
+            r->limit_at = m->now + (r->ran_ns < j->limit_ns ? j->limit_ns - r->ran_ns : 1);
         }
         j->state = r->suspended ? STATE_SUSPENDED : STATE_RUNNING;
         due_set(m, r);

@@ -104,7 +104,7 @@ void submit_heard(struct mm *m, uint32_t link, const struct message_submit *s, s
         refuse(m, link, s, ANSWER_FULL, "too many at once; try again in a moment");
         return;
     }
-    if (queue_judge(m, s, &why) < 0) {
+    if (why_not(m, s, &why) < 0) {
         refuse(m, link, s, ANSWER_REFUSED, words);
         return;
     }

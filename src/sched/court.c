@@ -81,6 +81,7 @@ struct court *court_new(const struct court_config *given, const struct storm_pol
                         struct arena *a) {
     struct court *c = ARENA_TAKE(a, struct court, 1);
     *c = (struct court){.host = {&court_host_ops}, .config = whole_config(given)};
+    c->limits = c->config.limits;
     uint64_t *storage = carve(c, a);
     struct matrix_config m = matrix_of(&c->config);
     matrix_init(&c->matrix, &m, a);
@@ -144,7 +145,7 @@ struct places_want court_want(const struct court_job *j) {
 }
 
 uint64_t court_span_of(const struct court *c, const struct court_job *j) {
-    uint64_t slots = court_sliced(c) ? c->config.limits.slots : 1, ticks;
+    uint64_t slots = court_sliced(c) ? c->limits.slots : 1, ticks;
     if (__builtin_mul_overflow(j->pub.estimate, slots, &ticks))
         return STORM_NEVER;
     return ticks;
@@ -249,9 +250,8 @@ static void take_policy(struct court *c, const struct storm_policy *policy) {
     begin_policy(c, policy);
 }
 
-static void ask(struct court *c) {
-    if (c->held)
-        return;
+static void ask_now(struct court *c) {
+    c->stirred = false;
     for (;;) {
         c->deciding = true;
         if (!c->broken)
@@ -265,14 +265,33 @@ static void ask(struct court *c) {
     court_settle_slots(c);
 }
 
+static void ask(struct court *c) {
+    c->stirred = true;
+    if (!c->held)
+        ask_now(c);
+}
+
+void court_ask(struct court *c, uint64_t now, bool may) {
+    pass_time(c, now);
+    if (may && c->stirred)
+        ask_now(c);
+    else
+        court_settle_slots(c);
+}
+
 void court_hold(struct court *c, uint64_t now, bool held) {
     pass_time(c, now);
     c->held = held;
     ask(c);
 }
 
-void court_change(struct court *c, uint64_t now, const struct storm_policy *policy) {
+void court_change(struct court *c, uint64_t now, const struct storm_policy *policy, uint32_t slots,
+                  uint64_t quantum) {
+    ASSERT(slots >= 1 && slots <= c->config.limits.slots);
     pass_time(c, now);
+    c->limits.slots = slots;
+    c->limits.quantum = quantum;
+    c->quantum_at = STORM_NEVER;
     take_policy(c, policy);
     ask(c);
 }
@@ -291,11 +310,18 @@ void court_set_usable(struct court *c, uint64_t now, const struct nodeset *nodes
     ask(c);
 }
 
-static bool ever_fits(const struct court *c, const struct court_order *o) {
-    uint64_t nodes = c->config.limits.nodes;
-    if (o->only != NULL && !nodeset_empty(o->only))
-        nodes = nodeset_count(o->only);
-    return o->nodes >= 1 && o->ppn >= 1 && o->nodes <= nodes && o->ppn <= c->config.limits.pes_max;
+bool court_could(const struct court *c, const struct court_order *o) {
+    const struct nodeset *only = o->only != NULL && !nodeset_empty(o->only) ? o->only : NULL;
+    uint32_t nodes = c->config.limits.nodes, count = 0;
+    if (o->nodes < 1 || o->ppn < 1 || o->nodes > nodes || o->ppn > c->config.limits.pes_max)
+        return false;
+    if (matrix_flat(&c->matrix) && only == NULL && o->exclude == NULL)
+        return true;
+    for (uint32_t n = 0; n < nodes && count < o->nodes; n++)
+        count += matrix_node_pes(&c->matrix, n) >= o->ppn &&
+                 (only == NULL || nodeset_has(only, n)) &&
+                 (o->exclude == NULL || !nodeset_has(o->exclude, n));
+    return count == o->nodes;
 }
 
 static void enter_queue(struct court *c, struct court_job *j) {
@@ -306,14 +332,14 @@ static void enter_queue(struct court *c, struct court_job *j) {
 
 int court_arrive(struct court *c, uint64_t now, const struct court_order *o, uint32_t *ret_job) {
     pass_time(c, now);
-    if (!ever_fits(c, o))
+    if (!court_could(c, o))
         return -E2BIG;
     struct court_job *j = job_new(c);
     if (j == NULL)
         return -ENOSPC;
     job_fill(c, j, o);
     *ret_job = place_of(c, j);
-    j->tie = c->ties++;
+    j->tie = o->rank != 0 ? o->rank : c->ties++;
     if (o->begin > now) {
         j->where = WHERE_LATER;
         j->later = (struct heap_item){.key = o->begin, .tie = j->tie};
@@ -330,7 +356,7 @@ int court_resume(struct court *c, uint64_t now, const struct court_order *o, uin
                  const struct nodeset *nodes, uint32_t slot, uint32_t *ret_job) {
     struct court_job *j;
     uint32_t node;
-    if (slot >= c->config.limits.slots || !ever_fits(c, o))
+    if (slot >= c->config.limits.slots || !court_could(c, o))
         return -E2BIG;
     if (c->set_free_count == 0 || (j = job_new(c)) == NULL)
         return -ENOSPC;
@@ -407,8 +433,10 @@ void court_tick(struct court *c, uint64_t now) {
     struct heap_item *item;
     while ((item = heap_peek(&c->later)) != NULL && item->key <= now) {
         heap_pop(&c->later);
+        c->stirred = true;
         enter_queue(c, CONTAINER_OF(item, struct court_job, later));
     }
+    bool woken = !c->held || c->wake_at <= now; /* else there is nothing new but a turn */
     if (c->wake_at <= now)
         c->wake_at = STORM_NEVER;
     if (c->quantum_at <= now) {
@@ -420,5 +448,6 @@ void court_tick(struct court *c, uint64_t now) {
             court_turn_next(c);
         c->deciding = false;
     }
-    ask(c);
+    if (woken)
+        ask(c);
 }

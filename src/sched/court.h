@@ -46,6 +46,7 @@ struct court_order {
     int32_t priority;
     uint64_t estimate; /* STORM_NEVER: not known */
     uint64_t begin;    /* not before */
+    uint64_t rank;     /* among those of its priority; 0: as it comes. All have one, or none has */
 };
 
 enum court_effect_kind {
@@ -76,14 +77,21 @@ struct court *court_new(const struct court_config *c, const struct storm_policy 
 
 /* While it is held the policy is told, and not asked. */
 void court_hold(struct court *c, uint64_t now, bool held);
+
+/* Though it is held: asks the policy, if anything has happened since it was asked and it `may` decide; and sees to slots
+ * that are empty, in any case. So its owner can gather what happens at once. */
+void court_ask(struct court *c, uint64_t now, bool may);
 void court_node_pes(struct court *c, uint32_t node,
                     uint32_t pes); /* nothing runs there, and it is not usable */
 void court_set_usable(struct court *c, uint64_t now, const struct nodeset *nodes, bool usable);
 
+/* Would all nodes be enough for it, if they were usable and nobody else were there? */
+bool court_could(const struct court *c, const struct court_order *o);
+
 /* -ENOSPC: too many jobs; -E2BIG: not even all nodes are enough for it. */
 int court_arrive(struct court *c, uint64_t now, const struct court_order *o, uint32_t *ret_job);
 
-/* Of a former life: it has been running there. -EBUSY: another has these PEs. */
+/* Of a former life: it has been running there. -EBUSY: another has these PEs in that slot. */
 int court_resume(struct court *c, uint64_t now, const struct court_order *o, uint64_t started,
                  const struct nodeset *nodes, uint32_t slot, uint32_t *ret_job);
 
@@ -95,8 +103,10 @@ void court_measured(struct court *c, uint64_t now, uint32_t job, const struct st
 /* Its time has come, see court_due(). */
 void court_tick(struct court *c, uint64_t now);
 
-/* Another policy, with the same jobs. */
-void court_change(struct court *c, uint64_t now, const struct storm_policy *policy);
+/* Another policy, with the same jobs; and so many slots from now on, no more than there were at first. Jobs that are in
+ * higher ones stay there and have their turns. */
+void court_change(struct court *c, uint64_t now, const struct storm_policy *policy, uint32_t slots,
+                  uint64_t quantum);
 
 /* ---- what follows ---- */
 
@@ -112,6 +122,10 @@ const struct storm_policy *court_policy(const struct court *c);
 uint32_t court_slot(const struct court *c); /* that runs now */
 uint32_t court_rows(const struct court *c); /* slots with jobs of their own */
 uint64_t court_free(const struct court *c, uint32_t slot);
+const struct storm_limits *court_limits(const struct court *c); /* those of now */
+uint32_t court_row_jobs(const struct court *c, uint32_t slot);
+uint32_t court_node_pes_of(const struct court *c, uint32_t node);
+uint32_t court_node_used(const struct court *c, uint32_t slot, uint32_t node);
 uint32_t court_queued(const struct court *c);
 uint32_t court_running(const struct court *c);
 uint32_t court_head(const struct court *c); /* the first that waits, COURT_NONE: nobody does */

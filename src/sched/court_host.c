@@ -49,7 +49,7 @@ static uint64_t host_now(const struct storm_host *h) {
 }
 
 static const struct storm_limits *host_limits(const struct storm_host *h) {
-    return &court_of(h)->config.limits;
+    return &court_of(h)->limits;
 }
 
 static void *host_own(struct storm_host *h, const struct storm_job *job) {
@@ -89,7 +89,7 @@ static const struct storm_job *host_running(struct storm_host *h, const struct s
 static const struct storm_job *host_candidate(struct storm_host *h, const struct storm_job *after,
                                               uint32_t slot) {
     struct court *c = court_of(h);
-    if (slot >= c->config.limits.slots || c->matrix.rows[slot].free == 0)
+    if (slot >= c->limits.slots || c->matrix.rows[slot].free == 0)
         return NULL;
     for (uint32_t at = next_of(c, after); at != COURT_NONE; at = c->jobs[at].next)
         if (court_may(c, &c->jobs[at], slot))
@@ -103,7 +103,7 @@ static uint64_t host_pes(const struct storm_host *h) {
 
 static uint64_t host_free(const struct storm_host *h, uint32_t slot) {
     const struct court *c = court_of(h);
-    return slot < c->config.limits.slots ? c->matrix.rows[slot].free : 0;
+    return slot < c->limits.slots ? c->matrix.rows[slot].free : 0;
 }
 
 static uint32_t host_span(const struct storm_host *h, const struct storm_job *job, uint32_t from,
@@ -121,7 +121,7 @@ static bool host_fits(struct storm_host *h, const struct storm_job *job, uint32_
                       uint32_t first, uint32_t last) {
     struct court *c = court_of(h);
     const struct court_job *j = find(c, job);
-    if (j == NULL || slot >= c->config.limits.slots || c->set_free_count == 0)
+    if (j == NULL || slot >= c->limits.slots || c->set_free_count == 0)
         return false;
     struct matrix_where at = {.row = slot, .first = first, .last = last};
     struct places_want w = court_want(j);
@@ -131,7 +131,7 @@ static bool host_fits(struct storm_host *h, const struct storm_job *job, uint32_
 static uint64_t host_earliest(struct storm_host *h, const struct storm_job *job, uint32_t slot) {
     struct court *c = court_of(h);
     const struct court_job *j = find(c, job);
-    return j == NULL || slot >= c->config.limits.slots ? STORM_NEVER : court_earliest(c, j, slot);
+    return j == NULL || slot >= c->limits.slots ? STORM_NEVER : court_earliest(c, j, slot);
 }
 
 /* ---- deciding ---- */
@@ -139,7 +139,7 @@ static uint64_t host_earliest(struct storm_host *h, const struct storm_job *job,
 static uint64_t host_reserve(struct storm_host *h, const struct storm_job *job, uint32_t slot) {
     struct court *c = court_of(h);
     struct court_job *j = find(c, job);
-    if (j == NULL || slot >= c->config.limits.slots)
+    if (j == NULL || slot >= c->limits.slots)
         return STORM_NEVER;
     return j->pub.reserved = court_reserve(c, j, slot);
 }
@@ -147,8 +147,7 @@ static uint64_t host_reserve(struct storm_host *h, const struct storm_job *job, 
 static bool host_may(struct storm_host *h, const struct storm_job *job, uint32_t slot) {
     struct court *c = court_of(h);
     const struct court_job *j = find(c, job);
-    return j != NULL && slot < c->config.limits.slots && j->where == WHERE_QUEUE &&
-           court_may(c, j, slot);
+    return j != NULL && slot < c->limits.slots && j->where == WHERE_QUEUE && court_may(c, j, slot);
 }
 
 static void host_expect(struct storm_host *h, const struct storm_job *job, uint64_t start) {
@@ -167,7 +166,7 @@ static struct court_job *startable(struct court *c, const struct storm_job *job,
                     COURT_NONE);
     else if (j->where != WHERE_QUEUE)
         court_fault(c, j, "starts a job twice", COURT_NONE);
-    else if (slot >= c->config.limits.slots)
+    else if (slot >= c->limits.slots)
         court_fault(c, j, "starts a job in a slot that is not there", COURT_NONE);
     else if (c->set_free_count == 0)
         court_fault(c, j, "starts more jobs than can run", COURT_NONE);
@@ -246,13 +245,13 @@ static int host_resize(struct storm_host *h, const struct storm_job *job, uint32
 
 static bool host_merge(struct storm_host *h, uint32_t into, uint32_t from) {
     struct court *c = court_of(h);
-    uint32_t slots = c->config.limits.slots;
+    uint32_t slots = c->limits.slots;
     return into < slots && from < slots && into != from && court_merge(c, into, from);
 }
 
 static int host_turn(struct storm_host *h, uint32_t slot) {
     struct court *c = court_of(h);
-    if (slot >= c->config.limits.slots)
+    if (slot >= c->limits.slots)
         return court_fault(c, NULL, "turns to a slot that is not there", COURT_NONE);
     c->turn_news = c->turn_news || slot != c->slot;
     c->slot = slot;

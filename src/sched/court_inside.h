@@ -46,11 +46,13 @@ struct court_room {
 struct court {
     struct storm_host host; /* first: policies get it */
     struct court_config config;
+    struct storm_limits limits; /* of now: as the policy sees them */
     const struct storm_policy *policy;
     void *self;
     uint64_t *own; /* COURT_OWN_MAX bytes each */
     uint64_t now;
     bool held, deciding, broken;
+    bool stirred; /* something has happened since the policy was asked */
     char words[COURT_WORDS_MAX];
     bool words_news;
 

@@ -82,6 +82,22 @@ uint64_t court_free(const struct court *c, uint32_t slot) {
     return c->matrix.rows[slot].free;
 }
 
+const struct storm_limits *court_limits(const struct court *c) {
+    return &c->limits;
+}
+
+uint32_t court_row_jobs(const struct court *c, uint32_t slot) {
+    return c->matrix.rows[slot].jobs;
+}
+
+uint32_t court_node_pes_of(const struct court *c, uint32_t node) {
+    return matrix_node_pes(&c->matrix, node);
+}
+
+uint32_t court_node_used(const struct court *c, uint32_t slot, uint32_t node) {
+    return matrix_node_used(&c->matrix, slot, node);
+}
+
 uint32_t court_queued(const struct court *c) {
     return c->queued;
 }
@@ -131,5 +147,6 @@ bool court_conserved(const struct court *c) {
     for (uint32_t s = 0; s < c->config.limits.slots; s++)
         if (!row_conserved(c, s))
             return false;
-    return queue_conserved(c) && c->running + c->set_free_count == c->config.running;
+    return matrix_conserved(&c->matrix) && queue_conserved(c) &&
+           c->running + c->set_free_count == c->config.running;
 }

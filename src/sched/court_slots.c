@@ -102,8 +102,8 @@ void court_settle_slots(struct court *c) {
     }
     if (rows(c) < 2)
         c->quantum_at = STORM_NEVER;
-    else if (c->quantum_at == STORM_NEVER && c->config.limits.quantum > 0)
-        c->quantum_at = c->now + c->config.limits.quantum;
+    else if (c->quantum_at == STORM_NEVER && c->limits.quantum > 0)
+        c->quantum_at = c->now + c->limits.quantum;
 }
 
 /* ---- slot unification ---- */

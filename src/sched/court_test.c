@@ -13,7 +13,7 @@ static void test_queue_in_order_of_priority(void) {
     bench_init(&b, &c, &policy_fcfs);
     CHECK_STR(bench_arrives(&b, 0, 'A', 4, 100), "A:[0-3]@0");
     CHECK_STR(bench_arrives(&b, 1, 'B', 2, 100), "");
-    struct court_order o = bench_order('C', 3, 100);
+    struct court_order o = bench_order('C', 3, 10);
     o.priority = 5;
     CHECK_STR(bench_order_arrives(&b, 2, &o), "");
     CHECK(court_conserved(b.court));
@@ -172,13 +172,13 @@ static void test_policies_are_exchanged(void) {
     CHECK_STR(bench_arrives(&b, 0, 'D', 4, 100), "");
     const struct storm_policy *p;
     for (uint32_t i = 0; (p = policies_at(i)) != NULL; i++) {
-        court_change(b.court, i, p);
+        court_change(b.court, i, p, 3, 10);
         bench_taken(&b);
         CHECK_EQ(court_running(b.court), 3);
         CHECK_EQ(court_queued(b.court), 1);
         CHECK(court_conserved(b.court));
     }
-    court_change(b.court, 10, &policy_fcfs);
+    court_change(b.court, 10, &policy_fcfs, 3, 10);
     bench_taken(&b);
     CHECK_EQ(court_due(b.court), 20); /* what is in other slots still has its turns */
     CHECK_STR(bench_ends(&b, 15, 'A'), "D:[0-3]@0");

@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "mm/inside.h"
+#include "sched/court_inside.h"
 #include "sim/customer.h"
 #include "tap.h"
 #include "wire/setup.h"
@@ -364,11 +365,12 @@ static void held_for_nobody(struct play *p) {
     struct nodeset *set = &manager(p)->work;
     nodeset_clear(set);
     nodeset_add(set, 3);
-    CHECK_EQ(places_hold(&manager(p)->places, set, 1), 0);
+    uint32_t node;
+    CHECK_EQ(matrix_hold(&manager(p)->court->matrix, 0, set, 1, true, &node), 0);
 }
 
 static void given_back(struct play *p) {
-    places_give(&manager(p)->places, &running_of(p, p->hangs)->set, 1);
+    matrix_give(&manager(p)->court->matrix, 0, &running_of(p, p->hangs)->set, 1);
 }
 
 static void given_back_and_not_noted(struct play *p) {
@@ -376,12 +378,16 @@ static void given_back_and_not_noted(struct play *p) {
     running_of(p, p->hangs)->unheld = true;
 }
 
-static void free_tree(struct play *p) {
-    manager(p)->places.free_tree[1]++;
+static void one_more_in_court(struct play *p) {
+    manager(p)->court->queued++;
 }
 
 static void usable_twice(struct play *p) {
-    manager(p)->places.free_all++;
+    manager(p)->court->matrix.rows[0].free++;
+}
+
+static void not_in_court(struct play *p) {
+    job_of(p, p->hangs)->seat = COURT_NONE;
 }
 
 static void forgotten_place(struct play *p) {
@@ -451,8 +457,9 @@ static void test_resources(void) {
     static const struct spoil spoils[] = {
         {"S9", "held for nobody", held_for_nobody, ROOT},
         {"S9", "held for nobody", given_back, ROOT},
-        {"S9", "do not add up", free_tree, ROOT},
-        {"S9", "do not add up", usable_twice, ROOT},
+        {"S9", "do not add up", one_more_in_court, WHOLE},
+        {"S9", "do not add up", usable_twice, WHOLE},
+        {"S9", "not known in court", not_in_court, ROOT},
         {"S9", "has lost what is held", forgotten_place, ROOT},
         {"S9", "places for running jobs", one_place_less, ROOT},
         {"S9", "running jobs are counted", one_more_runs, ROOT},

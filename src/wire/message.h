@@ -399,6 +399,7 @@ enum verb {
     VERB_UNDRAIN,
     /* from clients, about the cluster */
     VERB_STOP,
+    VERB_POLICY, /* text: its name, "": the same; value: slots; more: quantum, microseconds; 0: the same */
     VERBS
 };
 
@@ -580,6 +581,7 @@ enum subject {
     SUBJECT_WHY,
     SUBJECT_CLUSTER,
     SUBJECT_SPEC, /* what a job is to run: the rows are its spec */
+    SUBJECT_POLICIES,
     SUBJECTS
 };
 

@@ -55,6 +55,26 @@ static void walk_cluster(struct codec *c, void *row) {
     codec_u64(c, &r->started_ns);
 }
 
+static void walk_policy(struct codec *c, void *row) {
+    struct policy_row *r = row;
+    codec_enum(c, &r->chosen, 2);
+    codec_enum(c, &r->sliced, 2);
+    codec_u32(c, &r->slots);
+    codec_u32(c, &r->rows);
+    codec_u64(c, &r->quantum_ns);
+    codec_u32(c, &r->samples);
+    codec_u64(c, &r->skew_ns);
+    codec_u64(c, &r->skew99_ns);
+    codec_u64(c, &r->reach_ns);
+    codec_u64(c, &r->reach99_ns);
+    codec_u64(c, &r->missed);
+    codec_u32(c, &r->unprompt);
+    codec_u32(c, &r->unwhole);
+    codec_bytes(c, &r->name, 1);
+    codec_bytes(c, &r->words, 1);
+    codec_bytes(c, &r->fault, 1);
+}
+
 static long encode(void (*walk)(struct codec *, void *), void *row, struct room out) {
     if (out.len < LENGTH_BYTES)
         return -ENOBUFS;
@@ -96,6 +116,11 @@ long cluster_row_encode(const struct cluster_row *r, struct room out) {
     return encode(walk_cluster, &copy, out);
 }
 
+long policy_row_encode(const struct policy_row *r, struct room out) {
+    struct policy_row copy = *r;
+    return encode(walk_policy, &copy, out);
+}
+
 int job_row_next(struct bytes rows, size_t *at, struct job_row *ret) {
     memset(ret, 0, sizeof *ret);
     return next(walk_job, rows, at, ret);
@@ -109,6 +134,11 @@ int node_row_next(struct bytes rows, size_t *at, struct node_row *ret) {
 int cluster_row_next(struct bytes rows, size_t *at, struct cluster_row *ret) {
     memset(ret, 0, sizeof *ret);
     return next(walk_cluster, rows, at, ret);
+}
+
+int policy_row_next(struct bytes rows, size_t *at, struct policy_row *ret) {
+    memset(ret, 0, sizeof *ret);
+    return next(walk_policy, rows, at, ret);
 }
 
 const char *node_state_name(enum node_state s) {

@@ -45,12 +45,29 @@ struct cluster_row {
     uint64_t started_ns; /* this life of the manager */
 };
 
+/* A scheduling policy; of the one that is chosen also how it goes. */
+struct policy_row {
+    uint8_t chosen;
+    uint8_t sliced; /* it shares time */
+    uint32_t slots, rows;
+    uint64_t quantum_ns;
+    uint32_t samples; /* strobes that nodes have answered; none: what follows says nothing */
+    uint64_t skew_ns, skew99_ns;
+    uint64_t reach_ns, reach99_ns; /* from sending until the last node had switched */
+    uint64_t missed;
+    uint32_t unprompt, unwhole; /* as struct skew */
+    struct bytes name, words;
+    struct bytes fault; /* why it is fcfs */
+};
+
 /* Length written, or -ENOBUFS. */
 long job_row_encode(const struct job_row *r, struct room out);
 long node_row_encode(const struct node_row *r, struct room out);
 long cluster_row_encode(const struct cluster_row *r, struct room out);
+long policy_row_encode(const struct policy_row *r, struct room out);
 
 /* The row at *at, which moves on; 1, 0 at the end, or -EBADMSG. Views borrow. */
 int job_row_next(struct bytes rows, size_t *at, struct job_row *ret);
 int node_row_next(struct bytes rows, size_t *at, struct node_row *ret);
 int cluster_row_next(struct bytes rows, size_t *at, struct cluster_row *ret);
+int policy_row_next(struct bytes rows, size_t *at, struct policy_row *ret);

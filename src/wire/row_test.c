@@ -51,12 +51,34 @@ static const struct cluster_row cluster = {.epoch = 3,
                                            .running = 4,
                                            .started_ns = 1234};
 
-/* The three kinds alike: `kind` is 0 for jobs, 1 for nodes, 2 for the cluster. */
+static struct policy_row policy(void) {
+    return (struct policy_row){.chosen = 1,
+                               .sliced = 1,
+                               .slots = 4,
+                               .rows = 2,
+                               .quantum_ns = 50,
+                               .samples = 7,
+                               .skew_ns = 1,
+                               .skew99_ns = 2,
+                               .reach_ns = 3,
+                               .reach99_ns = 4,
+                               .missed = 5,
+                               .unprompt = 6,
+                               .unwhole = 8,
+                               .name = bytes_from_str("gang"),
+                               .words = bytes_from_str("shares time"),
+                               .fault = bytes_from_str("was wrong")};
+}
+
+/* All kinds alike: `kind` is 0 for jobs, 1 for nodes, 2 for the cluster, 3 for policies. */
 static long encode(int kind, uint32_t number, struct room out) {
     struct job_row j = job(number);
     struct node_row n = node(number);
     if (kind == 0)
         return job_row_encode(&j, out);
+    struct policy_row p = policy();
+    if (kind == 3)
+        return policy_row_encode(&p, out);
     return kind == 1 ? node_row_encode(&n, out) : cluster_row_encode(&cluster, out);
 }
 
@@ -66,6 +88,9 @@ static int next(int kind, struct bytes rows, size_t *at) {
     struct cluster_row c;
     if (kind == 0)
         return job_row_next(rows, at, &j);
+    struct policy_row p;
+    if (kind == 3)
+        return policy_row_next(rows, at, &p);
     return kind == 1 ? node_row_next(rows, at, &n) : cluster_row_next(rows, at, &c);
 }
 
@@ -105,12 +130,20 @@ static void test_round_trip(void) {
     CHECK_EQ(cluster_row_next(bytes_of(bytes, len), &at, &c), 1);
     CHECK(c.epoch == 3 && c.nodes == 64 && c.up == 63 && c.pes == 256 && c.used == 16);
     CHECK(c.queued == 5 && c.running == 4 && c.started_ns == 1234);
+    struct policy_row p;
+    len = encode_some(3, bytes);
+    at = 0;
+    CHECK_EQ(policy_row_next(bytes_of(bytes, len), &at, &p), 1);
+    CHECK(p.chosen && p.sliced && p.slots == 4 && p.rows == 2 && p.quantum_ns == 50);
+    CHECK(p.samples == 7 && p.skew_ns == 1 && p.skew99_ns == 2 && p.reach_ns == 3);
+    CHECK(p.reach99_ns == 4 && p.missed == 5 && p.unprompt == 6 && p.unwhole == 8);
+    CHECK(p.name.len == 4 && p.words.len == 11 && p.fault.len == 9);
 }
 
 /* Cut between rows there are fewer of them; cut anywhere else that is seen, and it ends. */
 static void test_truncation(void) {
     uint8_t bytes[ROOM];
-    for (int kind = 0; kind < 3; kind++) {
+    for (int kind = 0; kind < 4; kind++) {
         size_t len = encode_some(kind, bytes);
         for (size_t cut = 0; cut <= len; cut++) {
             size_t at = 0;
@@ -127,7 +160,7 @@ static void test_truncation(void) {
 
 static void test_a_row_is_exactly_as_long_as_it_says(void) {
     uint8_t bytes[ROOM] = {0};
-    for (int kind = 0; kind < 3; kind++) {
+    for (int kind = 0; kind < 4; kind++) {
         long len = encode(kind, 1, room_of(bytes, sizeof bytes));
         uint32_t inner = load_le32(bytes);
         CHECK_EQ(inner, len - 4);

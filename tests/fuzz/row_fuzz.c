@@ -37,12 +37,20 @@ static void read_clusters(struct bytes rows, struct room again) {
         check_same(rows, from, at, again, cluster_row_encode(&r, again));
 }
 
+static void read_policies(struct bytes rows, struct room again) {
+    struct policy_row r;
+    size_t at = 0;
+    for (size_t from = 0; policy_row_next(rows, &at, &r) == 1; from = at)
+        check_same(rows, from, at, again, policy_row_encode(&r, again));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uint8_t *again = malloc(size + 1);
     ASSERT(again != NULL);
     read_jobs(bytes_of(data, size), room_of(again, size));
     read_nodes(bytes_of(data, size), room_of(again, size));
     read_clusters(bytes_of(data, size), room_of(again, size));
+    read_policies(bytes_of(data, size), room_of(again, size));
     free(again);
     return 0;
 }

@@ -10,9 +10,6 @@
 
 #define ALL_SLOTS UINT64_MAX
 
-/* Shorter turns are nothing but switches: those that are asked for come by strobes. */
-enum { QUANTUM_LEAST_US = 100 };
-
 static uint64_t slots_of(const struct run *r) {
     return r->slots == 0 ? ALL_SLOTS : r->slots;
 }
@@ -133,11 +130,11 @@ static void advance(struct gang *g, uint64_t now) {
 }
 
 static void begin_cycle(struct gang *g, const struct message_turn *m, uint64_t from) {
-    bool turns = m->slot != GANG_ALL && m->quantum_us >= QUANTUM_LEAST_US &&
+    bool turns = m->slot != GANG_ALL && m->quantum_us >= GANG_QUANTUM_LEAST_US &&
                  (m->cycle & (m->cycle - 1)) != 0;
     g->cycle = turns ? m->cycle : 0;
     g->quantum = m->quantum_us * NS_PER_US;
-    g->next_at = turns ? from + g->quantum : 0;
+    g->next_at = turns ? from - (m->spent_ns < from ? m->spent_ns : 0) + g->quantum : 0;
 }
 
 void gang_slice(struct pl *p, uint64_t now, struct effects *out) {

@@ -131,7 +131,7 @@ void run_close(struct pl *p, struct run *r);
 void gang_settle(struct pl *p, struct effects *out);
 /* All processes of this run have ended. */
 void gang_left(struct pl *p, const struct run *r, struct effects *out);
-/* It began at `from`, by our clock. */
+/* It was sent at `from`, by our clock, as far as we know. */
 void gang_turn(struct pl *p, const struct message_turn *m, uint64_t from, uint64_t now,
                struct effects *out);
 void gang_strobe(struct pl *p, const struct input_strobe *in, uint64_t now, struct effects *out);

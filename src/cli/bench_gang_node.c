@@ -5,14 +5,11 @@
  * There is no cluster: we play the manager (os/rehearsal.h). The processes note when they did not run; from that and from
  * when each strobe was sent follows how long it takes until a whole gang runs, and until the other is held. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,7 +17,7 @@
 #include "base/units.h"
 #include "cli/bench.h"
 #include "cli/complain.h"
-#include "cli/gangwork.h"
+#include "cli/gangrig.h"
 #include "cli/options.h"
 #include "cli/stats.h"
 #include "os/companion.h"
@@ -34,8 +31,9 @@ enum { GANGS = 2, PES_MAX = 64, STROBES_MAX = 1 << 16, RUNS_MAX = 100 };
 
 struct gang_settings {
     struct number_list quanta_us;
-    uint64_t pes, seconds, runs, bytes;
-    const char *confine_text;
+    uint64_t pes, seconds, runs;
+    const char *confine_text, *kernel_text;
+    enum gangkernel kernel;
     bool steady, strobes;
     enum confine confine;
     char self[PATH_MAX], launcher[PATH_MAX];
@@ -49,9 +47,7 @@ struct strobe {
 struct gang_bench {
     const struct gang_settings *s;
     struct rehearsal r;
-    char file[GANGS][96];
-    struct gangwork *work[GANGS];
-    size_t work_bytes;
+    struct gangnotes notes[GANGS];
     uint64_t units;
     struct strobe *strobes;
     uint32_t strobe_count;
@@ -61,42 +57,32 @@ struct gang_bench {
 
 /* ---- the machine ---- */
 
-/* What another guest of the host has had of our processors, all of them together: it is nobody's slowdown. */
-static uint64_t stolen_ns(void) {
-    FILE *f = fopen("/proc/stat", "re");
-    uint64_t ticks = 0;
-    if (f != NULL && fscanf(f, "cpu %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &ticks) != 1)
-        ticks = 0;
-    if (f != NULL)
-        fclose(f);
-    return ticks * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
-}
-
+/* What others have had of our processors is nobody's slowdown. */
 struct watch {
     uint64_t from, stolen;
 };
 
 static struct watch watch_begin(void) {
-    return (struct watch){.stolen = stolen_ns(), .from = clock_ns()};
+    return (struct watch){.stolen = machine_stolen_ns(), .from = clock_ns()};
 }
 
 /* Without what was stolen. */
 static uint64_t watch_end(const struct watch *w, uint64_t at, uint64_t pes) {
-    uint64_t stolen = (stolen_ns() - w->stolen) / pes;
+    uint64_t stolen = (machine_stolen_ns() - w->stolen) / pes;
     return at - w->from > stolen ? at - w->from - stolen : 1;
 }
 
 /* ---- one gang ---- */
 
 static struct gangwork *work_of(const struct gang_bench *b, uint32_t gang, uint64_t rank) {
-    return (struct gangwork *)(void *)((uint8_t *)b->work[gang] + rank * b->work_bytes);
+    return gangnotes_of(&b->notes[gang], (uint32_t)rank);
 }
 
 static int launch(struct gang_bench *b, uint32_t gang, uint64_t units) {
     char text[PATH_MAX + 256];
-    memset(b->work[gang], 0, b->s->pes * b->work_bytes);
-    int len = snprintf(text, sizeof text, "storm%cbench%cgang-work%c%s%c%" PRIu64 "%c%" PRIu64, 0,
-                       0, 0, b->file[gang], 0, units, 0, b->s->bytes) +
+    gangnotes_clear(&b->notes[gang]);
+    int len = snprintf(text, sizeof text, "storm%cbench%cgang-work%c%s%c%s%c%" PRIu64, 0, 0, 0,
+                       b->notes[gang].path, 0, gangkernel_name(b->s->kernel), 0, units) +
               1;
     return rehearsal_launch(&b->r, gang + 1, 1U << gang, (uint32_t)b->s->pes, b->s->self,
                             bytes_of(text, (size_t)len));
@@ -279,8 +265,8 @@ static int compare(struct gang_bench *b, uint64_t quantum_us) {
         fflush(stdout);
     }
     sort_u64(slow, b->s->runs);
-    printf("quantum %" PRIu64 " us, %" PRIu64 " bytes: slowdown %.2f %% (median of %" PRIu64 ")\n",
-           quantum_us, b->s->bytes, (double)slow[b->s->runs / 2] / 1000, b->s->runs);
+    printf("quantum %" PRIu64 " us, %s: slowdown %.2f %% (median of %" PRIu64 ")\n", quantum_us,
+           b->s->kernel_text, (double)slow[b->s->runs / 2] / 1000, b->s->runs);
     return STATUS_OK;
 }
 
@@ -342,10 +328,10 @@ static int steady(struct gang_bench *b, uint64_t quantum_us) {
     for (uint32_t switching = 0; switching < 2; switching++)
         sort_u64(rates[switching], count);
     printf(
-        "quantum %5" PRIu64 " us, %7" PRIu64 " bytes: slowdown %.2f %% (median of %" PRIu32
+        "quantum %5" PRIu64 " us, %s: slowdown %.2f %% (median of %" PRIu32
         " windows), %.2f %% (best tenth); gang runs after %.0f / %.0f / %.0f us (50, 90, 99 %%), "
         "other held after %.0f / %.0f / %.0f us\n",
-        quantum_us, b->s->bytes, in_percent(rates[1][count / 2], rates[0][count / 2]), count,
+        quantum_us, b->s->kernel_text, in_percent(rates[1][count / 2], rates[0][count / 2]), count,
         in_percent(rates[1][count - count / 10 - 1], rates[0][count - count / 10 - 1]),
         percentile(b->incoming, b->incoming_count, 50),
         percentile(b->incoming, b->incoming_count, 90),
@@ -360,17 +346,12 @@ static int steady(struct gang_bench *b, uint64_t quantum_us) {
 /* ---- all ---- */
 
 static int make_notes(struct gang_bench *b) {
-    b->work_bytes = align_up(sizeof(struct gangwork), 4096);
     for (uint32_t g = 0; g < GANGS; g++) {
-        size_t bytes = b->s->pes * b->work_bytes;
-        snprintf(b->file[g], sizeof b->file[g], "/dev/shm/storm-gang-%d-%u", (int)getpid(), g);
-        int fd = open(b->file[g], O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (fd < 0 || ftruncate(fd, (off_t)bytes) < 0)
-            return -errno;
-        b->work[g] = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        close(fd);
-        if (b->work[g] == MAP_FAILED)
-            return -errno;
+        char path[64];
+        snprintf(path, sizeof path, "/dev/shm/storm-gang-%d-%u", (int)getpid(), g);
+        int r = gangnotes_make(&b->notes[g], path, (uint32_t)b->s->pes);
+        if (r < 0)
+            return r;
     }
     b->strobes = calloc(STROBES_MAX, sizeof *b->strobes);
     b->incoming = calloc(STROBES_MAX, sizeof *b->incoming);
@@ -406,7 +387,7 @@ static int run(const struct gang_settings *s) {
         rehearsal_end(&b.r);
     }
     for (uint32_t g = 0; g < GANGS; g++)
-        unlink(b.file[g]);
+        gangnotes_fini(&b.notes[g]);
     free(b.strobes);
     free(b.incoming);
     free(b.outgoing);
@@ -419,13 +400,14 @@ int bench_gang_node(int argc, char **argv) {
                                .pes = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN),
                                .seconds = 5,
                                .runs = 1,
-                               .confine_text = "auto"};
+                               .confine_text = "auto",
+                               .kernel_text = "compute"};
     const struct option options[] = {
         {"quanta", OPTION_LIST, &s.quanta_us, "US,...", "microseconds of a time slice"},
         {"pes", OPTION_NUMBER, &s.pes, "N", "processes of a gang; default: processors here"},
         {"seconds", OPTION_NUMBER, &s.seconds, "N", "what a gang takes by itself; default 5"},
         {"runs", OPTION_NUMBER, &s.runs, "N", "of each quantum; default 1"},
-        {"bytes", OPTION_NUMBER, &s.bytes, "N", "working set of a process; default 0"},
+        {"kernel", OPTION_TEXT, &s.kernel_text, "NAME", "compute (default), cache, pair or wave"},
         {"steady", OPTION_FLAG, &s.steady, NULL, "compare windows instead of whole runs"},
         {"strobes", OPTION_FLAG, &s.strobes, NULL,
          "a strobe for every turn, instead of for a cycle"},
@@ -440,8 +422,8 @@ int bench_gang_node(int argc, char **argv) {
     if (count != 0)
         return count == OPTIONS_WRONG ? STATUS_USAGE
                                       : complain("bench", "gang-node takes options only");
-    if (!confine_parse(s.confine_text, &s.confine) || s.pes == 0 || s.pes > PES_MAX ||
-        s.runs == 0 || s.runs > RUNS_MAX || s.seconds == 0)
+    if (!confine_parse(s.confine_text, &s.confine) || !gangkernel_find(s.kernel_text, &s.kernel) ||
+        s.pes == 0 || s.pes > PES_MAX || s.runs == 0 || s.runs > RUNS_MAX || s.seconds == 0)
         return complain("bench", "gang-node: see storm bench gang-node --help");
     int r = companion_self(s.self, sizeof s.self);
     if (r == 0)

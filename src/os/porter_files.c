@@ -130,8 +130,11 @@ static void take_written(struct porter *p, uint32_t without) {
 
 void porter_written(struct source *s, uint32_t events) {
     struct writer *w = CONTAINER_OF(s, struct writer, source);
+    struct porter *p = CONTAINER_OF(w, struct porter, writer);
     (void)events;
-    take_written(CONTAINER_OF(w, struct porter, writer), UINT32_MAX);
+    porter_work_off(
+        p); /* what is to be closed is closed first: its number may be another's already */
+    take_written(p, UINT32_MAX);
 }
 
 static void forget_pending(struct porter *p, uint32_t bundle) {

@@ -60,6 +60,7 @@ struct job {
     uint64_t request[2];
     uint32_t request_next;                       /* in its bucket */
     uint64_t submitted_ns, started_ns, ended_ns; /* of the calendar */
+    uint64_t begin_ns;                           /* not before; 0: at once */
     uint64_t born;                               /* when it was submitted, or this life began */
     uint32_t status;
     struct ending worst;

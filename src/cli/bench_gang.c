@@ -31,6 +31,7 @@ enum { SIM_ARITY = 8, SIM_NODES_FIRST = 4, SIM_NODES_LAST = 4096 };
 /* As the paper has it, where it does not vary the quantum; and where gangs are compared with plain sharing. */
 #define PAPER_QUANTUM_NS   (50 * NS_PER_MS)
 #define SHARING_QUANTUM_NS (1 * NS_PER_MS)
+#define PROBE_NS           (200 * NS_PER_MS)
 #define PROBE_UNITS        ((uint64_t)2000) /* of some ten microseconds at most */
 #define QUANTUM_LEAST_NS   (100 * NS_PER_US)
 
@@ -51,13 +52,15 @@ struct bench_gang {
 /* As much work as takes the wanted time alone. */
 static int find_units(struct bench_gang *b, struct gangrig *g, enum gangkernel kernel,
                       uint64_t *ret) {
-    uint64_t ns;
-    int r = gangrig_run(g, GANGWAY_ALONE, kernel, PROBE_UNITS, 1, &ns);
-    if (r < 0)
-        return r;
-    *ret = PROBE_UNITS * (b->work_ns / 1000) / (ns / 1000 + 1);
+    uint64_t ns = 0, units = PROBE_UNITS, enough = b->work_ns < PROBE_NS ? b->work_ns : PROBE_NS;
+    int r = gangrig_run(g, GANGWAY_ALONE, kernel, units, 1, &ns);
+    while (r == 0 && ns < enough / 2) {
+        units = units * enough / (ns + 1) + 1;
+        r = gangrig_run(g, GANGWAY_ALONE, kernel, units, 1, &ns);
+    }
+    *ret = units * (b->work_ns / 1000) / (ns / 1000 + 1);
     *ret = *ret == 0 ? 1 : *ret;
-    return 0;
+    return r;
 }
 
 static void tell_progress(const struct gangrow *row, uint32_t run) {

@@ -126,6 +126,7 @@ static void walk_strobe(struct walker *w, struct input_strobe *s) {
     codec_u32(&w->c, &s->channel);
     codec_u64(&w->c, &s->number);
     codec_bytes(&w->c, &s->body, 1);
+    codec_bool(&w->c, &s->far);
 }
 
 static void walk_joined(struct walker *w, struct input_joined *j) {

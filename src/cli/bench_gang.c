@@ -26,6 +26,8 @@
 #include "sim/network.h"
 
 enum { GANGS = 2, RUNS_MAX = 100, ROWS_MAX = 512, PES_MAX = 64, SWITCHES_MAX = 1 << 15 };
+#define QUANTA_USUAL "300us,500us,1ms,2ms,10ms,50ms"
+
 enum { SIM_ARITY = 8, SIM_NODES_FIRST = 4, SIM_NODES_LAST = 4096 };
 
 /* As the paper has it, where it does not vary the quantum; and where gangs are compared with plain sharing. */
@@ -36,7 +38,7 @@ enum { SIM_ARITY = 8, SIM_NODES_FIRST = 4, SIM_NODES_LAST = 4096 };
 #define QUANTUM_LEAST_NS   (100 * NS_PER_US)
 
 struct bench_gang {
-    struct number_list quanta_ns, mpl;
+    struct number_list quanta_ns, mpl, nodes;
     uint64_t pes, work_ns, runs;
     const char *quanta_text, *kernels_text, *experiments_text, *svg, *command;
     bool json;
@@ -225,21 +227,30 @@ static void simulate_nodes(struct bench_gang *b, uint64_t quantum_ns) {
     }
 }
 
+static bool wants_nodes(const struct bench_gang *b, uint32_t nodes) {
+    bool listed = b->nodes.count == 0;
+    for (uint32_t i = 0; i < b->nodes.count; i++)
+        listed = listed || b->nodes.at[i] == nodes;
+    return listed && b->pes % nodes == 0;
+}
+
 static int vary_nodes(struct bench_gang *b) {
-    static const uint64_t quanta[] = {1 * NS_PER_MS, 2 * NS_PER_MS, PAPER_QUANTUM_NS};
+    static const struct number_list usual = {
+        .count = 3, .at = {1 * NS_PER_MS, 2 * NS_PER_MS, PAPER_QUANTUM_NS}};
+    const struct number_list *quanta = b->quanta_text == NULL ? &usual : &b->quanta_ns;
     int r = 0;
-    for (size_t q = 0; q < sizeof quanta / sizeof *quanta && r == 0; q++) {
-        for (uint32_t n = 1; n <= b->pes && r == 0; n *= 2)
-            if (b->pes % n == 0)
+    for (uint32_t q = 0; q < quanta->count && r == 0; q++) {
+        for (uint32_t n = 1; n <= b->pes && r == 0; n++)
+            if (wants_nodes(b, n))
                 r = measure_kernels(b,
                                     (struct gangrow){.experiment = EXPERIMENT_NODES,
                                                      .nodes = n,
                                                      .pes = (uint32_t)b->pes / n,
                                                      .jobs = GANGS,
-                                                     .quantum_ns = quanta[q]},
+                                                     .quantum_ns = quanta->at[q]},
                                     false);
         if (r == 0)
-            simulate_nodes(b, quanta[q]);
+            simulate_nodes(b, quanta->at[q]);
     }
     return r;
 }
@@ -323,7 +334,8 @@ static int take_experiment(struct bench_gang *b, const char *word) {
 }
 
 static int check(struct bench_gang *b) {
-    int status = each_word(b->quanta_text, take_quantum, b);
+    const char *quanta = b->quanta_text == NULL ? QUANTA_USUAL : b->quanta_text;
+    int status = each_word(quanta, take_quantum, b);
     if (status == STATUS_OK)
         status = each_word(b->kernels_text, take_kernel, b);
     if (status == STATUS_OK)
@@ -372,7 +384,6 @@ int bench_gang(int argc, char **argv) {
                             .work_ns = NS_PER_S,
                             .runs = 3,
                             .mpl = {.count = 4, .at = {1, 2, 4, 8}},
-                            .quanta_text = "300us,500us,1ms,2ms,10ms,50ms",
                             .kernels_text = "compute,cache,pair,wave",
                             .experiments_text = "quantum,sharing,mpl,nodes"};
     const struct option options[] = {
@@ -380,7 +391,10 @@ int bench_gang(int argc, char **argv) {
          "only these (default quantum,sharing,mpl,nodes)"},
         {"kernels", OPTION_TEXT, &b.kernels_text, "LIST",
          "only these (default compute,cache,pair,wave)"},
-        {"quanta", OPTION_TEXT, &b.quanta_text, "LIST", "(default 300us,500us,1ms,2ms,10ms,50ms)"},
+        {"quanta", OPTION_TEXT, &b.quanta_text, "LIST",
+         "of turns (default " QUANTA_USUAL "; nodes: 1ms,2ms,50ms)"},
+        {"nodes", OPTION_LIST, &b.nodes, "LIST",
+         "of the processors here (default: all numbers that divide them)"},
         {"mpl", OPTION_LIST, &b.mpl, "LIST", "jobs at once (default 1,2,4,8)"},
         {"work", OPTION_DURATION, &b.work_ns, "TIME", "that a job takes alone (default 1s)"},
         {"runs", OPTION_NUMBER, &b.runs, "R",

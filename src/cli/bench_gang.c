@@ -371,9 +371,7 @@ static void print_help(const struct option *table) {
         "  compute   registers only\n"
         "  cache     goes through a working set of 1 MiB\n"
         "  pair      processes exchange a word every ten microseconds, and spin for it\n"
-        "  wave      a pipelined sweep through a grid of processes, as the paper's application\n"
-        "\n"
-        "options:\n",
+        "  wave      a pipelined sweep through a grid of processes, as the paper's application\n",
         stdout);
     options_print(table, stdout);
 }

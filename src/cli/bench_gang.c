@@ -25,7 +25,7 @@
 #include "sim/cost.h"
 #include "sim/network.h"
 
-enum { GANGS = 2, RUNS_MAX = 100, ROWS_MAX = 512, PES_MAX = 64, SWITCHES_MAX = 1 << 15 };
+enum { GANGS = 2, ROWS_MAX = 512, PES_MAX = 64, SWITCHES_MAX = 1 << 15 };
 #define QUANTA_USUAL "300us,500us,1ms,2ms,10ms,50ms"
 
 enum { SIM_ARITY = 8, SIM_NODES_FIRST = 4, SIM_NODES_LAST = 4096 };
@@ -96,16 +96,16 @@ static int64_t slower_of(uint64_t turns, uint64_t alone) {
 }
 
 /* The slowdown of each run is its own: what the machine did meanwhile was the same for both. */
-static int64_t median_slower(const uint64_t *alone, const uint64_t *turns, uint32_t runs) {
-    int64_t all[RUNS_MAX];
-    for (uint32_t i = 0; i < runs; i++) {
-        int64_t value = slower_of(turns[i], alone[i]);
+static void take_slower(const uint64_t *alone, const uint64_t *turns, struct gangrow *row) {
+    int64_t sorted[GANGROW_RUNS];
+    for (uint32_t i = 0; i < row->runs; i++) {
+        int64_t value = row->each[i] = slower_of(turns[i], alone[i]);
         uint32_t at = i;
-        for (; at > 0 && all[at - 1] > value; at--)
-            all[at] = all[at - 1];
-        all[at] = value;
+        for (; at > 0 && sorted[at - 1] > value; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = value;
     }
-    return all[runs / 2];
+    row->slower = sorted[row->runs / 2];
 }
 
 static uint64_t median(uint64_t *values, uint32_t count) {
@@ -114,7 +114,7 @@ static uint64_t median(uint64_t *values, uint32_t count) {
 }
 
 static int measure(struct bench_gang *b, struct gangrig *g, struct gangrow *row) {
-    uint64_t ns[GANGWAYS][RUNS_MAX], units = 0;
+    uint64_t ns[GANGWAYS][GANGROW_RUNS], units = 0;
     int ways = g->config.plain ? GANGWAYS : GANGWAY_PLAIN;
     uint64_t begin = clock_ns(), stolen = machine_stolen_ns();
     int r = find_units(b, g, row->kernel, &units);
@@ -131,7 +131,7 @@ static int measure(struct bench_gang *b, struct gangrig *g, struct gangrow *row)
         return r;
     uint64_t span = (clock_ns() - begin) * (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
     row->stolen = (uint32_t)((machine_stolen_ns() - stolen) * 1000 / (span + 1));
-    row->slower = median_slower(ns[GANGWAY_ALONE], ns[GANGWAY_TURNS], row->runs);
+    take_slower(ns[GANGWAY_ALONE], ns[GANGWAY_TURNS], row);
     row->alone_ns = median(ns[GANGWAY_ALONE], row->runs);
     row->turns_ns = median(ns[GANGWAY_TURNS], row->runs);
     row->plain_ns = g->config.plain ? median(ns[GANGWAY_PLAIN], row->runs) : 0;
@@ -345,8 +345,8 @@ static int check(struct bench_gang *b) {
     for (uint32_t i = 0; i < b->mpl.count; i++)
         if (b->mpl.at[i] < 1 || b->mpl.at[i] > GANGRIG_JOBS)
             return complain("bench", "--mpl: give 1 to %d", GANGRIG_JOBS);
-    if (b->runs < 1 || b->runs > RUNS_MAX)
-        return complain("bench", "--runs: give 1 to %d", RUNS_MAX);
+    if (b->runs < 1 || b->runs > GANGROW_RUNS)
+        return complain("bench", "--runs: give 1 to %d", GANGROW_RUNS);
     if (b->pes < 1 || b->pes > PES_MAX)
         return complain("bench", "--pes: give 1 to %d", PES_MAX);
     if (b->work_ns < NS_PER_MS || b->work_ns > 3600 * NS_PER_S)

@@ -191,6 +191,10 @@ static void json_row(const struct gangrow *r, FILE *out) {
     json_ms(&j, "alone_ms", r->alone_ns);
     json_ms(&j, "turns_ms", r->turns_ns);
     json_decimal(&j, "slower_percent", (double)r->slower / PERCENT, 3);
+    json_open(&j, "each_percent", '[');
+    for (uint32_t i = 0; i < r->runs && !r->simulated; i++)
+        json_decimal(&j, NULL, (double)r->each[i] / PERCENT, 3);
+    json_close(&j, ']');
     if (r->plain_ns > 0)
         json_ms(&j, "plain_ms", r->plain_ns);
     if (r->share_most > 0) {

@@ -17,6 +17,8 @@ enum gangexperiment {
 const char *gangexperiment_name(enum gangexperiment e);
 bool gangexperiment_find(const char *name, enum gangexperiment *ret);
 
+enum { GANGROW_RUNS = 100 };
+
 /* Times are medians; all jobs of a row did the same work. */
 struct gangrow {
     enum gangexperiment experiment;
@@ -25,7 +27,8 @@ struct gangrow {
     uint64_t quantum_ns;
     bool simulated;                        /* by the cost model: only `slower` says something */
     uint64_t alone_ns, turns_ns, plain_ns; /* of all jobs; plain: 0 if not measured */
-    int64_t slower; /* in turns, than one after the other: thousandths of a percent */
+    int64_t slower;             /* in turns, than one after the other: thousandths of a percent */
+    int64_t each[GANGROW_RUNS]; /* the same of each run */
     uint32_t share_least, share_most; /* of processes, in thousandths of the mean; 0: not known */
     uint64_t switch_median_ns, switch_99_ns; /* 0: not known */
     uint32_t stolen; /* of our processors' time, by other guests: in thousandths */

@@ -89,6 +89,9 @@ static void look_back(struct bench_gang *b, const struct gangrig *g, struct gang
                                     SWITCHES_MAX);
     row->switch_median_ns = n == 0 ? 0 : b->switches[n / 2];
     row->switch_99_ns = n == 0 ? 0 : b->switches[(uint64_t)(n - 1) * 99 / 100];
+    n = gangnotes_away(&g->notes[0], &g->notes[1], row->quantum_ns / 2, b->switches, SWITCHES_MAX);
+    bool known = n > 0 && b->switches[n / 2] < row->quantum_ns; /* else others have the machine */
+    row->away_ns = known ? b->switches[n / 2] : 0;
 }
 
 static int64_t slower_of(uint64_t turns, uint64_t alone) {
@@ -113,8 +116,15 @@ static uint64_t median(uint64_t *values, uint32_t count) {
     return values[count / 2];
 }
 
+static uint64_t cpu_of(const struct gangrig *g, uint32_t jobs) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < jobs; i++)
+        sum += gangnotes_cpu_ns(&g->notes[i]);
+    return sum;
+}
+
 static int measure(struct bench_gang *b, struct gangrig *g, struct gangrow *row) {
-    uint64_t ns[GANGWAYS][GANGROW_RUNS], units = 0;
+    uint64_t ns[GANGWAYS][GANGROW_RUNS], cpu[GANGWAYS][GANGROW_RUNS], units = 0;
     int ways = g->config.plain ? GANGWAYS : GANGWAY_PLAIN;
     uint64_t begin = clock_ns(), stolen = machine_stolen_ns();
     int r = find_units(b, g, row->kernel, &units);
@@ -122,6 +132,7 @@ static int measure(struct bench_gang *b, struct gangrig *g, struct gangrow *row)
         tell_progress(row, run);
         for (int way = 0; way < ways && r == 0; way++) {
             r = gangrig_run(g, (enum gangway)way, row->kernel, units, row->jobs, &ns[way][run]);
+            cpu[way][run] = cpu_of(g, row->jobs);
             if (r == 0 && way == GANGWAY_TURNS)
                 look_back(b, g, row);
         }
@@ -131,6 +142,8 @@ static int measure(struct bench_gang *b, struct gangrig *g, struct gangrow *row)
         return r;
     uint64_t span = (clock_ns() - begin) * (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
     row->stolen = (uint32_t)((machine_stolen_ns() - stolen) * 1000 / (span + 1));
+    row->cpu_more =
+        slower_of(median(cpu[GANGWAY_TURNS], row->runs), median(cpu[GANGWAY_ALONE], row->runs));
     take_slower(ns[GANGWAY_ALONE], ns[GANGWAY_TURNS], row);
     row->alone_ns = median(ns[GANGWAY_ALONE], row->runs);
     row->turns_ns = median(ns[GANGWAY_TURNS], row->runs);

@@ -25,17 +25,20 @@
 #include "sim/cost.h"
 #include "sim/network.h"
 
-enum { GANGS = 2, RUNS_MAX = 100, ROWS_MAX = 512, PES_MAX = 64, SWITCHES_MAX = 1 << 15 };
+enum { GANGS = 2, ROWS_MAX = 512, PES_MAX = 64, SWITCHES_MAX = 1 << 15 };
+#define QUANTA_USUAL "300us,500us,1ms,2ms,10ms,50ms"
+
 enum { SIM_ARITY = 8, SIM_NODES_FIRST = 4, SIM_NODES_LAST = 4096 };
 
 /* As the paper has it, where it does not vary the quantum; and where gangs are compared with plain sharing. */
 #define PAPER_QUANTUM_NS   (50 * NS_PER_MS)
 #define SHARING_QUANTUM_NS (1 * NS_PER_MS)
+#define PROBE_NS           (200 * NS_PER_MS)
 #define PROBE_UNITS        ((uint64_t)2000) /* of some ten microseconds at most */
 #define QUANTUM_LEAST_NS   (100 * NS_PER_US)
 
 struct bench_gang {
-    struct number_list quanta_ns, mpl;
+    struct number_list quanta_ns, mpl, nodes;
     uint64_t pes, work_ns, runs;
     const char *quanta_text, *kernels_text, *experiments_text, *svg, *command;
     bool json;
@@ -51,13 +54,15 @@ struct bench_gang {
 /* As much work as takes the wanted time alone. */
 static int find_units(struct bench_gang *b, struct gangrig *g, enum gangkernel kernel,
                       uint64_t *ret) {
-    uint64_t ns;
-    int r = gangrig_run(g, GANGWAY_ALONE, kernel, PROBE_UNITS, 1, &ns);
-    if (r < 0)
-        return r;
-    *ret = PROBE_UNITS * (b->work_ns / 1000) / (ns / 1000 + 1);
+    uint64_t ns = 0, units = PROBE_UNITS, enough = b->work_ns < PROBE_NS ? b->work_ns : PROBE_NS;
+    int r = gangrig_run(g, GANGWAY_ALONE, kernel, units, 1, &ns);
+    while (r == 0 && ns < enough / 2) {
+        units = units * enough / (ns + 1) + 1;
+        r = gangrig_run(g, GANGWAY_ALONE, kernel, units, 1, &ns);
+    }
+    *ret = units * (b->work_ns / 1000) / (ns / 1000 + 1);
     *ret = *ret == 0 ? 1 : *ret;
-    return 0;
+    return r;
 }
 
 static void tell_progress(const struct gangrow *row, uint32_t run) {
@@ -84,6 +89,9 @@ static void look_back(struct bench_gang *b, const struct gangrig *g, struct gang
                                     SWITCHES_MAX);
     row->switch_median_ns = n == 0 ? 0 : b->switches[n / 2];
     row->switch_99_ns = n == 0 ? 0 : b->switches[(uint64_t)(n - 1) * 99 / 100];
+    n = gangnotes_away(&g->notes[0], &g->notes[1], row->quantum_ns / 2, b->switches, SWITCHES_MAX);
+    bool known = n > 0 && b->switches[n / 2] < row->quantum_ns; /* else others have the machine */
+    row->away_ns = known ? b->switches[n / 2] : 0;
 }
 
 static int64_t slower_of(uint64_t turns, uint64_t alone) {
@@ -91,16 +99,16 @@ static int64_t slower_of(uint64_t turns, uint64_t alone) {
 }
 
 /* The slowdown of each run is its own: what the machine did meanwhile was the same for both. */
-static int64_t median_slower(const uint64_t *alone, const uint64_t *turns, uint32_t runs) {
-    int64_t all[RUNS_MAX];
-    for (uint32_t i = 0; i < runs; i++) {
-        int64_t value = slower_of(turns[i], alone[i]);
+static void take_slower(const uint64_t *alone, const uint64_t *turns, struct gangrow *row) {
+    int64_t sorted[GANGROW_RUNS];
+    for (uint32_t i = 0; i < row->runs; i++) {
+        int64_t value = row->each[i] = slower_of(turns[i], alone[i]);
         uint32_t at = i;
-        for (; at > 0 && all[at - 1] > value; at--)
-            all[at] = all[at - 1];
-        all[at] = value;
+        for (; at > 0 && sorted[at - 1] > value; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = value;
     }
-    return all[runs / 2];
+    row->slower = sorted[row->runs / 2];
 }
 
 static uint64_t median(uint64_t *values, uint32_t count) {
@@ -108,8 +116,15 @@ static uint64_t median(uint64_t *values, uint32_t count) {
     return values[count / 2];
 }
 
+static uint64_t cpu_of(const struct gangrig *g, uint32_t jobs) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < jobs; i++)
+        sum += gangnotes_cpu_ns(&g->notes[i]);
+    return sum;
+}
+
 static int measure(struct bench_gang *b, struct gangrig *g, struct gangrow *row) {
-    uint64_t ns[GANGWAYS][RUNS_MAX], units = 0;
+    uint64_t ns[GANGWAYS][GANGROW_RUNS], cpu[GANGWAYS][GANGROW_RUNS], units = 0;
     int ways = g->config.plain ? GANGWAYS : GANGWAY_PLAIN;
     uint64_t begin = clock_ns(), stolen = machine_stolen_ns();
     int r = find_units(b, g, row->kernel, &units);
@@ -117,6 +132,7 @@ static int measure(struct bench_gang *b, struct gangrig *g, struct gangrow *row)
         tell_progress(row, run);
         for (int way = 0; way < ways && r == 0; way++) {
             r = gangrig_run(g, (enum gangway)way, row->kernel, units, row->jobs, &ns[way][run]);
+            cpu[way][run] = cpu_of(g, row->jobs);
             if (r == 0 && way == GANGWAY_TURNS)
                 look_back(b, g, row);
         }
@@ -126,7 +142,9 @@ static int measure(struct bench_gang *b, struct gangrig *g, struct gangrow *row)
         return r;
     uint64_t span = (clock_ns() - begin) * (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
     row->stolen = (uint32_t)((machine_stolen_ns() - stolen) * 1000 / (span + 1));
-    row->slower = median_slower(ns[GANGWAY_ALONE], ns[GANGWAY_TURNS], row->runs);
+    row->cpu_more =
+        slower_of(median(cpu[GANGWAY_TURNS], row->runs), median(cpu[GANGWAY_ALONE], row->runs));
+    take_slower(ns[GANGWAY_ALONE], ns[GANGWAY_TURNS], row);
     row->alone_ns = median(ns[GANGWAY_ALONE], row->runs);
     row->turns_ns = median(ns[GANGWAY_TURNS], row->runs);
     row->plain_ns = g->config.plain ? median(ns[GANGWAY_PLAIN], row->runs) : 0;
@@ -222,21 +240,30 @@ static void simulate_nodes(struct bench_gang *b, uint64_t quantum_ns) {
     }
 }
 
+static bool wants_nodes(const struct bench_gang *b, uint32_t nodes) {
+    bool listed = b->nodes.count == 0;
+    for (uint32_t i = 0; i < b->nodes.count; i++)
+        listed = listed || b->nodes.at[i] == nodes;
+    return listed && b->pes % nodes == 0;
+}
+
 static int vary_nodes(struct bench_gang *b) {
-    static const uint64_t quanta[] = {1 * NS_PER_MS, 2 * NS_PER_MS, PAPER_QUANTUM_NS};
+    static const struct number_list usual = {
+        .count = 3, .at = {1 * NS_PER_MS, 2 * NS_PER_MS, PAPER_QUANTUM_NS}};
+    const struct number_list *quanta = b->quanta_text == NULL ? &usual : &b->quanta_ns;
     int r = 0;
-    for (size_t q = 0; q < sizeof quanta / sizeof *quanta && r == 0; q++) {
-        for (uint32_t n = 1; n <= b->pes && r == 0; n *= 2)
-            if (b->pes % n == 0)
+    for (uint32_t q = 0; q < quanta->count && r == 0; q++) {
+        for (uint32_t n = 1; n <= b->pes && r == 0; n++)
+            if (wants_nodes(b, n))
                 r = measure_kernels(b,
                                     (struct gangrow){.experiment = EXPERIMENT_NODES,
                                                      .nodes = n,
                                                      .pes = (uint32_t)b->pes / n,
                                                      .jobs = GANGS,
-                                                     .quantum_ns = quanta[q]},
+                                                     .quantum_ns = quanta->at[q]},
                                     false);
         if (r == 0)
-            simulate_nodes(b, quanta[q]);
+            simulate_nodes(b, quanta->at[q]);
     }
     return r;
 }
@@ -320,7 +347,8 @@ static int take_experiment(struct bench_gang *b, const char *word) {
 }
 
 static int check(struct bench_gang *b) {
-    int status = each_word(b->quanta_text, take_quantum, b);
+    const char *quanta = b->quanta_text == NULL ? QUANTA_USUAL : b->quanta_text;
+    int status = each_word(quanta, take_quantum, b);
     if (status == STATUS_OK)
         status = each_word(b->kernels_text, take_kernel, b);
     if (status == STATUS_OK)
@@ -330,8 +358,8 @@ static int check(struct bench_gang *b) {
     for (uint32_t i = 0; i < b->mpl.count; i++)
         if (b->mpl.at[i] < 1 || b->mpl.at[i] > GANGRIG_JOBS)
             return complain("bench", "--mpl: give 1 to %d", GANGRIG_JOBS);
-    if (b->runs < 1 || b->runs > RUNS_MAX)
-        return complain("bench", "--runs: give 1 to %d", RUNS_MAX);
+    if (b->runs < 1 || b->runs > GANGROW_RUNS)
+        return complain("bench", "--runs: give 1 to %d", GANGROW_RUNS);
     if (b->pes < 1 || b->pes > PES_MAX)
         return complain("bench", "--pes: give 1 to %d", PES_MAX);
     if (b->work_ns < NS_PER_MS || b->work_ns > 3600 * NS_PER_S)
@@ -356,9 +384,7 @@ static void print_help(const struct option *table) {
         "  compute   registers only\n"
         "  cache     goes through a working set of 1 MiB\n"
         "  pair      processes exchange a word every ten microseconds, and spin for it\n"
-        "  wave      a pipelined sweep through a grid of processes, as the paper's application\n"
-        "\n"
-        "options:\n",
+        "  wave      a pipelined sweep through a grid of processes, as the paper's application\n",
         stdout);
     options_print(table, stdout);
 }
@@ -369,7 +395,6 @@ int bench_gang(int argc, char **argv) {
                             .work_ns = NS_PER_S,
                             .runs = 3,
                             .mpl = {.count = 4, .at = {1, 2, 4, 8}},
-                            .quanta_text = "300us,500us,1ms,2ms,10ms,50ms",
                             .kernels_text = "compute,cache,pair,wave",
                             .experiments_text = "quantum,sharing,mpl,nodes"};
     const struct option options[] = {
@@ -377,7 +402,10 @@ int bench_gang(int argc, char **argv) {
          "only these (default quantum,sharing,mpl,nodes)"},
         {"kernels", OPTION_TEXT, &b.kernels_text, "LIST",
          "only these (default compute,cache,pair,wave)"},
-        {"quanta", OPTION_TEXT, &b.quanta_text, "LIST", "(default 300us,500us,1ms,2ms,10ms,50ms)"},
+        {"quanta", OPTION_TEXT, &b.quanta_text, "LIST",
+         "of turns (default " QUANTA_USUAL "; nodes: 1ms,2ms,50ms)"},
+        {"nodes", OPTION_LIST, &b.nodes, "LIST",
+         "of the processors here (default: all numbers that divide them)"},
         {"mpl", OPTION_LIST, &b.mpl, "LIST", "jobs at once (default 1,2,4,8)"},
         {"work", OPTION_DURATION, &b.work_ns, "TIME", "that a job takes alone (default 1s)"},
         {"runs", OPTION_NUMBER, &b.runs, "R",

@@ -9,6 +9,8 @@ struct image_settings {
     uint64_t runs;
     const char *tree, *launchers, *command, *nop;
     const char *load; /* NULL: none */
+    uint64_t
+        quantum_ns; /* with load: it has all processors, and shares them in turns of so long; 0: it has one of two */
     const char *self, *svg;
     const char *timeline; /* NULL: none */
     bool peers, json;

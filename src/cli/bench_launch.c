@@ -44,6 +44,7 @@ struct launch_settings {
     struct number_list nodes;
     uint64_t runs;
     const char *launchers, *svg, *command, *image, *tree, *load, *timeline;
+    uint64_t quantum_ns;
     struct number_list sizes;
     bool json, peers;
     /* found out */
@@ -281,6 +282,8 @@ static int check(struct launch_settings *s) {
         return complain("bench", "--load \"%s\": give cpu or network", s->load);
     if (s->timeline != NULL && (s->image == NULL || s->load != NULL || s->peers))
         return complain("bench", "--timeline goes with --image, and not with --load or --peers");
+    if (s->quantum_ns > 0 && s->load == NULL)
+        return complain("bench", "--quantum goes with --load: turns with whom?");
     if (s->load != NULL && (s->image == NULL || s->peers))
         return complain("bench", "--load goes with --image, and not with --peers");
     return STATUS_OK;
@@ -295,6 +298,7 @@ static int run_image(const struct launch_settings *s) {
                                .command = s->command,
                                .nop = s->nop,
                                .load = s->load,
+                               .quantum_ns = s->quantum_ns,
                                .self = s->self,
                                .svg = s->svg,
                                .timeline = s->timeline,
@@ -317,6 +321,8 @@ int bench_launch(int argc, char **argv) {
         {"tree", OPTION_TEXT, &s.tree, "SHAPE", "--image: by which way, as for storm run"},
         {"load", OPTION_TEXT, &s.load, "KIND",
          "--image: nodes of two processors, idle, and one of them busy: cpu or network"},
+        {"quantum", OPTION_DURATION, &s.quantum_ns, "TIME",
+         "--load: both are busy, under the policy gang: launches in turns of so long"},
         {"timeline", OPTION_TEXT, &s.timeline, "FILE",
          "--image: draw the stages of one launch on the last of --nodes, and nothing else"},
         {"peers", OPTION_FLAG, &s.peers, NULL, "beside MPICH's Hydra and SLURM, where they run"},

@@ -2,7 +2,8 @@
 /* storm bench launch --image --load: send and execute times on a loaded cluster, beside those on an idle one: section
  * 4.2.2 of the STORM paper, its figure 2.
  *
- * Every node has two processors, one of which a load job has while loaded. A launch that finds the program on the nodes is
+ * Every node has two processors, one of which a load job has while loaded; or both, and shares them with what is launched in
+ * turns, as a gang. A launch that finds the program on the nodes is
  * what execution takes; by how much it takes longer when the program must be sent first is what sending takes. */
 #include <errno.h>
 #include <inttypes.h>
@@ -78,11 +79,12 @@ static int measure(const struct image_settings *s, struct cargo *c, uint64_t byt
 
 /* The job that keeps one processor of every node busy, by its number. */
 static int begin_load(const struct image_settings *s, const struct cargo *c, char job[TEXT_BYTES]) {
-    char count[16], text[TEXT_BYTES];
-    const char *args[] = {"submit", "-N",    count,  "-o",    "/dev/null",
-                          s->self,  "bench", "load", s->load, NULL};
+    char count[16], processes[16], text[TEXT_BYTES];
+    const char *args[] = {"submit",    "-N",    count,   "-n",   processes, "-o",
+                          "/dev/null", s->self, "bench", "load", s->load,   NULL};
     uint64_t ns;
     snprintf(count, sizeof count, "%" PRIu32, c->nodes);
+    snprintf(processes, sizeof processes, "%" PRIu32, s->quantum_ns > 0 ? 2 * c->nodes : c->nodes);
     int r = tempcluster_run(&c->cluster, args, text, sizeof text, &ns);
     if (r < 0)
         return r;
@@ -145,6 +147,8 @@ static void print_json(const struct image_settings *s, uint32_t nodes,
         printf("{\"bench\":\"launch\",\"case\":\"%s\",\"nodes\":%" PRIu32 ",\"image\":%" PRIu64
                ",\"runs\":%" PRIu64,
                condition == LOADED ? s->load : "idle", nodes, row->bytes, s->runs);
+        if (s->quantum_ns > 0)
+            report_json_ms("quantum_ms", s->quantum_ns, stdout);
         report_json_ms("median_ms", st[condition][COLD].median, stdout);
         report_json_ms("ci95_ms", st[condition][COLD].ci95, stdout);
         report_json_ms("send_ms", send_ns(row, condition), stdout);
@@ -200,8 +204,12 @@ static int show(const struct image_settings *s, uint32_t nodes, const struct loa
 }
 
 int bench_loaded(const struct image_settings *s) {
-    const char *const more[] = {"--pes", "2", NULL};
+    char quantum[24];
+    const char *const shared[] = {"--pes", "2", "--policy", "gang", "--quantum", quantum, NULL};
+    const char *const split[] = {"--pes", "2", NULL};
+    const char *const *more = s->quantum_ns > 0 ? shared : split;
     int r = 0;
+    snprintf(quantum, sizeof quantum, "%" PRIu64 "us", s->quantum_ns / NS_PER_US);
     for (uint32_t i = 0; i < s->nodes.count && r == 0; i++) {
         struct cargo c;
         struct loaded_row rows[NUMBERS_MAX] = {0};

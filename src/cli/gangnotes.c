@@ -58,7 +58,7 @@ struct gangwork *gangnotes_of(const struct gangnotes *n, uint32_t rank) {
 void gangnotes_clear(struct gangnotes *n) {
     for (uint32_t i = 0; i < n->count; i++) {
         struct gangwork *w = gangnotes_of(n, i);
-        w->begun = w->done = w->gaps = 0;
+        w->begun = w->done = w->cpu_ns = w->gaps = 0;
         atomic_store(&w->units, 0);
     }
 }
@@ -144,6 +144,29 @@ static const struct gangwork_gap *pause_at(const struct gangwork *w, uint64_t *f
         if (w->gap[i].to - w->gap[i].from >= least_ns && w->gap[i].to + near >= at)
             return &w->gap[i];
     return NULL;
+}
+
+uint64_t gangnotes_cpu_ns(const struct gangnotes *n) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < n->count; i++)
+        sum += gangnotes_of(n, i)->cpu_ns;
+    return sum;
+}
+
+uint32_t gangnotes_away(const struct gangnotes *from, const struct gangnotes *to, uint64_t least_ns,
+                        uint64_t *ret_ns, uint32_t cap) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < from->count && i < to->count; i++) {
+        uint64_t at = 0, seek = 0;
+        const struct gangwork_gap *leaves, *comes;
+        while (count < cap && (leaves = next_pause(gangnotes_of(from, i), &at, least_ns)) != NULL) {
+            comes = pause_at(gangnotes_of(to, i), &seek, leaves->from, least_ns / 2, least_ns);
+            if (comes != NULL && comes->to > leaves->from)
+                ret_ns[count++] = comes->to - leaves->from;
+        }
+    }
+    sort_u64(ret_ns, count);
+    return count;
 }
 
 uint32_t gangnotes_switches(const struct gangnotes *from, const struct gangnotes *to,

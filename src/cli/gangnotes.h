@@ -34,6 +34,14 @@ bool gangnotes_span(const struct gangnotes *n, struct gangspan *ret);
 bool gangnotes_shares(const struct gangnotes *jobs, uint32_t count, uint32_t *ret_least,
                       uint32_t *ret_most);
 
+/* Processor time of all its processes. */
+uint64_t gangnotes_cpu_ns(const struct gangnotes *n);
+
+/* Each switch from the first of these jobs to the second, on each processor by itself: from the one process until the other
+ * runs. Ranks stand for processors. Returns how many there were, as below. */
+uint32_t gangnotes_away(const struct gangnotes *from, const struct gangnotes *to, uint64_t least_ns,
+                        uint64_t *ret_ns, uint32_t cap);
+
 /* Each switch from the first of these jobs to the second: from the first process that is held until all of the other
  * run. Pauses are at least so long. Returns how many there were, at most `cap`; ascending. */
 uint32_t gangnotes_switches(const struct gangnotes *from, const struct gangnotes *to,

@@ -90,6 +90,9 @@ static void test_switches(void) {
     uint32_t n = gangnotes_switches(&jobs[0], &jobs[1], 500, ns, 64);
     CHECK(n >= 18 && n <= 20);
     CHECK(ns[0] == 25 && ns[n - 1] == 25); /* the second process is later, and it costs 20 */
+    n = gangnotes_away(&jobs[0], &jobs[1], 500, ns, 64);
+    CHECK(n >= 36 && n <= 40);
+    CHECK(ns[0] == 20 && ns[n - 1] == 20); /* each processor by itself */
     CHECK_EQ(gangnotes_switches(&jobs[0], &jobs[1], 500, ns, 3), 3);
     CHECK_EQ(gangnotes_switches(&jobs[0], &jobs[1], 5000, ns, 64), 0);
     finish();

@@ -46,14 +46,26 @@ static bool of_quantum(const struct gangrow *r, enum gangkernel k) {
     return r->experiment == EXPERIMENT_QUANTUM && r->kernel == k;
 }
 
+int64_t gangreport_parts(const struct gangrow *r) {
+    int64_t quantum = (int64_t)r->quantum_ns, left = quantum - (int64_t)r->away_ns;
+    if (left <= 0)
+        return INT64_MAX;
+    return (100 * PERCENT + r->cpu_more) * quantum / left - 100 * PERCENT;
+}
+
+/* Thousandths of a percent that a turn loses. */
+static int64_t lost_of(const struct gangrow *r) {
+    return r->away_ns > 0 ? gangreport_parts(r) : r->slower;
+}
+
 uint64_t gangreport_switch_cost(const struct gangrow *rows, uint32_t count, enum gangkernel k) {
     uint64_t costs[64];
     uint32_t found = 0;
     for (const struct gangrow *r = rows; r < rows + count && found < 64; r++)
         if (of_quantum(r, k) && r->quantum_ns <= CALIBRATED_NS)
-            costs[found++] = r->slower <= 0 ? 0
-                                            : r->quantum_ns * (uint64_t)r->slower /
-                                                  (100 * PERCENT + (uint64_t)r->slower);
+            costs[found++] = lost_of(r) <= 0 ? 0
+                                             : r->quantum_ns * (uint64_t)lost_of(r) /
+                                                   (100 * PERCENT + (uint64_t)lost_of(r));
     sort_u64(costs, found);
     return found == 0 ? 0 : costs[found / 2];
 }
@@ -99,6 +111,11 @@ static void add_row(struct table *t, const struct gangrow *r) {
         table_cell(t, "%s", "");
     cell_time(t, r->switch_median_ns);
     cell_time(t, r->switch_99_ns);
+    cell_time(t, r->away_ns);
+    if (r->away_ns > 0)
+        table_cell(t, "%+.2f %%", (double)gangreport_parts(r) / PERCENT);
+    else
+        table_cell(t, "%s", "");
     if (r->simulated)
         table_cell(t, "%s", "");
     else
@@ -107,9 +124,10 @@ static void add_row(struct table *t, const struct gangrow *r) {
 
 static void print_experiment(const struct gangrow *rows, uint32_t count, enum gangexperiment e,
                              FILE *out) {
-    static const char *const titles[] = {
-        ">NODES", ">JOBS",        ">QUANTUM", "KERNEL",  ">ONE BY ONE", ">IN TURNS", ">SLOWER",
-        ">PLAIN", ">PLAIN/TURNS", ">SHARES",  ">SWITCH", ">99 %",       ">STOLEN",   NULL};
+    static const char *const titles[] = {">NODES",       ">JOBS",     ">QUANTUM", "KERNEL",
+                                         ">ONE BY ONE",  ">IN TURNS", ">SLOWER",  ">PLAIN",
+                                         ">PLAIN/TURNS", ">SHARES",   ">SWITCH",  ">99 %",
+                                         ">AWAY",        ">BY PARTS", ">STOLEN",  NULL};
     struct table t;
     bool any = false;
     for (uint32_t i = 0; i < count; i++)
@@ -191,6 +209,10 @@ static void json_row(const struct gangrow *r, FILE *out) {
     json_ms(&j, "alone_ms", r->alone_ns);
     json_ms(&j, "turns_ms", r->turns_ns);
     json_decimal(&j, "slower_percent", (double)r->slower / PERCENT, 3);
+    json_open(&j, "each_percent", '[');
+    for (uint32_t i = 0; i < r->runs && !r->simulated; i++)
+        json_decimal(&j, NULL, (double)r->each[i] / PERCENT, 3);
+    json_close(&j, ']');
     if (r->plain_ns > 0)
         json_ms(&j, "plain_ms", r->plain_ns);
     if (r->share_most > 0) {
@@ -200,6 +222,11 @@ static void json_row(const struct gangrow *r, FILE *out) {
     if (r->switch_99_ns > 0) {
         json_ms(&j, "switch_ms", r->switch_median_ns);
         json_ms(&j, "switch_99_ms", r->switch_99_ns);
+    }
+    if (r->away_ns > 0) {
+        json_ms(&j, "away_ms", r->away_ns);
+        json_decimal(&j, "cpu_more_percent", (double)r->cpu_more / PERCENT, 3);
+        json_decimal(&j, "parts_percent", (double)gangreport_parts(r) / PERCENT, 3);
     }
     json_decimal(&j, "stolen", (double)r->stolen / 1000, 3);
     json_close(&j, '}');

@@ -17,6 +17,8 @@ enum gangexperiment {
 const char *gangexperiment_name(enum gangexperiment e);
 bool gangexperiment_find(const char *name, enum gangexperiment *ret);
 
+enum { GANGROW_RUNS = 100 };
+
 /* Times are medians; all jobs of a row did the same work. */
 struct gangrow {
     enum gangexperiment experiment;
@@ -25,11 +27,20 @@ struct gangrow {
     uint64_t quantum_ns;
     bool simulated;                        /* by the cost model: only `slower` says something */
     uint64_t alone_ns, turns_ns, plain_ns; /* of all jobs; plain: 0 if not measured */
-    int64_t slower; /* in turns, than one after the other: thousandths of a percent */
+    int64_t slower;             /* in turns, than one after the other: thousandths of a percent */
+    int64_t each[GANGROW_RUNS]; /* the same of each run */
+    uint64_t
+        away_ns; /* of a processor in a switch, from the one process until the other runs; 0: not known */
+    int64_t
+        cpu_more; /* processor time of the work in turns, than alone: thousandths of a percent */
     uint32_t share_least, share_most; /* of processes, in thousandths of the mean; 0: not known */
     uint64_t switch_median_ns, switch_99_ns; /* 0: not known */
     uint32_t stolen; /* of our processors' time, by other guests: in thousandths */
 };
+
+/* The slowdown, from its parts: what a switch takes from each processor, and by how much the work itself takes longer because
+ * caches are cold. Who else uses the machine is in neither. Thousandths of a percent; only if away_ns is known. */
+int64_t gangreport_parts(const struct gangrow *r);
 
 /* What a switch costs: lost in each turn, in nanoseconds; 0: no row says so. Of the rows with this kernel. */
 uint64_t gangreport_switch_cost(const struct gangrow *rows, uint32_t count, enum gangkernel k);

@@ -33,6 +33,18 @@ static void test_what_a_switch_costs(void) {
     CHECK_EQ(gangreport_switch_cost(rows, 5, KERNEL_PAIR), 0);
 }
 
+/* 20 us of 1 ms, and the work takes 3 % longer. */
+static void test_parts(void) {
+    struct gangrow r = row(1000, KERNEL_CACHE, 9000);
+    r.away_ns = 20 * NS_PER_US;
+    r.cpu_more = 3000;
+    CHECK_EQ(gangreport_parts(&r), 5102);
+    CHECK_EQ(gangreport_switch_cost(&r, 1, KERNEL_CACHE),
+             48543); /* not what else the machine did */
+    r.away_ns = 2 * NS_PER_MS;
+    CHECK(gangreport_parts(&r) > 100000);
+}
+
 static void test_the_smallest(void) {
     struct gangrow rows[] = {row(2000, KERNEL_COMPUTE, 1000), row(500, KERNEL_COMPUTE, 1900),
                              row(1000, KERNEL_COMPUTE, 2100), row(50000, KERNEL_COMPUTE, 10),
@@ -90,6 +102,7 @@ static void test_nothing_to_plot(void) {
 
 int main(void) {
     TEST(test_what_a_switch_costs);
+    TEST(test_parts);
     TEST(test_the_smallest);
     TEST(test_tables);
     TEST(test_json);

@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/units.h"
@@ -122,9 +122,15 @@ static void do_unit(struct worker *w, uint64_t unit) {
         w->at = touch(w->set, w->at);
 }
 
+static uint64_t cpu_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
 static void work(struct worker *w, uint64_t units) {
     struct gangwork *own = gangnotes_of(w->notes, w->rank);
-    uint64_t before = clock_ns();
+    uint64_t before = clock_ns(), cpu = cpu_ns();
     own->begun = w->x = before;
     for (uint64_t i = 0; i < units; i++) {
         do_unit(w, i);
@@ -134,6 +140,7 @@ static void work(struct worker *w, uint64_t units) {
         before = now;
         atomic_store_explicit(&own->units, i + 1, memory_order_release);
     }
+    own->cpu_ns = cpu_ns() - cpu;
     own->done = before;
 }
 

@@ -29,6 +29,7 @@ struct gangwork_gap {
 /* Of one process, in memory that the bench and the others of its gang see. */
 struct gangwork {
     uint64_t begun, done;
+    uint64_t cpu_ns; /* that the work took of a processor */
     uint64_t gaps;
     alignas(64) _Atomic uint64_t units; /* done so far; others spin on it */
     alignas(64) struct gangwork_gap gap[GANGWORK_GAPS];

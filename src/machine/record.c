@@ -127,6 +127,7 @@ static void walk_strobe(struct walker *w, struct input_strobe *s) {
     codec_u64(&w->c, &s->number);
     codec_bool(&w->c, &s->far);
     codec_bytes(&w->c, &s->body, 1);
+    codec_bool(&w->c, &s->far);
 }
 
 static void walk_joined(struct walker *w, struct input_joined *j) {

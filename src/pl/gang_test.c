@@ -390,6 +390,11 @@ static void test_two_ways(void) {
     CHECK_STR(feed(&b, in), "");
     CHECK_EQ(b.pl->gang.next_at, b.now + 500 * NS_PER_US);
     CHECK_STR(slice(&b, 500), "hold 0; go 1");
+    /* Of another machine the clock says nothing: the turn begins when we hear of it. */
+    in.strobe.number = 44;
+    in.strobe.far = true;
+    CHECK_STR(feed(&b, in), "hold 1; go 0");
+    CHECK_EQ(b.pl->gang.next_at, b.now + NS_PER_MS);
     finish(&b);
 }
 

@@ -191,6 +191,30 @@ static void test_policies_are_exchanged(void) {
 
 /* ---- turns ---- */
 
+/* Whoever owns the court need not tick for every turn. */
+static void test_late_ticks(void) {
+    struct bench b;
+    struct court_config c = bench_config(2, 1, 4);
+    bench_init(&b, &c, policies_find("gang"));
+    bench_arrives(&b, 0, 'A', 2, 500);
+    CHECK_EQ(court_cycle(b.court), 0);
+    bench_arrives(&b, 0, 'B', 2, 500);
+    bench_arrives(&b, 0, 'C', 2, 500);
+    CHECK_EQ(court_cycle(b.court), 7);
+    CHECK_EQ(court_turn_ends(b.court), 10);
+    CHECK_EQ(court_due_but_turns(b.court), STORM_NEVER);
+    court_tick(b.court, 12);
+    CHECK_STR(bench_taken(&b), "turn1");
+    CHECK_EQ(court_turn_ends(b.court), 20); /* on the grid */
+    court_tick(b.court, 40);                /* three turns were due: the same again */
+    CHECK_EQ(court_slot(b.court), 1);
+    CHECK_EQ(court_turn_ends(b.court), 50);
+    court_tick(b.court, 69); /* two */
+    CHECK_EQ(court_slot(b.court), 0);
+    CHECK_EQ(court_turn_ends(b.court), 70);
+    bench_fini(&b);
+}
+
 static void test_turns(void) {
     struct bench b;
     struct court_config c = bench_config(2, 1, 3);
@@ -336,6 +360,7 @@ int main(void) {
     TEST(test_resumed);
     TEST(test_policies_are_exchanged);
     TEST(test_turns);
+    TEST(test_late_ticks);
     TEST(test_wrong_decisions);
     TEST(test_down_node);
     return tap_finish();

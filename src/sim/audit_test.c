@@ -379,7 +379,7 @@ static void given_back_and_not_noted(struct play *p) {
 }
 
 static void one_more_in_court(struct play *p) {
-    manager(p)->court->queued++;
+    manager(p)->court->queue.count++;
 }
 
 static void usable_twice(struct play *p) {

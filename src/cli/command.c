@@ -24,6 +24,7 @@ static const struct command commands[] = {
     {"kill", "end jobs, or send them a signal", kill_main},
     {"model", "how long a launch takes on a network that is not here, by formula", model_main},
     {"nodes", "show nodes", nodes_main},
+    {"policy", "who starts when: show or change the scheduling policy", policy_main},
     {"ps", "show the jobs that wait and run", ps_main},
     {"resume", "let suspended jobs go on", resume_main},
     {"run", "run a parallel program and wait for it", run_main},

@@ -22,6 +22,7 @@ int help_main(int argc, char **argv);
 int kill_main(int argc, char **argv);
 int model_main(int argc, char **argv);
 int nodes_main(int argc, char **argv);
+int policy_main(int argc, char **argv);
 int ps_main(int argc, char **argv);
 int resume_main(int argc, char **argv);
 int run_main(int argc, char **argv);

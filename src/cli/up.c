@@ -22,6 +22,7 @@
 #include "cli/complain.h"
 #include "cli/fabrics.h"
 #include "cli/options.h"
+#include "cli/policy.h"
 #include "cli/pulse.h"
 #include "cli/release.h"
 #include "cli/scribe.h"
@@ -59,6 +60,7 @@ struct up {
     const char *confine;
     enum confine confines;
     uint64_t quantum_ns;
+    uint64_t mpl;
     uint64_t orphan_ns;
     const char *fabric;
     const char *bandwidth;
@@ -96,6 +98,17 @@ static int check_hook(struct up *u) {
     return 0;
 }
 
+static int check_policy(struct up *u) {
+    struct cluster *c = &u->cluster;
+    if (u->mpl > STORM_SLOTS_MAX)
+        return complain("up", "--mpl %" PRIu64 ": give 1 to %d", u->mpl, STORM_SLOTS_MAX);
+    if (u->quantum_ns > 0 && !policy_quantum_fits(u->quantum_ns))
+        return complain("up", "--quantum: give 300us to 1h");
+    c->slots = (uint32_t)u->mpl;
+    c->quantum_ns = u->quantum_ns;
+    return policy_name("up", u->policy, c->policy, sizeof c->policy);
+}
+
 static int check(struct up *u) {
     if (u->local > PLAN_NODES_MAX)
         return complain("up", "--local %" PRIu64 ": give 1 to %d", u->local, PLAN_NODES_MAX);
@@ -109,16 +122,13 @@ static int check(struct up *u) {
         return complain("up", "there is no tree \"%s\"; give k-ary:16, binomial, chain or flat",
                         u->tree);
     plan_tree_text(&u->shape, u->cluster.tree);
-    if (strcmp(u->policy, "fcfs") != 0)
-        return complain("up", "there is no policy \"%s\" yet; give fcfs, or leave it out",
-                        u->policy);
     if (strcmp(u->launchers, "node") != 0 && strcmp(u->launchers, "process") != 0)
         return complain("up", "--launchers \"%s\": give node or process", u->launchers);
     if (!confine_parse(u->confine, &u->confines))
         return complain("up", "--confine \"%s\": give auto, cgroup, namespace or none", u->confine);
-    if (u->quantum_ns > 0)
-        complain("up", "--quantum is not used yet: one job a processor, first come, first served");
     int r = check_hook(u);
+    if (r == 0)
+        r = check_policy(u);
     if (r != 0)
         return r;
     u->cluster.orphan_ns = u->orphan_ns;
@@ -443,11 +453,15 @@ int up_main(int argc, char **argv) {
          "k-ary:16, binomial, chain, flat (default: by size)"},
         {"links", OPTION_TEXT, &u.links, "KIND", "unix (default) or tcp"},
         {"cluster", OPTION_TEXT, &asked, "NAME", "its name (default: STORM_CLUSTER, or local)"},
-        {"policy", OPTION_TEXT, &u.policy, "P", "fcfs"},
+        {"policy", OPTION_TEXT, &u.policy, "P",
+         "who starts when: fcfs (default), easy, gang ... or a file; see: storm policy --help"},
+        {"quantum", OPTION_DURATION, &u.quantum_ns, "T",
+         "of turns, where jobs share processors (default 50ms)"},
+        {"mpl", OPTION_NUMBER, &u.mpl, "N",
+         "jobs that share a processor at most, if they do (default 4)"},
         {"launchers", OPTION_TEXT, &u.launchers, "WHICH", "one a node (default), or one a process"},
         {"confine", OPTION_TEXT, &u.confine, "HOW",
          "what holds a job together: cgroup, namespace, none (default: the best there is)"},
-        {"quantum", OPTION_DURATION, &u.quantum_ns, "T", "not used yet"},
         {"orphan", OPTION_DURATION, &u.orphan_ns, "T",
          "a job whose command is gone for so long is ended (default 30s)"},
         {"fabric", OPTION_TEXT, &u.fabric, "F", "by which files go: as for storm cp"},

@@ -144,6 +144,9 @@ enum field {
     FIELD_HOOK,
     FIELD_FABRIC,
     FIELD_BANDWIDTH,
+    FIELD_POLICY,
+    FIELD_SLOTS,
+    FIELD_QUANTUM,
     FIELDS
 };
 
@@ -165,6 +168,9 @@ static const char *const field_names[FIELDS] = {
     [FIELD_HOOK] = "hook",
     [FIELD_FABRIC] = "fabric",
     [FIELD_BANDWIDTH] = "bandwidth",
+    [FIELD_POLICY] = "policy",
+    [FIELD_SLOTS] = "slots",
+    [FIELD_QUANTUM] = "quantum",
 };
 
 static bool field_must(enum field f) {
@@ -207,6 +213,12 @@ static bool read_field(struct cluster *c, enum field f, const char *value) {
         return read_word(value, c->fabric, sizeof c->fabric);
     case FIELD_BANDWIDTH:
         return read_number(value, 0, UINT64_MAX, &c->bytes_per_s);
+    case FIELD_POLICY:
+        return read_word(value, c->policy, sizeof c->policy);
+    case FIELD_SLOTS:
+        return read_u32(value, 0, 64, &c->slots);
+    case FIELD_QUANTUM:
+        return read_number(value, 0, UINT64_MAX, &c->quantum_ns);
     case FIELDS:
         break;
     }
@@ -272,17 +284,18 @@ int cluster_parse(struct cluster *ret, const char *text, struct cluster_trouble 
 size_t cluster_format(const struct cluster *c, char *out, size_t cap) {
     char address[ADDRESS_TEXT_MAX];
     address_format(&c->manager, address, sizeof address);
-    int n =
-        snprintf(out, cap,
-                 "name %s\nnodes %" PRIu32 "\npes %" PRIu32 "\nprefix %s\ntree %s\nlinks %s\n"
-                 "key %016" PRIx64 "%016" PRIx64 "\nmanager %s\nroot %" PRIu32 "\nversion %s\n"
-                 "started %" PRIu64 "\nwatcher %ld\nguarantee %s\norphan %" PRIu64
-                 "\nbandwidth %" PRIu64 "\n%s%s%s%s%s%s",
-                 c->name, c->nodes, c->pes, c->prefix, c->tree, transport_name(c->links), c->key[0],
-                 c->key[1], address, c->root, c->version, c->started_ns, (long)c->watcher,
-                 c->guarantee, c->orphan_ns, c->bytes_per_s, *c->hook != '\0' ? "hook " : "",
-                 c->hook, *c->hook != '\0' ? "\n" : "", *c->fabric != '\0' ? "fabric " : "",
-                 c->fabric, *c->fabric != '\0' ? "\n" : "");
+    int n = snprintf(
+        out, cap,
+        "name %s\nnodes %" PRIu32 "\npes %" PRIu32 "\nprefix %s\ntree %s\nlinks %s\n"
+        "key %016" PRIx64 "%016" PRIx64 "\nmanager %s\nroot %" PRIu32 "\nversion %s\n"
+        "started %" PRIu64 "\nwatcher %ld\nguarantee %s\norphan %" PRIu64 "\nbandwidth %" PRIu64
+        "\nslots %" PRIu32 "\nquantum %" PRIu64 "\n%s%s%s%s%s%s%s%s%s",
+        c->name, c->nodes, c->pes, c->prefix, c->tree, transport_name(c->links), c->key[0],
+        c->key[1], address, c->root, c->version, c->started_ns, (long)c->watcher, c->guarantee,
+        c->orphan_ns, c->bytes_per_s, c->slots, c->quantum_ns, *c->hook != '\0' ? "hook " : "",
+        c->hook, *c->hook != '\0' ? "\n" : "", *c->fabric != '\0' ? "fabric " : "", c->fabric,
+        *c->fabric != '\0' ? "\n" : "", *c->policy != '\0' ? "policy " : "", c->policy,
+        *c->policy != '\0' ? "\n" : "");
     return n < 0 ? cap : (size_t)n;
 }
 

@@ -41,6 +41,10 @@ struct cluster {
     uint64_t bytes_per_s;             /* of a node's link; 0: all nodes are on one machine */
     char fabric[CLUSTER_WORD_MAX];    /* by which files go, unless a command says so; "": auto */
     char hook[CLUSTER_HOOK_MAX];      /* program that is run when a node goes or comes; "": none */
+    char
+        policy[CLUSTER_HOOK_MAX]; /* scheduling: a name, or the path of a shared object; "": fcfs */
+    uint32_t slots;               /* jobs that share a processor at most; 0: as usual */
+    uint64_t quantum_ns;          /* of their turns; 0: as usual */
 };
 
 /* What is the matter with a file, for people: "line 3: ..."; "" if errno says it all. */

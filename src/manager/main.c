@@ -3,6 +3,7 @@
  *
  *     storm-mm FOLDER [--listener FD]
  *     storm-mm --history FOLDER [MOST [JOB]]
+ *     storm-mm --try FILE: can this policy be loaded?
  *
  * Everything it must know stands in the folder: the cluster's file, what it must not forget, the log of
  * jobs. The watcher starts it, and starts it again when it dies; it may hand over the socket that it has
@@ -21,6 +22,7 @@
 #include "base/units.h"
 #include "client/cluster.h"
 #include "client/nodespec.h"
+#include "manager/guest.h"
 #include "manager/past.h"
 #include "mm/mm.h"
 #include "os/cast.h"
@@ -38,6 +40,7 @@ struct manager {
     struct cluster cluster;
     struct nodespec spec;
     struct mm_config config;
+    char trouble[GUEST_WHY_MAX];
     struct journal *journal;
     struct life *life;
     struct source signals;
@@ -67,6 +70,8 @@ static struct machine make_daemon(void *context, uint32_t node, struct globals g
 
 static void on_note(void *context, struct bytes note) {
     const struct manager *m = context;
+    if (note.len < 5 || memcmp(note.at, "node ", 5) != 0)
+        return; /* for people, not for the hook */
     int r = *m->cluster.hook != '\0' ? hook_call(m->cluster.hook, note) : 0;
     if (r < 0)
         complain(m->cluster.hook, strerror(-r));
@@ -85,6 +90,10 @@ static void configure(struct manager *m, const struct prim_config *prim) {
     m->config.lease_ns = PLAN_LEASE_NS;
     if (m->cluster.orphan_ns > 0)
         m->config.orphan_ns = m->cluster.orphan_ns;
+    m->config.slots = m->cluster.slots;
+    m->config.quantum_ns = m->cluster.quantum_ns;
+    m->config.policy = guest_policy(m->cluster.policy, &m->config.guest, m->trouble);
+    m->config.trouble = *m->trouble != '\0' ? m->trouble : NULL;
 }
 
 /* ---- its end ---- */
@@ -183,6 +192,7 @@ static int live(struct manager *m, const struct prim_config *prim, int listener)
     life_run(m->life);
     journal_close(m->journal); /* it is in the life's loop */
     life_free(m->life);
+    guest_left();
     caster_fini(&caster);
     close(m->signals.fd);
     free(book);
@@ -196,6 +206,8 @@ int main(int argc, char **argv) {
     if (argc >= 3 && strcmp(argv[1], "--history") == 0)
         return past_print(argv[2], argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 0,
                           argc > 4 ? (unsigned)strtoul(argv[4], NULL, 10) : 0);
+    if (argc == 3 && strcmp(argv[1], "--try") == 0)
+        return guest_try(argv[2]);
     if (argc == 4 && strcmp(argv[2], "--listener") == 0)
         listener = atoi(argv[3]);
     else if (argc != 2)

@@ -23,6 +23,7 @@ struct mm_config {
     char prefix[MM_PREFIX_MAX]; /* of the nodes' names */
     /* Who starts when; NULL: first come, first served. And one that is not built in, NULL: none. */
     const struct storm_policy *policy, *guest;
+    const char *trouble; /* why it is not the one that was asked for; NULL: it is. Borrowed */
     uint32_t
         slots; /* jobs that share a processor at most, if the policy shares time; 0: as usual */
     uint64_t quantum_ns;      /* of their turns; 0: as usual */

@@ -37,6 +37,17 @@ static uint64_t keep(struct mm *m) {
     return record_policy(m, court_policy(m->court)->name, l->slots, l->quantum);
 }
 
+/* For who asks, and for the log of the daemons. */
+static void say_fault(struct mm *m, const char *words) {
+    struct text t;
+    struct room room = effects_tail(m->out);
+    text_init(&t, m->fault, sizeof m->fault);
+    text_str(&t, words);
+    text_init(&t, (char *)room.at, room.len);
+    text_str(&t, words);
+    effects_add(m->out, EFFECT_NOTE)->note = effects_take(m->out, t.len);
+}
+
 void policy_replay(struct mm *m, struct bytes name, uint32_t slots, uint64_t quantum_ns) {
     const struct storm_policy *p = find(m, name);
     if (slots < 1 || slots > STORM_SLOTS_MAX || quantum_ns == 0)
@@ -47,6 +58,8 @@ void policy_replay(struct mm *m, struct bytes name, uint32_t slots, uint64_t qua
 /* One that is not there any more was loaded from a file that was not named again. */
 void policy_begin(struct mm *m) {
     const struct policy_kept *k = &m->kept;
+    if (m->config.trouble != NULL)
+        say_fault(m, m->config.trouble);
     if (k->any && !m->fresh && k->policy != NULL) {
         choose(m, k->policy, k->slots, k->quantum);
         return;
@@ -57,13 +70,7 @@ void policy_begin(struct mm *m) {
 }
 
 void policy_fault(struct mm *m, const char *words) {
-    struct text t;
-    struct room room = effects_tail(m->out);
-    text_init(&t, m->fault, sizeof m->fault);
-    text_str(&t, words);
-    text_init(&t, (char *)room.at, room.len);
-    text_str(&t, words);
-    effects_add(m->out, EFFECT_NOTE)->note = effects_take(m->out, t.len);
+    say_fault(m, words);
     slices_all_moved(m);
     keep(m);
 }

@@ -2,7 +2,7 @@
 # Completion of the storm command for bash: commands, options, numbers of jobs, names of nodes.
 # Nothing but bash itself is needed. Jobs and nodes are asked of the cluster; without one there are none.
 
-__storm_commands='alloc attach bench campaign cp demo doctor down drain help kill model nodes ps resume run
+__storm_commands='alloc attach bench campaign cp demo doctor down drain help kill model nodes policy ps resume run
     show sim submit suspend undrain up version wait why'
 
 # Options of a command; those that take a value end in '='.
@@ -13,13 +13,14 @@ __storm_options() {
     run) echo "$size $program -l --label --stdin= --pty --detach --auto --copy --no-copy --with-libs --input= --fetch= --tree= --chunk= --slots= --fabric= -v --cluster=" ;;
     submit) echo "$size $program --array= --wait --cluster=" ;;
     alloc) echo "$size --cluster=" ;;
-    up) echo '--local= --pes= --tree= --links= --policy= --quantum= --confine= --orphan= --fabric= --hook= --bandwidth= --nodespec= --cluster= -v --verbose' ;;
+    up) echo '--local= --pes= --tree= --links= --policy= --quantum= --mpl= --confine= --orphan= --fabric= --hook= --bandwidth= --nodespec= --cluster= -v --verbose' ;;
     cp) echo '--tree= --chunk= --slots= --send= --fabric= -v --verbose -q --quiet --json --cluster=' ;;
     down) echo '--keep-jobs --cluster=' ;;
     ps) echo '-a --all --json --cluster=' ;;
     show | nodes) echo '--json --cluster=' ;;
     kill) echo '-s= --cluster=' ;;
     drain) echo '--reason= --cluster=' ;;
+    policy) echo '--quantum= --mpl= --json --cluster=' ;;
     why | wait | attach | suspend | resume | undrain) echo '--cluster=' ;;
     version | doctor) echo '--json' ;;
     bench) echo '--nodes= --runs= --json --launchers= --image= --peers --svg= --jobs= --queued= --size= --tree= --chunk=
@@ -64,6 +65,7 @@ __storm_word() {
     run | alloc | submit) compgen -c -- "$2"; compgen -f -- "$2" ;;
     ps | show | why | wait | attach | kill | suspend | resume)
         compgen -W "$(__storm_values id ps)" -- "$2" ;;
+    policy) compgen -W 'fcfs easy easy-sjbf conservative gang gang-backfill local' -- "$2" ;;
     nodes | drain | undrain) compgen -W "$(__storm_values name nodes)" -- "$2" ;;
     cp) compgen -f -- "$2"; compgen -S : -W "all $(__storm_values name nodes)" -- "$2" ;;
     sim) compgen -f -- "$2" ;;

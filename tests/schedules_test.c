@@ -123,12 +123,11 @@ static void draw_window(struct play *p) {
     w->to = w->from + random_between(r, 1, 80);
     bool clash = false;
     for (uint32_t i = 0; i < p->booked_count; i++)
-        clash = clash || (p->booked[i].from < w->to && w->from < p->booked[i].to &&
-                          p->booked[i].to > p->now &&
-                          nodeset_intersects(&p->booked[i].nodes, &w->nodes));
-    CHECK_EQ(
-        court_window_add(p->court, p->now, p->booked_count + 1, w->from, w->to, &w->nodes),
-        clash ? -EEXIST : 0);
+        clash = clash ||
+                (p->booked[i].from < w->to && w->from < p->booked[i].to &&
+                 p->booked[i].to > p->now && nodeset_intersects(&p->booked[i].nodes, &w->nodes));
+    CHECK_EQ(court_window_add(p->court, p->now, p->booked_count + 1, w->from, w->to, &w->nodes),
+             clash ? -EEXIST : 0);
     p->booked_count += !clash;
 }
 
@@ -139,8 +138,7 @@ static void draw_windows(struct play *p) {
     for (uint32_t i = 0; p->guests && i < p->count; i++) {
         struct court_order *o = &p->at[i].order;
         uint32_t id = (uint32_t)random_below(&p->random, 2 * p->booked_count + 1);
-        if (id == 0 || id > p->booked_count ||
-            o->nodes > nodeset_count(&p->booked[id - 1].nodes))
+        if (id == 0 || id > p->booked_count || o->nodes > nodeset_count(&p->booked[id - 1].nodes))
             continue;
         o->window = id;
         o->only = NULL;

@@ -31,8 +31,8 @@ extern "C" {
 #define STORM_POLICY_VERSION 1
 #define STORM_POLICY_SYMBOL  "storm_policy" /* of a shared object: a const struct storm_policy */
 
-#define STORM_NEVER     UINT64_MAX
-#define STORM_SLOTS_MAX 64
+#define STORM_NEVER       UINT64_MAX
+#define STORM_SLOTS_MAX   64
 #define STORM_WINDOWS_MAX 64
 
 /* Fixed while a policy lives. */

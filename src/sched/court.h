@@ -95,6 +95,11 @@ int court_window_add(struct court *c, uint64_t now, uint32_t id, uint64_t from, 
 /* There is none of that number any more. Jobs that name it wait until they are withdrawn. */
 void court_window_remove(struct court *c, uint64_t now, uint32_t id);
 
+/* Is there one of that number; has it begun? */
+bool court_window_known(const struct court *c, uint32_t id, bool *ret_open);
+/* One that was given nodes: are these kept from it, if it started only now? */
+bool court_window_bars(const struct court *c, uint32_t job);
+
 /* Would all nodes (of its window) be enough for it, if they were usable and nobody else were there? */
 bool court_could(const struct court *c, const struct court_order *o);
 

@@ -13,14 +13,7 @@
 #include "sched/matrix.h"
 #include "sched/plan.h"
 
-enum court_where {
-    WHERE_NOWHERE,
-    WHERE_LATER,
-    WHERE_QUEUE,
-    WHERE_BOOKED,
-    WHERE_RUNS,
-    WHERE_SPENT
-};
+enum court_where { WHERE_NOWHERE, WHERE_LATER, WHERE_QUEUE, WHERE_BOOKED, WHERE_RUNS, WHERE_SPENT };
 enum court_pending { PENDING_START = 1, PENDING_STOP = 2, PENDING_SLOTS = 4 };
 
 struct court_job {
@@ -79,8 +72,8 @@ struct court_room {
     bool exact; /* by node, else PEs are counted */
     uint32_t job, slot;
     uint64_t at;
-    uint64_t extra; /* counted: what others may have beyond `at` */
-    uint16_t *free; /* exact: by node */
+    uint64_t extra;       /* counted: what others may have beyond `at` */
+    uint16_t *free;       /* exact: by node */
     struct court_bar bar; /* exact: what keeps it out at `at` */
 };
 

@@ -77,7 +77,8 @@ static uint64_t first_slot(struct court *c, const struct court_job *j, uint32_t 
 static bool in_the_way(const struct court *c, const struct court_job *j, const struct court_job *r,
                        uint32_t slot) {
     const struct court_window *own = j->window == 0 ? NULL : court_window_find(c, j->window);
-    return r->pub.slot == slot && (j->only == NULL || nodeset_intersects(j->only, &c->sets[r->set])) &&
+    return r->pub.slot == slot &&
+           (j->only == NULL || nodeset_intersects(j->only, &c->sets[r->set])) &&
            (own == NULL ? !r->inside : nodeset_intersects(&own->nodes, &c->sets[r->set]));
 }
 

@@ -128,8 +128,7 @@ static uint64_t node_earliest(struct court *c, const struct court_job *j, uint32
 
 uint32_t court_room_now(struct court *c, const struct court_job *j, uint32_t slot, bool barred) {
     struct places_want w = court_want(j);
-    const struct nodeset *out =
-        barred ? court_bar_set(c, j, court_bar_at(c, j, c->now)) : NULL;
+    const struct nodeset *out = barred ? court_bar_set(c, j, court_bar_at(c, j, c->now)) : NULL;
     room_begin(c, slot);
     return room_count(c, &w, out);
 }
@@ -186,11 +185,10 @@ bool court_may(const struct court *c, const struct court_job *j, uint32_t slot) 
     if (past && !c->room.exact && j->pub.pes > c->room.extra)
         return false;
     struct places_want w = court_want(j);
-    struct matrix_where at = {
-        .row = slot,
-        .last = UINT32_MAX,
-        .room = past && c->room.exact ? c->room.free : NULL,
-        .barred = court_barred(c, j)};
+    struct matrix_where at = {.row = slot,
+                              .last = UINT32_MAX,
+                              .room = past && c->room.exact ? c->room.free : NULL,
+                              .barred = court_barred(c, j)};
     return matrix_fits(&c->matrix, &at, &w);
 }
 

@@ -165,7 +165,8 @@ int court_window_add(struct court *c, uint64_t now, uint32_t id, uint64_t from, 
     new.to = to;
     nodeset_copy(&new.nodes, nodes);
     w->at[at] = new;
-    if (from <= now) { /* it stands among those that are open: nobody who has not begun is before it */
+    if (from <=
+        now) { /* it stands among those that are open: nobody who has not begun is before it */
         w->open++;
         set_nodes(c, &w->at[at], false);
     }
@@ -212,6 +213,20 @@ const struct nodeset *court_bar_set(const struct court *c, const struct court_jo
     for (; bar.mask != 0; bar.mask &= bar.mask - 1)
         nodeset_unite(set, &c->windows.at[__builtin_ctzll(bar.mask)].nodes);
     return nodeset_empty(set) ? NULL : set;
+}
+
+bool court_window_known(const struct court *c, uint32_t id, bool *ret_open) {
+    const struct court_window *w = court_window_find(c, id);
+    *ret_open = w != NULL && is_open(c, w);
+    return w != NULL;
+}
+
+bool court_window_bars(const struct court *c, uint32_t job) {
+    const struct court_job *j = &c->jobs[job];
+    struct court_bar bar = court_bar_at(c, j, c->now);
+    if (bar.shut || bar.mask == 0)
+        return bar.shut;
+    return nodeset_intersects(court_bar_set(c, j, bar), &c->sets[j->set]);
 }
 
 /* ---- jobs that name one ---- */

@@ -88,6 +88,7 @@ struct reservation {
     uint32_t id;             /* 0: the place is free */
     bool leaving;            /* it has been taken back, and that is not durable */
     uint64_t ticket;         /* of what is not durable; 0: all is */
+    uint64_t request[2];     /* that has made it */
     uint64_t made_ns;        /* of the calendar */
     uint64_t from_ns, to_ns; /* of the calendar */
     struct nodeset nodes;

@@ -136,6 +136,8 @@ uint64_t record_policy(struct mm *m, const char *name, uint32_t slots, uint64_t 
 }
 
 static void walk_reserve(struct codec *c, struct message_reserve *w) {
+    codec_u64(c, &w->request[0]);
+    codec_u64(c, &w->request[1]);
     codec_bool(c, &w->cancel);
     codec_u64(c, &w->from_ns);
     codec_u64(c, &w->to_ns);

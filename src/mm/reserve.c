@@ -70,6 +70,8 @@ static struct reservation *add(struct mm *m, const struct message_reserve *w, ui
     r->leaving = false;
     r->ticket = 0;
     r->made_ns = at_ns;
+    r->request[0] = w->request[0];
+    r->request[1] = w->request[1];
     r->from_ns = w->from_ns;
     r->to_ns = w->to_ns;
     nodeset_copy(&r->nodes, w->nodes);
@@ -136,6 +138,21 @@ static void wait_for_log(struct mm *m, uint32_t link, const struct message_reser
     a->request[1] = w->request[1];
 }
 
+/* The same again: its answer was lost, with a manager that has died since. */
+static bool known(struct mm *m, uint32_t link, const struct message_reserve *w) {
+    for (const struct reservation *r = m->reservations; r < m->reservations + STORM_WINDOWS_MAX;
+         r++) {
+        if (r->id == 0 || r->request[0] != w->request[0] || r->request[1] != w->request[1])
+            continue;
+        char name[RESERVATION_NAME_MAX + 1] = "";
+        memcpy(name, r->name, r->name_len);
+        if (r->ticket == 0) /* else it is answered when it is durable */
+            answer(m, link, w, ANSWER_DONE, name);
+        return true;
+    }
+    return false;
+}
+
 static void make(struct mm *m, uint32_t link, struct message_reserve w) {
     char name[RESERVATION_NAME_MAX];
     if (w.name.len == 0)
@@ -189,7 +206,7 @@ void reserve_heard(struct mm *m, uint32_t link, const struct message_reserve *w)
         answer(m, link, w, ANSWER_FULL, "try again in a moment");
     else if (w->cancel)
         cancel(m, link, w);
-    else
+    else if (!known(m, link, w))
         make(m, link, *w);
 }
 

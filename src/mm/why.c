@@ -164,16 +164,16 @@ static void why_away(const struct mm *m, struct text *why) {
 static void why_reserved(struct mm *m, const struct job *j, const struct reservation *r,
                          struct text *why) {
     bool begun = r->from_ns <= wall(m);
-    if (!begun && j->limit_ns != 0) {
-        text_str(why, "would not be over when ");
-    } else if (!begun) {
-        text_str(why, "has no time limit (--time), and ");
-    }
+    const char *are = nodeset_count(&r->nodes) == 1 ? " is reserved" : " are reserved";
+    text_str(why, begun              ? "waits for "
+                  : j->limit_ns != 0 ? "would not be over when "
+                                     : "has no time limit (--time), and ");
     name_set(m, &r->nodes, why);
-    text_str(why, nodeset_count(&r->nodes) == 1 ? " is reserved " : " are reserved ");
-    text_str(why, begun ? "until " : "from ");
+    text_str(why, begun ? ", which" : "");
+    text_str(why, are);
+    text_str(why, begun ? " until " : " from ");
     text_time(why, begun ? r->to_ns : r->from_ns);
-    text_str(why, " on (");
+    text_str(why, begun ? " (" : " on (");
     text_strn(why, r->name, r->name_len);
     text_char(why, ')');
 }

@@ -97,17 +97,32 @@ static void find_culprit(const struct court *c, const struct court_job *j, uint6
     }
 }
 
-/* A window that keeps it out now, though there would be room; or whose end it waits for. */
+/* Is there room for it on some node of the window? */
+static bool has_room(const struct court *c, const struct court_job *j,
+                     const struct court_window *w) {
+    NODESET_EACH (n, &w->nodes)
+        if (nodeset_has(&c->windows.up, n) && c->room.free[n] >= j->pub.ppn)
+            return true;
+    return false;
+}
+
+/* A window that keeps it out now, though there would be room, one that is to come before others: a shorter limit would
+ * help; or one whose end it waits for. */
 static uint32_t find_window(struct court *c, const struct court_job *j, uint64_t at,
                             uint32_t slot) {
     const struct court_windows *w = &c->windows;
     uint64_t mask = court_bar_at(c, j, c->now).mask;
-    if (mask != 0 && court_room_now(c, j, slot, false) >= j->pub.nodes)
+    if (mask != 0 && court_room_now(c, j, slot, false) >= j->pub.nodes) {
+        for (uint32_t i = w->open; i < w->count; i++)
+            if ((mask >> i & 1) && has_room(c, j, &w->at[i]))
+                return w->at[i].id;
         return w->at[__builtin_ctzll(mask)].id;
+    }
     for (uint32_t i = 0; i < w->count; i++)
         if (w->at[i].to == at)
             return w->at[i].id;
-    return 0;
+    mask &= w->open == STORM_WINDOWS_MAX ? UINT64_MAX : ((uint64_t)1 << w->open) - 1;
+    return at == STORM_NEVER && mask != 0 ? w->at[__builtin_ctzll(mask)].id : 0;
 }
 
 static uint64_t lacking(struct court *c, const struct court_job *j, uint32_t slot) {

@@ -447,6 +447,7 @@ void policy_replay(struct mm *m, struct bytes name, uint32_t slots, uint64_t qua
 bool policy_row_at(struct mm *m, uint32_t index, struct policy_row *ret);
 
 /* reserve.c: nodes that are kept for some */
+void reserve_init(struct mm *m, uint64_t *storage); /* of a set for each */
 void reserve_heard(struct mm *m, uint32_t link, const struct message_reserve *w);
 /* The number of the one of that name that is not over at that time, 0 if there is none. */
 uint32_t reserve_find(const struct mm *m, struct bytes name, uint64_t at_ns);

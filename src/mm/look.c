@@ -56,6 +56,19 @@ bool mm_drained(const struct mm *m, uint32_t node) {
     return m->nodes[node].drained;
 }
 
+uint64_t mm_reserved(const struct mm *m, uint32_t node, uint64_t at_ns) {
+    uint64_t until = 0;
+    for (const struct reservation *r = m->reservations; r < m->reservations + STORM_WINDOWS_MAX;
+         r++)
+        if (r->id != 0 && r->to_ns > at_ns && r->to_ns > until && nodeset_has(&r->nodes, node))
+            until = r->to_ns;
+    return until;
+}
+
+uint64_t mm_calendar(const struct mm *m) {
+    return wall(m);
+}
+
 /* ---- S9 ---- */
 
 /* What is looked at: places of jobs and of what runs. */

@@ -124,8 +124,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     for (uint32_t i = 0; i < HOLDERS_MAX; i++)
         nodeset_init(&m->holders[i].set, universe,
                      copy_sets + ((size_t)2 * TRANSFER_PLACES + i) * each);
-    for (uint32_t i = 0; i < STORM_WINDOWS_MAX; i++)
-        nodeset_init(&m->reservations[i].nodes, universe, windows + i * each);
+    reserve_init(m, windows);
     for (uint32_t i = 0; i < cap; i++)
         runnings[i].used = used + (size_t)i * c->limits.nodes;
     memset(nodes, 0, c->limits.nodes * sizeof *nodes);

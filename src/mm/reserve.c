@@ -14,6 +14,12 @@ enum { SPARE_AFTER = 64, ENDS_AT_ONCE = 64 };
 
 /* ---- the table ---- */
 
+void reserve_init(struct mm *m, uint64_t *storage) {
+    uint32_t universe = limits_universe(&m->config.limits);
+    for (uint32_t i = 0; i < STORM_WINDOWS_MAX; i++, storage += nodeset_bytes(universe) / 8)
+        nodeset_init(&m->reservations[i].nodes, universe, storage);
+}
+
 const struct reservation *reserve_of(const struct mm *m, uint32_t id) {
     for (uint32_t i = 0; i < STORM_WINDOWS_MAX; i++)
         if (m->reservations[i].id == id && id != 0)

@@ -324,6 +324,17 @@ static void on_output(struct customer *c, const struct message_output *m) {
 
 /* ---- what it is told ---- */
 
+/* It has said the same twice, and was first told no, as what it named was not there yet: it does not want it any more. */
+static void take_back(struct customer *c, const struct message_answer *a) {
+    const struct book *b = c->config.book;
+    for (uint32_t i = 0; a->code == ANSWER_DONE && a->job != 0 && i < b->count; i++) {
+        const struct order *o = &b->orders[i];
+        if (o->code == ANSWER_REFUSED && o->request[0] == a->request[0] &&
+            o->request[1] == a->request[1])
+            say_act(c, &c->none, a->job, VERB_KILL, 0);
+    }
+}
+
 static void on_answer(struct customer *c, const struct message_answer *a) {
     for (uint32_t i = 0; i < c->wish_count; i++)
         if (c->wishes[i].request[0] == a->request[0] && c->wishes[i].request[1] == a->request[1] &&
@@ -349,6 +360,7 @@ static void on_answer(struct customer *c, const struct message_answer *a) {
             follow(c, e);
         return;
     }
+    take_back(c, a);
 }
 
 static bool all_settled(const struct order *o) {

@@ -129,6 +129,8 @@ void job_json(struct json *j, const struct job_row *r) {
     else
         json_null(j, "exit_status");
     json_time(j, "submit_time", r->submitted_ns);
+    if (r->begin_ns != 0)
+        json_time(j, "begin_time", r->begin_ns);
     json_time(j, "start_time", r->started_ns);
     json_time(j, "end_time", r->ended_ns);
     json_time(j, "expected_start", r->expected_ns);

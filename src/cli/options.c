@@ -190,6 +190,11 @@ static const struct option *find_letter(const struct option *table, char letter)
     return NULL;
 }
 
+/* Options in a file are those of storm submit: the command's name is a place then, "job.sh:3". */
+static const char *help_on(const char *command) {
+    return strchr(command, ':') != NULL ? "submit" : command;
+}
+
 static void complain_unknown(const struct option *table, const char *command, const char *typed,
                              size_t len) {
     enum { NAME_MAX_LEN = 32 };
@@ -207,7 +212,7 @@ static void complain_unknown(const struct option *table, const char *command, co
         complain(command, "there is no option --%.*s; did you mean --%s?", (int)len, typed, near);
     else
         complain(command, "there is no option --%.*s; see: storm help %s", (int)len, typed,
-                 command);
+                 help_on(command));
 }
 
 /* ---- arguments ---- */
@@ -274,7 +279,8 @@ static bool take_letters(struct cursor *c) {
     for (; *at != '\0'; at++) {
         const struct option *o = find_letter(c->table, *at);
         if (o == NULL) {
-            complain(c->argv[0], "there is no option -%c; see: storm help %s", *at, c->argv[0]);
+            complain(c->argv[0], "there is no option -%c; see: storm help %s", *at,
+                     help_on(c->argv[0]));
             return false;
         }
         if (o->kind != OPTION_FLAG)

@@ -10,6 +10,7 @@
 #include "cli/jobs.h"
 #include "cli/options.h"
 #include "cli/past.h"
+#include "cli/swf.h"
 #include "cli/table.h"
 #include "cli/when.h"
 
@@ -120,6 +121,35 @@ static int show_all(const char *cluster, bool json) {
     return r;
 }
 
+/* What has run, as a trace; whether the cluster runs or not. */
+static int show_swf(const char *cluster, const struct joblist *l, uint64_t scale_x1000) {
+    char folder[CLUSTER_PATH_MAX];
+    const char *name = cluster_pick(cluster);
+    struct contact_rows rows = {0};
+    struct cluster_trouble trouble;
+    struct cluster c = {0};
+    struct swf swf;
+    int r = past_fetch(cluster, 0, &rows);
+    if (r != 0) {
+        free(rows.at);
+        return r;
+    }
+    if (cluster_folder(name, folder, sizeof folder) < 0 || cluster_load(&c, folder, &trouble) < 0)
+        c = (struct cluster){0};
+    struct swf_config config = {.only = l->count > 0 ? l : NULL,
+                                .nodes = c.nodes,
+                                .node_pes = c.pes,
+                                .scale_x1000 = scale_x1000};
+    int e = swf_collect(&swf, bytes_of(rows.at, rows.len), &config);
+    if (e == 0)
+        swf_print(&swf, name, &config, stdout);
+    else
+        complain("ps", "%s", strerror(-e));
+    swf_fini(&swf);
+    free(rows.at);
+    return e == 0 ? STATUS_OK : STATUS_STORM;
+}
+
 static int show(const char *cluster, const struct joblist *l, bool json) {
     struct session_config callbacks = {.patience_ns = PATIENCE_ASKING};
     struct contact c;
@@ -136,12 +166,15 @@ static int show(const char *cluster, const struct joblist *l, bool json) {
 }
 
 int ps_main(int argc, char **argv) {
-    bool json = false, all = false;
-    const char *cluster = NULL;
+    bool json = false, all = false, swf = false;
+    const char *cluster = NULL, *scale = NULL;
+    uint64_t scale_x1000 = SWF_SCALE_ONE;
     struct joblist l = {0};
     const struct option table[] = {
         {"all,a", OPTION_FLAG, &all, NULL, "those that are over too, newest last"},
         {"json", OPTION_FLAG, &json, NULL, "as one JSON list"},
+        {"swf", OPTION_FLAG, &swf, NULL, "those that are over, in the Standard Workload Format"},
+        {"scale", OPTION_TEXT, &scale, "X", "--swf: times are X times as long, as before a replay"},
         {"cluster", OPTION_TEXT, &cluster, "NAME", "which; otherwise STORM_CLUSTER"},
         {0}};
     int count = options_parse(table, argc, argv);
@@ -153,8 +186,17 @@ int ps_main(int argc, char **argv) {
     }
     if (count == OPTIONS_WRONG)
         return STATUS_USAGE;
+    if (scale != NULL && (!swf || !swf_scale(scale, &scale_x1000)))
+        return complain("ps",
+                        swf ? "--scale: \"%s\" will not do; for example --scale 60"
+                            : "--scale %s is for --swf",
+                        scale);
+    if (swf && json)
+        return complain("ps", "--swf or --json, not both");
     int r = count > 0 ? joblist_read(&l, "ps", argv + 1) : 0;
-    if (r == 0)
+    if (r == 0 && swf)
+        r = show_swf(cluster, &l, scale_x1000);
+    else if (r == 0)
         r = all && l.count == 0 ? show_all(cluster, json) : show(cluster, &l, json);
     joblist_fini(&l);
     return r;

@@ -3,48 +3,27 @@
 #include "cli/script.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "cli/complain.h"
 
 enum { SCRIPT_BYTES = 64 * 1024, WORDS_MAX = 64 };
 
 static const char mark[] = "#STORM";
 
-/* Cuts the line into words in place; quotes keep words together. */
-static int split(char *line, char **words) {
-    int count = 0;
-    char *in = line, *out = line;
-    while (count < WORDS_MAX - 1) {
-        in += strspn(in, " \t\r");
-        if (*in == '\0')
-            break;
-        words[count++] = out;
-        char quote = '\0';
-        for (; *in != '\0' && (quote != '\0' || strchr(" \t\r", *in) == NULL); in++) {
-            if (quote == '\0' && (*in == '"' || *in == '\''))
-                quote = *in;
-            else if (*in == quote)
-                quote = '\0';
-            else
-                *out++ = *in;
-        }
-        if (*in != '\0')
-            in++;
-        *out++ = '\0';
-    }
-    words[count] = NULL;
-    return count;
-}
-
 static int read_line(char *line, const char *path, unsigned number, const struct option *table) {
     char *words[WORDS_MAX + 1], place[256];
     const char *slash = strrchr(path, '/');
     snprintf(place, sizeof place, "%.200s:%u", slash != NULL ? slash + 1 : path, number);
     words[0] = place;
-    int count = split(line, words + 1);
+    int count = words_split(line, words + 1, WORDS_MAX - 1);
+    if (count < 0)
+        return complain(place, count == -E2BIG ? "more than %d words" : "a quote is not closed",
+                        WORDS_MAX - 1);
     int r = options_parse(table, count + 1, words);
     if (r == OPTIONS_HELP || r > 0)
         return complain(place, "only options may stand behind #STORM");

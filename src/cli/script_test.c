@@ -51,6 +51,8 @@ static void test_wrong(void) {
     script_fini(&s);
     CHECK_EQ(read_text(&v, &s, "#!/bin/sh\n#STORM --wait words\n"), STATUS_USAGE);
     script_fini(&s);
+    CHECK_EQ(read_text(&v, &s, "#!/bin/sh\n#STORM --name 'words\n"), STATUS_USAGE);
+    script_fini(&s);
     CHECK_EQ(read_text(&v, &s, "no script\n#STORM --bogus\n"), 0);
     script_fini(&s);
     CHECK_EQ(script_options(&s, "/nowhere/at/all", NULL), 0);

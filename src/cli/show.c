@@ -48,6 +48,8 @@ static void print_job(const struct job_row *r) {
     word("size", text);
     line("nodes", r->node_list);
     word("submitted", moment_of(r->submitted_ns).text);
+    if (r->begin_ns != 0)
+        word("not before", moment_of(r->begin_ns).text);
     word("started", moment_of(r->started_ns).text);
     word("ended", moment_of(r->ended_ns).text);
     word("ran", job_duration(r).text);

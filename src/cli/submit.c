@@ -8,9 +8,8 @@
 
 #include "cli/command.h"
 #include "cli/complain.h"
-#include "cli/script.h"
+#include "cli/submit.h"
 #include "cli/waiter.h"
-#include "cli/wish.h"
 
 static int help(const struct option *table) {
     puts(
@@ -54,12 +53,9 @@ static int wait_for(struct waiter *w, const struct contact_answer *a) {
 static int run(struct wish *w, struct order *o, char **argv) {
     struct waiter waiter = {0};
     struct contact_answer a = {0};
-    if (w->copy || w->libraries || w->inputs.count > 0 || w->fetches.count > 0)
-        return complain(
-            "submit", "a queued job cannot bring or fetch files: whoever has them is gone when it "
-                      "starts; put them on the nodes with storm cp, or submit a script that "
-                      "calls storm run with these options");
-    int r = contact_find(&waiter.contact.cluster, w->cluster);
+    int r = submit_judge("submit", w);
+    if (r == 0)
+        r = contact_find(&waiter.contact.cluster, w->cluster);
     if (r == 0)
         r = order_make(o, w, WISH_SUBMIT, &waiter.contact.cluster, argv);
     if (r == 0 && w->dry_run) {
@@ -97,15 +93,30 @@ static int read_script(struct script *s, int argc, char *const *argv, const stru
     return count == OPTIONS_WRONG ? STATUS_USAGE : r;
 }
 
+int submit_read(struct wish *w, struct script *s, struct option table[WISH_OPTIONS_MAX], int argc,
+                char **argv) {
+    *w = (struct wish){0};
+    *s = (struct script){0};
+    wish_table(w, WISH_SUBMIT, table);
+    if (read_script(s, argc, argv, table) != 0)
+        return OPTIONS_WRONG;
+    return options_parse_leading(table, argc, argv);
+}
+
+int submit_judge(const char *what, const struct wish *w) {
+    if (!w->copy && !w->libraries && w->inputs.count == 0 && w->fetches.count == 0)
+        return 0;
+    return complain(what,
+                    "a queued job cannot bring or fetch files: whoever has them is gone when it "
+                    "starts; put them on the nodes with storm cp, or submit a script that "
+                    "calls storm run with these options");
+}
+
 int submit_main(int argc, char **argv) {
-    struct wish w = {0};
-    struct script script = {0};
+    struct wish w;
+    struct script script;
     struct option table[WISH_OPTIONS_MAX];
-    wish_table(&w, WISH_SUBMIT, table);
-    int r = read_script(&script, argc, argv, table);
-    if (r != 0)
-        return r;
-    int count = options_parse_leading(table, argc, argv);
+    int count = submit_read(&w, &script, table, argc, argv);
     if (count == OPTIONS_HELP)
         return help(table);
     if (count == OPTIONS_WRONG)
@@ -114,7 +125,7 @@ int submit_main(int argc, char **argv) {
         return complain("submit", "submit what? for example: storm submit -n 4 ./job.sh");
     struct order *o = calloc(1, sizeof *o);
     ASSERT(o != NULL);
-    r = run(&w, o, argv + 1);
+    int r = run(&w, o, argv + 1);
     order_fini(o);
     free(o);
     script_fini(&script);

@@ -163,11 +163,18 @@ static int open_journal(struct manager *m) {
                                                     : strerror(-error));
 }
 
+static int open_caster(const struct manager *m, struct caster *ret) {
+    const struct cluster *c = &m->cluster;
+    if (c->links == TRANSPORT_TCP)
+        return caster_init_group(ret, c->key, c->manager.in.sin_addr);
+    return caster_init(ret, c->nodes);
+}
+
 static int live(struct manager *m, const struct prim_config *prim, int listener) {
     int error = 0;
     struct address *book = make_book(&m->cluster);
     struct caster caster; /* without it strobes go by the tree alone */
-    bool casts = caster_init(&caster, m->cluster.nodes) == 0;
+    bool casts = open_caster(m, &caster) == 0;
     struct life_config config = {.prim = *prim,
                                  .caster = &caster,
                                  .self = m->cluster.nodes,

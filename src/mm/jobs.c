@@ -82,6 +82,7 @@ void job_fill(struct job *j, const struct message_submit *s, uint64_t at) {
     j->priority = s->priority;
     j->limit_ns = s->limit_ns;
     j->submitted_ns = at;
+    j->begin_ns = s->begin_ns;
     j->request[0] = s->request[0];
     j->request[1] = s->request[1];
     j->name_len = (uint32_t)(s->name.len < sizeof j->name ? s->name.len : sizeof j->name);
@@ -129,6 +130,7 @@ struct job_row job_row_of(const struct job *j) {
                             .submitted_ns = j->submitted_ns,
                             .started_ns = j->started_ns,
                             .ended_ns = j->ended_ns,
+                            .begin_ns = j->begin_ns,
                             .limit_ns = j->limit_ns,
                             .name = bytes_of(j->name, j->name_len)};
 }

@@ -198,7 +198,7 @@ static int open_kernel(struct shift *s) {
 /* Without it they come by the manager. */
 static void open_ear(struct shift *s) {
     const char *path = s->config.strobe;
-    int r = path == NULL ? 0 : ear_init(&s->ear, &s->loop, path, on_kernel, s);
+    int r = path == NULL ? 0 : ear_init(&s->ear, &s->loop, path, s->config.key, on_kernel, s);
     if (r < 0)
         complain(&s->config, path, r);
 }

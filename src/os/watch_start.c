@@ -3,6 +3,7 @@
  *
  * A node's socket listens before its process runs, and parents in the tree are started before their
  * children, so nobody finds a door closed at start. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,6 +14,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "os/cast.h"
 #include "os/child.h"
 #include "os/home.h"
 #include "os/hurry.h"
@@ -78,20 +80,32 @@ static _Noreturn void become_manager(const struct watch *w, pid_t parent) {
     execute(c->manager_program, argv);
 }
 
+/* Where a launcher hears strobes. */
+static void name_ear(const struct watch_config *c, const struct address *strobe, char *out,
+                     size_t cap) {
+    char host[INET_ADDRSTRLEN];
+    if (c->links == TRANSPORT_TCP && inet_ntop(AF_INET, &c->host, host, sizeof host) != NULL)
+        snprintf(out, cap, EAR_MULTICAST "%s", host);
+    else
+        snprintf(out, cap, "%s", strobe->local.sun_path);
+}
+
 static _Noreturn void become_launcher(const struct watch *w, uint32_t node, pid_t parent) {
     const struct watch_config *c = w->config;
     struct address here = plan_launcher(node), strobe = plan_strobe(node);
-    char number[16], home[16], first[16], pes[16], group[PATH_MAX];
+    char number[16], home[16], first[16], pes[16], group[PATH_MAX],
+        ear[sizeof strobe.local.sun_path];
     begin(parent, child_secret(c->key), 0);
     snprintf(number, sizeof number, "%" PRIu32, node);
     snprintf(home, sizeof home, "%" PRIu32, home_of(node, c->prim.limits.nodes, c->pes));
     snprintf(first, sizeof first, "%" PRIu32, home_first(node, c->prim.limits.nodes, c->pes));
     snprintf(pes, sizeof pes, "%" PRIu32, c->pes);
+    name_ear(c, &strobe, ear, sizeof ear);
     const char *argv[24] = {"storm-pl",
                             "--socket",
                             here.local.sun_path,
                             "--strobe",
-                            strobe.local.sun_path,
+                            ear,
                             "--first",
                             first,
                             "--pes",

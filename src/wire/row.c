@@ -25,6 +25,7 @@ static void walk_job(struct codec *c, void *row) {
     codec_u64(c, &r->submitted_ns);
     codec_u64(c, &r->started_ns);
     codec_u64(c, &r->ended_ns);
+    codec_u64(c, &r->begin_ns);
     codec_u64(c, &r->limit_ns);
     codec_u64(c, &r->expected_ns);
     codec_bytes(c, &r->name, 1);

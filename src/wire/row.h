@@ -19,6 +19,7 @@ struct job_row {
     int32_t priority;
     uint32_t array; /* index; 0: none */
     uint64_t submitted_ns, started_ns, ended_ns;
+    uint64_t begin_ns; /* it was not to start before */
     uint64_t limit_ns;
     uint64_t expected_ns; /* it waits, and will start by then */
     struct bytes name;

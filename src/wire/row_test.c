@@ -22,6 +22,7 @@ static struct job_row job(uint32_t number) {
                             .priority = -3,
                             .array = 9,
                             .submitted_ns = 5,
+                            .begin_ns = 8,
                             .started_ns = 6,
                             .limit_ns = UINT64_MAX,
                             .expected_ns = 77,
@@ -135,7 +136,7 @@ static void test_round_trip(void) {
         CHECK(j.kind == JOB_BATCH && j.flags == JOB_REQUEUE && j.priority == -3 && j.array == 9);
         CHECK(j.procs == 16 && j.nodes == 4 && j.ppn == 4 && j.limit_ns == UINT64_MAX);
         CHECK(j.expected_ns == 77 && j.reservation.len == 2);
-        CHECK(j.submitted_ns == 5 && j.started_ns == 6 && j.ended_ns == 0);
+        CHECK(j.submitted_ns == 5 && j.started_ns == 6 && j.ended_ns == 0 && j.begin_ns == 8);
         CHECK(j.name.len == 5 && j.node_list.len == 6 && j.why.len == 0);
     }
     CHECK_EQ(job_row_next(bytes_of(bytes, len), &at, &j), 0);

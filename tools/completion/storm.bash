@@ -2,7 +2,7 @@
 # Completion of the storm command for bash: commands, options, numbers of jobs, names of nodes.
 # Nothing but bash itself is needed. Jobs and nodes are asked of the cluster; without one there are none.
 
-__storm_commands='alloc attach bench campaign cp demo doctor down drain help kill model nodes policy ps resume run
+__storm_commands='alloc attach bench campaign cp demo doctor down drain help kill model nodes policy ps replay resume run
     show sim submit suspend undrain up version wait why'
 
 # Options of a command; those that take a value end in '='.
@@ -16,7 +16,8 @@ __storm_options() {
     up) echo '--local= --pes= --tree= --links= --policy= --quantum= --mpl= --confine= --orphan= --fabric= --hook= --bandwidth= --nodespec= --cluster= -v --verbose' ;;
     cp) echo '--tree= --chunk= --slots= --send= --fabric= -v --verbose -q --quiet --json --cluster=' ;;
     down) echo '--keep-jobs --cluster=' ;;
-    ps) echo '-a --all --json --cluster=' ;;
+    ps) echo '-a --all --json --swf --scale= --cluster=' ;;
+    replay) echo '--scale= --jobs= --begin= --fit --busy= --grace= --strict --dry-run --detach --json --cluster=' ;;
     show | nodes) echo '--json --cluster=' ;;
     kill) echo '-s= --cluster=' ;;
     drain) echo '--reason= --cluster=' ;;
@@ -68,9 +69,9 @@ __storm_word() {
     policy) compgen -W 'fcfs easy easy-sjbf conservative gang gang-backfill local' -- "$2" ;;
     nodes | drain | undrain) compgen -W "$(__storm_values name nodes)" -- "$2" ;;
     cp) compgen -f -- "$2"; compgen -S : -W "all $(__storm_values name nodes)" -- "$2" ;;
-    sim) compgen -f -- "$2" ;;
+    sim | replay) compgen -f -- "$2" ;;
     help) compgen -W "$__storm_commands" -- "$2" ;;
-    bench) compgen -W 'idle launch primitives throughput transfer' -- "$2" ;;
+    bench) compgen -W 'gang idle launch primitives throughput transfer' -- "$2" ;;
     esac
 }
 

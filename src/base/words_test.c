@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* Words and quotes. */
+#include "base/words.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "tap.h"
+
+enum { MOST = 4 };
+
+static void test_split(void) {
+    static const struct {
+        const char *line, *joined; /* words with bars behind them */
+        int count;
+    } cases[] = {
+        {"", "", 0},
+        {"  \t\r\n", "", 0},
+        {"one", "one|", 1},
+        {" one\ttwo  three ", "one|two|three|", 3},
+        {"'a b' \"c d\"", "a b|c d|", 2},
+        {"--env='X=\"1\"' \"it's\"", "--env=X=\"1\"|it's|", 2},
+        {"a''b \"\"", "ab||", 2},
+        {"a\\ b", "a\\|b|", 2}, /* a backslash is a letter */
+        {"a b c d", "a|b|c|d|", 4},
+        {"a b c d ''", "", -E2BIG},
+        {"a 'b", "", -EINVAL},
+        {"\"", "", -EINVAL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char line[64], joined[64] = "", *words[MOST + 1];
+        snprintf(line, sizeof line, "%s", cases[i].line);
+        int count = words_split(line, words, MOST);
+        CHECK_EQ(count, cases[i].count);
+        for (int k = 0; k < count; k++) {
+            size_t len = strlen(joined);
+            snprintf(joined + len, sizeof joined - len, "%s|", words[k]);
+        }
+        CHECK_STR(joined, cases[i].joined);
+        CHECK(count < 0 || words[count] == NULL);
+    }
+}
+
+int main(void) {
+    TEST(test_split);
+    return tap_finish();
+}

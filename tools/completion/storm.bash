@@ -29,7 +29,7 @@ __storm_options() {
         --slots= --send= --source= --flat --breakdown --load= --timeline= --sim' ;;
     model) echo '--network= --nodes= --image= --arity= --host= --exec= --timeslice= --table --figure --svg= --launcher
         --lambda= --json' ;;
-    sim) echo '--policy= --procs= --strict --mpl= --quantum= --switch-cost= --lublin= --seed= --load= --out= --json' ;;
+    sim) echo '--policy= --procs= --strict --mpl= --quantum= --switch-cost= --reserve= --lublin= --seed= --load= --out= --json' ;;
     esac
     echo '--help'
 }

@@ -196,6 +196,7 @@ static void why_ends(struct mm *m, const struct court_outlook *o, struct text *w
 static void why_places(struct mm *m, const struct job *j, const struct court_outlook *o,
                        struct text *why) {
     uint32_t slots = slices_share(m);
+    const struct wish *w = job_wish(m, j);
     const struct reservation *r = o->window == 0 ? NULL : reserve_of(m, o->window);
     if (why_nodes(m, j, why))
         return;
@@ -206,6 +207,10 @@ static void why_places(struct mm *m, const struct job *j, const struct court_out
     if (o->lacks > 0) {
         text_str(why, "waits for ");
         count_of(why, o->lacks, " more processor");
+        if (w != NULL && !nodeset_empty(&w->on)) {
+            text_str(why, " on ");
+            name_set(m, &w->on, why);
+        }
         if (slots > 1) {
             text_str(why, " in one of ");
             count_of(why, slots, " slot");

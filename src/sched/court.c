@@ -95,7 +95,7 @@ struct court *court_new(const struct court_config *given, const struct storm_pol
     }
     c->set_free_count = c->config.running;
     court_windows_init(c, storage + words * c->config.running);
-    c->queue = c->booked = (struct court_line){COURT_NONE, COURT_NONE, 0};
+    c->queue = c->booked = (struct court_line){COURT_NONE, COURT_NONE, COURT_NONE, 0};
     c->jobs_free = c->news_first = c->news_last = c->promised = COURT_NONE;
     c->quantum_at = c->wake_at = STORM_NEVER;
     begin_policy(c, policy);
@@ -150,11 +150,15 @@ struct places_want court_want(const struct court_job *j) {
                                 .exclude = j->exclude};
 }
 
-uint64_t court_span_of(const struct court *c, const struct court_job *j) {
+uint64_t court_span(const struct court *c, uint64_t estimate) {
     uint64_t slots = court_sliced(c) ? c->limits.slots : 1, ticks;
-    if (__builtin_mul_overflow(j->pub.estimate, slots, &ticks))
+    if (__builtin_mul_overflow(estimate, slots, &ticks))
         return STORM_NEVER;
     return ticks;
+}
+
+uint64_t court_span_of(const struct court *c, const struct court_job *j) {
+    return court_span(c, j->pub.estimate);
 }
 
 /* ---- what runs, by expected end ---- */

@@ -16,15 +16,23 @@
 enum court_where { WHERE_NOWHERE, WHERE_LATER, WHERE_QUEUE, WHERE_BOOKED, WHERE_RUNS, WHERE_SPENT };
 enum court_pending { PENDING_START = 1, PENDING_STOP = 2, PENDING_SLOTS = 4 };
 
+/* The queue is a tree, too, see court_queue.c: of all jobs at and below this one the smallest of each. */
+struct court_twig {
+    uint32_t up, left, right;
+    uint32_t nodes, pes;
+    uint64_t estimate;
+};
+
 struct court_job {
     struct storm_job pub; /* first: policies point at it */
     const struct nodeset *only, *exclude;
     struct heap_item later;
     uint64_t tie;        /* as it came, then as it started */
     uint32_t prev, next; /* in the queue, or of free places */
-    uint32_t set;        /* of its nodes */
-    uint32_t window;     /* that it names */
-    bool inside;         /* it runs there, and no policy knows it */
+    struct court_twig tree;
+    uint32_t set;    /* of its nodes */
+    uint32_t window; /* that it names */
+    bool inside;     /* it runs there, and no policy knows it */
     uint32_t news_next;
     uint64_t found; /* slots it may run in, while that is found out */
     uint8_t where;
@@ -40,7 +48,7 @@ struct court_end_entry {
 
 /* Who waits, by priority. */
 struct court_line {
-    uint32_t first, last, count;
+    uint32_t root, first, last, count;
 };
 
 /* Nodes that are kept for some for a while; see court_window.c. */
@@ -128,8 +136,9 @@ static inline uint64_t court_end_at(const struct court *c, uint64_t ends) {
     return ends > c->now ? ends : c->now + 1;
 }
 
-uint64_t court_span_of(const struct court *c,
-                       const struct court_job *j); /* ticks from start to expected end */
+/* Ticks from start to expected end, of a job and of any with that estimate. */
+uint64_t court_span(const struct court *c, uint64_t estimate);
+uint64_t court_span_of(const struct court *c, const struct court_job *j);
 void court_pass_time(struct court *c, uint64_t now);
 void court_stir(struct court *c); /* the policy is to be asked, now if it is not held */
 struct places_want court_want(const struct court_job *j);
@@ -141,6 +150,9 @@ uint32_t court_ends_at(const struct court *c, uint64_t ends,
 /* court_queue.c */
 void court_enqueue(struct court *c, struct court_job *j);
 void court_dequeue(struct court *c, struct court_job *j);
+/* The first job of the queue, from this place on, that may start in the slot now. COURT_NONE: none may. */
+uint32_t court_candidate(const struct court *c, uint32_t from, uint32_t slot);
+bool court_tree_conserved(const struct court *c, const struct court_line *line);
 
 /* court_window.c */
 size_t court_windows_sets(void);

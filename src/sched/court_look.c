@@ -120,7 +120,7 @@ static bool line_conserved(const struct court *c, const struct court_line *line,
     for (uint32_t at = line->first; at != COURT_NONE; prev = at, at = c->jobs[at].next, count++)
         if (c->jobs[at].prev != prev || c->jobs[at].where != where)
             return false;
-    return count == line->count && prev == line->last;
+    return count == line->count && prev == line->last && court_tree_conserved(c, line);
 }
 
 /* PEs of a row, as its jobs have them. */

@@ -7,6 +7,8 @@
  *   conservative   what was promised to a job never becomes later
  *   easy           what was promised to the head never becomes later; whoever waits and fits would delay it
  *   gang           no PE idles in a slot that a waiting job fits in; every job has its own slot in each round
+ *   windows        nodes that are reserved: nobody starts there who does not belong to them and would not be over before
+ *                  they begin; who does starts nowhere else and at no other time, whatever the policy
  *
  * The promises are judged on machines where one PE is as good as another and estimates hold: elsewhere they depend
  * on what nobody can know. */
@@ -24,7 +26,7 @@ enum { SEEDS = 15 };
 enum { SEEDS = 150 };
 #endif
 
-enum { NODES = 24, JOBS = 120, SLOTS = 4, ROUNDS = 120 };
+enum { NODES = 24, JOBS = 120, SLOTS = 4, ROUNDS = 120, WINDOWS = 8 };
 
 struct player {
     struct court_order order;
@@ -39,6 +41,12 @@ struct player {
     uint64_t own_ticks, guest_ticks;
 };
 
+struct reservation {
+    uint64_t from, to;
+    struct nodeset nodes;
+    uint64_t words[8];
+};
+
 struct play {
     struct random random;
     struct court *court;
@@ -51,6 +59,11 @@ struct play {
     uint32_t count;
     uint64_t now;
     uint32_t last_head;
+    bool windows;  /* there are some, */
+    bool guests;   /* with jobs that belong to them */
+    bool surprise; /* some are made while jobs run */
+    struct reservation booked[WINDOWS];
+    uint32_t booked_count;
 };
 
 /* ---- drawing ---- */
@@ -99,11 +112,48 @@ static void set_up(struct play *p, uint32_t first, uint32_t last, bool up) {
     court_set_usable(p->court, p->now, &set, up);
 }
 
-static void begin(struct play *p, const struct storm_policy *policy, uint64_t seed, bool plain) {
+/* One that overlaps another is refused. */
+static void draw_window(struct play *p) {
+    struct random *r = &p->random;
+    struct reservation *w = &p->booked[p->booked_count];
+    uint32_t first = (uint32_t)random_below(r, p->nodes);
+    nodeset_init(&w->nodes, p->nodes, w->words);
+    nodeset_add_range(&w->nodes, first, (uint32_t)random_between(r, first, p->nodes - 1));
+    w->from = p->now + random_below(r, 300);
+    w->to = w->from + random_between(r, 1, 80);
+    bool clash = false;
+    for (uint32_t i = 0; i < p->booked_count; i++)
+        clash = clash ||
+                (p->booked[i].from < w->to && w->from < p->booked[i].to &&
+                 p->booked[i].to > p->now && nodeset_intersects(&p->booked[i].nodes, &w->nodes));
+    CHECK_EQ(court_window_add(p->court, p->now, p->booked_count + 1, w->from, w->to, &w->nodes),
+             clash ? -EEXIST : 0);
+    p->booked_count += !clash;
+}
+
+/* Some of the jobs belong to them, if they could ever run there. */
+static void draw_windows(struct play *p) {
+    for (uint32_t i = 0; i < WINDOWS / 2; i++)
+        draw_window(p);
+    for (uint32_t i = 0; p->guests && i < p->count; i++) {
+        struct court_order *o = &p->at[i].order;
+        uint32_t id = (uint32_t)random_below(&p->random, 2 * p->booked_count + 1);
+        if (id == 0 || id > p->booked_count || o->nodes > nodeset_count(&p->booked[id - 1].nodes))
+            continue;
+        o->window = id;
+        o->only = NULL;
+    }
+}
+
+static void begin_with(struct play *p, const struct storm_policy *policy, uint64_t seed, bool plain,
+                       bool windows) {
     struct arena a;
     memset(p, 0, sizeof *p);
     random_init(&p->random, seed);
     p->plain = plain;
+    p->windows = windows;
+    p->guests = windows && seed % 2 == 0;
+    p->surprise = windows && seed % 3 == 0;
     p->nodes = (uint32_t)random_between(&p->random, 1, NODES);
     p->pes = plain ? 1 : (uint32_t)random_between(&p->random, 1, 4);
     p->slots = (uint32_t)random_between(&p->random, 1, SLOTS);
@@ -124,9 +174,35 @@ static void begin(struct play *p, const struct storm_policy *policy, uint64_t se
     for (uint32_t i = 0; i < p->count; i++)
         draw_job(p, &p->at[i], i + 1);
     set_up(p, 0, p->nodes - 1, true);
+    if (windows)
+        draw_windows(p);
+}
+
+static void begin(struct play *p, const struct storm_policy *policy, uint64_t seed, bool plain) {
+    begin_with(p, policy, seed, plain, false);
 }
 
 /* ---- judging ---- */
+
+/* When it is over at the latest, if it starts now. */
+static uint64_t end_of(const struct play *p, const struct player *j) {
+    uint64_t slots =
+        court_policy(p->court)->flags & STORM_SLICED ? court_limits(p->court)->slots : 1;
+    return j->order.estimate == STORM_NEVER ? STORM_NEVER : p->now + slots * j->order.estimate;
+}
+
+/* Is this node kept from it now? */
+static bool is_kept(const struct play *p, const struct player *j, uint32_t n) {
+    for (uint32_t i = 0; i < p->booked_count; i++) {
+        const struct reservation *w = &p->booked[i];
+        bool own = j->order.window == i + 1, has = nodeset_has(&w->nodes, n);
+        if (own && (!has || p->now < w->from || p->now >= w->to))
+            return true;
+        if (!own && has && w->from < end_of(p, j) && w->to > p->now)
+            return true;
+    }
+    return false;
+}
 
 static uint32_t each(const struct play *p, const struct player *j) {
     return j->order.exclusive ? p->pes : j->order.ppn;
@@ -167,13 +243,13 @@ static uint32_t rooms(const struct play *p, const struct player *j, uint32_t slo
             NODESET_EACH (n, &p->at[i].nodes)
                 used[n] += each(p, &p->at[i]);
     for (uint32_t n = 0; n < p->nodes; n++)
-        count += p->up[n] && used[n] + each(p, j) <= p->pes &&
+        count += !is_kept(p, j, n) && p->up[n] && used[n] + each(p, j) <= p->pes &&
                  (j->order.only == NULL || nodeset_has(&j->only, n));
     return count;
 }
 
 static bool waits(const struct play *p, const struct player *j) {
-    return j->known && !j->started && !j->over &&
+    return j->known && !j->started && !j->over && j->order.window == 0 &&
            (j->order.begin < p->now || j->order.begin <= j->arrives); /* its tick may be to come */
 }
 
@@ -211,14 +287,14 @@ static void check_easy(struct play *p) {
     if (head == NULL)
         return;
     uint64_t shadow = court_job(p->court, head->number)->reserved;
-    if (p->last_head == head->number)
+    if (p->last_head == head->number && !p->guests && !p->surprise)
         CHECK(shadow <= head->promised);
     p->last_head = head->number;
     head->promised = shadow;
     CHECK(shadow > p->now && shadow != STORM_NEVER);
     for (uint32_t i = 0; i < p->count; i++) {
         const struct player *j = &p->at[i];
-        if (waits(p, j) && j != head && rooms(p, j, 0) >= j->order.nodes)
+        if (!p->windows && waits(p, j) && j != head && rooms(p, j, 0) >= j->order.nodes)
             CHECK(delays(p, head, j, shadow));
     }
 }
@@ -244,7 +320,7 @@ static void judge(struct play *p) {
         check_head_waits(p);
         check_easy(p);
     }
-    if (strcmp(name, "conservative") == 0 && p->plain)
+    if (strcmp(name, "conservative") == 0 && p->plain && !p->windows)
         check_promises(p);
     if (strcmp(name, "gang") == 0 || strcmp(name, "local") == 0)
         check_greedy(p);
@@ -263,8 +339,8 @@ static void started(struct play *p, uint32_t number) {
     nodeset_copy(&j->nodes, court_nodes(p->court, number));
     CHECK_EQ(nodeset_count(&j->nodes), j->order.nodes);
     NODESET_EACH (n, &j->nodes)
-        CHECK(p->up[n] && (j->order.only == NULL || nodeset_has(&j->only, n)));
-    if (p->plain && strcmp(court_policy(p->court)->name, "conservative") == 0)
+        CHECK(!is_kept(p, j, n) && p->up[n] && (j->order.only == NULL || nodeset_has(&j->only, n)));
+    if (p->plain && !p->windows && strcmp(court_policy(p->court)->name, "conservative") == 0)
         CHECK(p->now <= j->promised);
 }
 
@@ -321,8 +397,13 @@ static void end(struct play *p, struct player *j) {
     obey(p);
 }
 
-/* All nodes are up again, so that everybody can run. */
+/* All nodes are up again, so that everybody can run; but those whose window is over never will. */
 static bool last_act(struct play *p) {
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->at[i].order.window != 0 && !p->at[i].started && !p->at[i].over) {
+            end(p, &p->at[i]);
+            return true;
+        }
     for (uint32_t n = 0; n < p->nodes; n++)
         if (!p->up[n]) {
             set_up(p, 0, p->nodes - 1, true);
@@ -341,6 +422,11 @@ static bool step(struct play *p) {
         flap(p);
         return true;
     }
+    if (p->surprise && p->booked_count < WINDOWS && random_chance(&p->random, 1, 40)) {
+        draw_window(p);
+        obey(p);
+        return true;
+    }
     if (in != NULL && arrives <= ends && arrives <= due) {
         p->now = arrives;
         in->known = true;
@@ -357,32 +443,39 @@ static bool step(struct play *p) {
     return true;
 }
 
-static void play(const struct storm_policy *policy, uint64_t seed, bool plain) {
+static void play(const struct storm_policy *policy, uint64_t seed, bool plain, bool windows) {
     struct play p;
     int failed = tap_current_fail;
-    begin(&p, policy, seed, plain);
+    begin_with(&p, policy, seed, plain, windows);
     while (step(&p))
         ;
     for (uint32_t i = 0; i < p.count; i++)
         CHECK(p.at[i].over); /* nobody is forgotten */
     free(p.memory);
     if (tap_current_fail && !failed)
-        printf("# %s, seed %llu, %s\n", policy->name, (unsigned long long)seed,
-               plain ? "plain" : "any machine");
+        printf("# %s, seed %llu, %s%s\n", policy->name, (unsigned long long)seed,
+               plain ? "plain" : "any machine", windows ? ", windows" : "");
 }
 
 static void test_plain_machines(void) {
     const struct storm_policy *policy;
     for (uint32_t i = 0; (policy = policies_at(i)) != NULL; i++)
         for (uint64_t seed = 1; seed <= SEEDS && !tap_current_fail; seed++)
-            play(policy, seed, true);
+            play(policy, seed, true, false);
 }
 
 static void test_any_machine(void) {
     const struct storm_policy *policy;
     for (uint32_t i = 0; (policy = policies_at(i)) != NULL; i++)
         for (uint64_t seed = 1; seed <= SEEDS && !tap_current_fail; seed++)
-            play(policy, seed, false);
+            play(policy, seed, false, false);
+}
+
+static void test_windows(void) {
+    const struct storm_policy *policy;
+    for (uint32_t i = 0; (policy = policies_at(i)) != NULL; i++)
+        for (uint64_t seed = 1; seed <= SEEDS && !tap_current_fail; seed++)
+            play(policy, seed, seed % 4 < 2, true);
 }
 
 /* Policies that take turns with each other: nobody is lost. */
@@ -458,6 +551,7 @@ static void test_equal_shares(void) {
 int main(void) {
     TEST(test_plain_machines);
     TEST(test_any_machine);
+    TEST(test_windows);
     TEST(test_policies_change);
     TEST(test_equal_shares);
     return tap_finish();

@@ -31,8 +31,9 @@ extern "C" {
 #define STORM_POLICY_VERSION 1
 #define STORM_POLICY_SYMBOL  "storm_policy" /* of a shared object: a const struct storm_policy */
 
-#define STORM_NEVER     UINT64_MAX
-#define STORM_SLOTS_MAX 64
+#define STORM_NEVER       UINT64_MAX
+#define STORM_SLOTS_MAX   64
+#define STORM_WINDOWS_MAX 64
 
 /* Fixed while a policy lives. */
 struct storm_limits {
@@ -103,6 +104,8 @@ struct storm_host_ops {
     bool (*merge)(struct storm_host *h, uint32_t into, uint32_t from);
     int (*turn)(struct storm_host *h, uint32_t slot);
     int (*wake)(struct storm_host *h, uint64_t at);
+    uint64_t (*window)(const struct storm_host *h, uint32_t index, uint64_t *ret_from,
+                       uint64_t *ret_to);
 };
 
 struct storm_host {
@@ -207,6 +210,15 @@ static inline bool storm_fits(struct storm_host *h, const struct storm_job *j, u
 static inline uint64_t storm_earliest(struct storm_host *h, const struct storm_job *j,
                                       uint32_t slot) {
     return h->ops->earliest(h, j, slot);
+}
+
+/* Nodes may be reserved for a window of time, and for jobs that no policy sees: before it nothing may start there that
+ * would not be over by then, and while it is open its nodes are as if they were down. A policy need not know: what the
+ * functions here allow keeps out of them. One that plans ahead in PEs may ask how many will be missing: those of the
+ * window at this index, from when to when; STORM_NEVER: there is none. */
+static inline uint64_t storm_window(const struct storm_host *h, uint32_t index, uint64_t *ret_from,
+                                    uint64_t *ret_to) {
+    return h->ops->window(h, index, ret_from, ret_to);
 }
 
 /* ---- deciding ---- */

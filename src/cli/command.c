@@ -27,6 +27,7 @@ static const struct command commands[] = {
     {"policy", "who starts when: show or change the scheduling policy", policy_main},
     {"ps", "show the jobs that wait and run", ps_main},
     {"replay", "run the jobs of a workload file as they arrive", replay_main},
+    {"reserve", "keep nodes for some jobs, or for nobody, for a while", reserve_main},
     {"resume", "let suspended jobs go on", resume_main},
     {"run", "run a parallel program and wait for it", run_main},
     {"show", "one job in full", show_main},

@@ -25,6 +25,7 @@ int nodes_main(int argc, char **argv);
 int policy_main(int argc, char **argv);
 int ps_main(int argc, char **argv);
 int replay_main(int argc, char **argv);
+int reserve_main(int argc, char **argv);
 int resume_main(int argc, char **argv);
 int run_main(int argc, char **argv);
 int show_main(int argc, char **argv);

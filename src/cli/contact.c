@@ -113,9 +113,8 @@ void contact_answered(void *answer, const struct message_answer *a) {
         memcpy(ret->text, a->text.at, len);
 }
 
-int contact_act(struct contact *c, const struct message_act *m, struct contact_answer *ret) {
-    *ret = (struct contact_answer){0};
-    int r = session_act(c->session, m, contact_answered, ret);
+/* Waits for what was asked, if it could be. */
+static int await_answer(struct contact *c, int r, const struct contact_answer *ret) {
     if (r < 0) {
         complain(NULL, "%s; ask for less at a time", strerror(-r));
         return STATUS_STORM;
@@ -123,6 +122,17 @@ int contact_act(struct contact *c, const struct message_act *m, struct contact_a
     while (!ret->here && !c->lost)
         session_turn(c->session);
     return ret->here ? 0 : STATUS_STORM;
+}
+
+int contact_act(struct contact *c, const struct message_act *m, struct contact_answer *ret) {
+    *ret = (struct contact_answer){0};
+    return await_answer(c, session_act(c->session, m, contact_answered, ret), ret);
+}
+
+int contact_reserve(struct contact *c, const struct message_reserve *m,
+                    struct contact_answer *ret) {
+    *ret = (struct contact_answer){0};
+    return await_answer(c, session_reserve(c->session, m, contact_answered, ret), ret);
 }
 
 static void take_rows(void *context, const struct message_rows *r) {

@@ -42,6 +42,8 @@ struct contact_answer {
 /* Waits for the answer. 0, or the exit status. */
 int contact_act(struct contact *c, const struct message_act *m, struct contact_answer *ret);
 
+int contact_reserve(struct contact *c, const struct message_reserve *m, struct contact_answer *ret);
+
 /* Rows that have come; to be freed. */
 struct contact_rows {
     bool here;

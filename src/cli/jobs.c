@@ -133,6 +133,9 @@ void job_json(struct json *j, const struct job_row *r) {
         json_time(j, "begin_time", r->begin_ns);
     json_time(j, "start_time", r->started_ns);
     json_time(j, "end_time", r->ended_ns);
+    json_time(j, "expected_start", r->expected_ns);
+    if (r->reservation.len > 0)
+        json_text(j, "reservation", r->reservation);
     if (r->limit_ns != 0)
         json_time(j, "time_limit", r->limit_ns);
     char words[WHEN_WORDS_MAX];

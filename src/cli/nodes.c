@@ -9,13 +9,12 @@
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/jobs.h"
+#include "cli/nodes.h"
 #include "cli/options.h"
 #include "cli/table.h"
 #include "client/nodespec.h"
 
-/* A set of nodes, all of them if nothing is typed. 0, or the exit status after a complaint. */
-static int read_set(const struct cluster *c, const char *command, char **argv,
-                    struct nodeset *set) {
+int nodes_read(const struct cluster *c, const char *command, char **argv, struct nodeset *set) {
     struct cluster_trouble trouble;
     void *storage = malloc(2 * nodeset_bytes(c->nodes));
     struct nodeset one;
@@ -143,7 +142,7 @@ static int show(const char *cluster, char **argv, bool json) {
     int r = contact_open(&c, cluster, &callbacks);
     if (r != 0)
         return r;
-    r = read_set(&c.cluster, "nodes", argv, &set);
+    r = nodes_read(&c.cluster, "nodes", argv, &set);
     if (r == 0)
         r = fetch(&c, &rows);
     contact_close(&c);
@@ -182,7 +181,7 @@ static int act(const char *cluster, char **argv, const char *reason) {
     int r = contact_open(&c, cluster, &callbacks);
     if (r != 0)
         return r;
-    r = read_set(&c.cluster, argv[0], argv + 1, &set);
+    r = nodes_read(&c.cluster, argv[0], argv + 1, &set);
     struct message_act m = {.verb = reason != NULL ? VERB_DRAIN : VERB_UNDRAIN, .nodes = &set};
     if (reason != NULL)
         m.text = bytes_from_str(reason);

@@ -261,6 +261,9 @@ static int order_when(struct order *o, const struct wish *w) {
                  {"--after-not-ok", &w->after_not_ok, AWAIT_NOT_OK}};
     size_t len = 0;
     int r = when_begin(w->begin, &o->submit.begin_ns);
+    if (w->reservation != NULL && strlen(w->reservation) > RESERVATION_NAME_MAX)
+        return complain("--reservation", "there is none of that name; see: storm reserve");
+    o->submit.reservation = bytes_from_str(w->reservation != NULL ? w->reservation : "");
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         for (uint32_t k = 0; k < lists[i].jobs->count && r == 0; k++)
             r = when_after(lists[i].option, lists[i].jobs->at[k], lists[i].kind, o->after, &len);

@@ -16,11 +16,22 @@
 
 enum { ROWS_SHOWN = 100 };
 
+/* Of one that waits: when it will start, and why it has not. */
+static const char *words_of(const struct job_row *r, char out[2 * WHEN_WORDS_MAX]) {
+    char why[WHEN_WORDS_MAX];
+    uint64_t now = when_now();
+    const char *words = when_words(r->why, now, why);
+    if (r->expected_ns == 0)
+        snprintf(out, 2 * WHEN_WORDS_MAX, "%s", words);
+    else
+        snprintf(out, 2 * WHEN_WORDS_MAX, "by %s; %s", when_text(r->expected_ns, now).text, words);
+    return out;
+}
+
 static void add_row(struct table *t, const struct job_row *r) {
     bool waits = r->state == STATE_QUEUED;
-    char words[WHEN_WORDS_MAX];
-    struct bytes where =
-        waits ? bytes_from_str(when_words(r->why, when_now(), words)) : r->node_list;
+    char words[2 * WHEN_WORDS_MAX];
+    struct bytes where = waits ? bytes_from_str(words_of(r, words)) : r->node_list;
     table_cell(t, "%" PRIu32, r->job);
     table_cell(t, "%.*s", (int)r->name.len, (const char *)r->name.at);
     table_cell(t, "%s", state_name((enum job_state)r->state));

@@ -33,12 +33,15 @@ static void print_flags(uint32_t flags) {
 }
 
 static void print_job(const struct job_row *r) {
-    char text[96];
+    char text[96], words[WHEN_WORDS_MAX];
     snprintf(text, sizeof text, "%" PRIu32, r->job);
     word("job", text);
     line("name", r->name);
     word("state", state_name((enum job_state)r->state));
-    line("why", r->why);
+    word("why", when_words(r->why, when_now(), words));
+    if (r->expected_ns != 0)
+        word("expected", moment_of(r->expected_ns).text);
+    line("inside", r->reservation);
     snprintf(text, sizeof text,
              "%" PRIu32 " processes on %" PRIu32 " nodes, at most %" PRIu32 " each", r->procs,
              r->nodes, r->ppn);
@@ -72,6 +75,8 @@ static void print_why(const struct job_row *r) {
         printf(" on %.*s\n", (int)r->node_list.len, (const char *)r->node_list.at);
     else
         putchar('\n');
+    if (r->expected_ns != 0)
+        printf("expected to start by %s\n", when_text(r->expected_ns, when_now()).text);
 }
 
 static int show(const char *cluster, const char *command, const char *typed, bool json) {

@@ -23,6 +23,7 @@
 enum { POLICIES_MAX = 16, MPL_USUAL = 4, NAME_MAX_BYTES = 64 };
 
 struct typed {
+    struct text_list reserve;
     const char *policy, *load, *out;
     uint64_t pes, mpl, quantum_ns, switch_cost_ns, lublin, seed;
     bool strict, json;
@@ -88,6 +89,29 @@ static bool parse_load(const char *text, uint32_t *ret) {
         return false;
     *ret = (uint32_t)(load * 1000 + 0.5);
     return true;
+}
+
+/* "0-31@86400+3600": which processors, from when, for how long; in seconds. */
+static bool parse_window(const char *at, struct batch_window *ret) {
+    uint64_t number[4];
+    const char marks[4] = {'-', '@', '+', '\0'};
+    for (int i = 0; i < 4; i++) {
+        int n = text_scan_u64(at, &number[i]);
+        if (n <= 0 || at[n] != marks[i] || number[i] > UINT32_MAX)
+            return false;
+        at += n + 1;
+    }
+    *ret = (struct batch_window){(uint32_t)number[0], (uint32_t)number[1], number[2],
+                                 number[2] + number[3]};
+    return true;
+}
+
+static int parse_windows(const struct text_list *typed, struct batch_window *ret) {
+    for (uint32_t i = 0; i < typed->count; i++)
+        if (!parse_window(typed->at[i], &ret[i]))
+            return complain("sim", "--reserve: \"%s\" will not do; for example 0-31@86400+3600",
+                            typed->at[i]);
+    return STATUS_OK;
 }
 
 static int check(const struct typed *t, const struct sim_request *q) {
@@ -190,8 +214,13 @@ static int show(const struct sim_request *q, const struct workload *w, const str
 static int try_policy(const struct sim_request *q, const struct workload *w) {
     struct batch_result r;
     double begin = seconds_now();
-    if (batch_run(w, &q->batch, &r) < 0)
+    int error = batch_run(w, &q->batch, &r);
+    if (error == -ENOMEM)
         return complain("sim", "%s", strerror(ENOMEM)), STATUS_STORM;
+    if (error < 0)
+        return complain("sim", "--reserve: %s",
+                        error == -EEXIST ? "some processors are reserved twice at a time"
+                                         : "there are not such processors, or no time in it");
     int status = show(q, w, &r, seconds_now() - begin);
     free(r.times);
     return status;
@@ -246,6 +275,8 @@ int sim_main_with(int argc, char **argv, const struct storm_policy *guest) {
         {"quantum", OPTION_DURATION, &t.quantum_ns, "TIME", "of a slice (default 50ms)"},
         {"switch-cost", OPTION_DURATION, &t.switch_cost_ns, "TIME",
          "lost in each slice (default none)"},
+        {"reserve", OPTION_TEXTS, &t.reserve, "A-B@FROM+FOR",
+         "keep these processors free then; in seconds"},
         {"lublin", OPTION_NUMBER, &t.lublin, "JOBS", "draw them from the Lublin-Feitelson model"},
         {"seed", OPTION_NUMBER, &t.seed, "N", "--lublin: of the draws (default 1)"},
         {"load", OPTION_TEXT, &t.load, "X", "--lublin: stretch arrivals to this load, such as 0.9"},
@@ -275,6 +306,11 @@ int sim_main_with(int argc, char **argv, const struct storm_policy *guest) {
                                       .quantum_ns = t.quantum_ns,
                                       .switch_cost_ns = t.switch_cost_ns}};
     int status = check(&t, &q);
+    struct batch_window windows[NUMBERS_MAX];
+    if (status == STATUS_OK)
+        status = parse_windows(&t.reserve, windows);
+    q.batch.windows = windows;
+    q.batch.window_count = t.reserve.count;
     if (status == STATUS_OK && t.load != NULL && !parse_load(t.load, &q.load_permille))
         status = complain("sim", "--load: \"%s\" will not do; for example --load 0.9", t.load);
     if (status == STATUS_OK)

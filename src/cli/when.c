@@ -142,11 +142,15 @@ int when_parse(const char *text, uint64_t now_ns, uint64_t *ret_ns) {
     return 0;
 }
 
-int when_begin(const char *text, uint64_t *ret_ns) {
+int when_option(const char *option, const char *text, uint64_t *ret_ns) {
     if (text == NULL || when_parse(text, when_now(), ret_ns) == 0)
         return 0;
-    return complain("--begin",
+    return complain(option,
                     "\"%s\" is no time; for example 14:05, 2026-11-17T08:00, tomorrow, +90m", text);
+}
+
+int when_begin(const char *text, uint64_t *ret_ns) {
+    return when_option("--begin", text, ret_ns);
 }
 
 int when_after(const char *option, const char *text, enum await_kind kind,
@@ -173,6 +177,12 @@ static size_t write_time(uint64_t seconds, uint64_t now_ns, char *out, size_t ca
     struct tm t = local(seconds * NS_PER_S), today = local(now_ns);
     bool same = t.tm_year == today.tm_year && t.tm_yday == today.tm_yday;
     return strftime(out, cap, same ? "%H:%M" : "%Y-%m-%d %H:%M", &t);
+}
+
+struct when_text when_text(uint64_t at_ns, uint64_t now_ns) {
+    struct when_text t = {""};
+    write_time(at_ns / NS_PER_S, now_ns, t.text, sizeof t.text);
+    return t;
 }
 
 const char *when_words(struct bytes text, uint64_t now_ns, char out[WHEN_WORDS_MAX]) {

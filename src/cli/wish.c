@@ -35,6 +35,8 @@ void wish_table(struct wish *w, enum wish_command command, struct option table[W
         {RUN, {"pty", OPTION_FLAG, &w->pty, NULL, "rank 0 gets a terminal"}},
         {ALL, {"priority", OPTION_SIGNED, &w->priority, "N", "higher goes first"}},
         {ALL, {"begin", OPTION_TEXT, &w->begin, "TIME", "not before: 14:05, tomorrow, +90m"}},
+        {ALL,
+         {"reservation", OPTION_TEXT, &w->reservation, "NAME", "in nodes kept by storm reserve"}},
         {ALL, {"after", OPTION_TEXTS, &w->after, "JOBS", "when these have ended: 12,13"}},
         {ALL, {"after-any", OPTION_TEXTS, &w->after, "JOBS", "the same"}},
         {ALL, {"after-ok", OPTION_TEXTS, &w->after_ok, "JOBS", "when these have ended well"}},

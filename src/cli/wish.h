@@ -23,7 +23,7 @@ struct wish {
     struct text_list env;
     bool pty;
     int64_t priority;
-    const char *begin;
+    const char *begin, *reservation;
     struct text_list after, after_ok, after_not_ok; /* jobs that have to end first */
     const char *name;
     bool requeue, bad_exit, detach;

@@ -126,8 +126,8 @@ int session_submit(struct session *s, const struct message_submit *asked, sessio
     draw(s, m.submit.request);
     m.submit.on = some_set(s, asked->on);
     m.submit.exclude = some_set(s, asked->exclude);
-    size_t cap =
-        2 * set_room(s) + asked->name.len + asked->files.len + asked->inputs.len + asked->spec.len;
+    size_t cap = 2 * set_room(s) + asked->name.len + asked->files.len + asked->inputs.len +
+                 asked->spec.len + asked->reservation.len + asked->after.len;
     struct request *r = request_new(s, MESSAGE_SUBMIT, &m, m.submit.request, cap, &error);
     if (r == NULL)
         return error;
@@ -157,6 +157,22 @@ int session_act(struct session *s, const struct message_act *m, session_answered
     int error;
     act(s, m, then, context, &error);
     return error;
+}
+
+int session_reserve(struct session *s, const struct message_reserve *asked, session_answered *then,
+                    void *context) {
+    union message m = {.reserve = *asked};
+    int error;
+    draw(s, m.reserve.request);
+    m.reserve.nodes = some_set(s, asked->nodes);
+    size_t cap = set_room(s) + asked->name.len;
+    struct request *r = request_new(s, MESSAGE_RESERVE, &m, m.reserve.request, cap, &error);
+    if (r == NULL)
+        return error;
+    r->answered = then;
+    r->context = context;
+    say(s, r);
+    return 0;
 }
 
 int session_do(struct session *s, uint32_t job, enum verb verb, uint32_t value,

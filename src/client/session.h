@@ -58,6 +58,8 @@ int session_submit(struct session *s, const struct message_submit *m, session_an
                    void *context);
 int session_act(struct session *s, const struct message_act *m, session_answered *then,
                 void *context);
+int session_reserve(struct session *s, const struct message_reserve *m, session_answered *then,
+                    void *context);
 int session_ask(struct session *s, const struct message_ask *m, session_rows *then, void *context);
 
 int session_copy(struct session *s, const struct message_copy *m, session_copied *then,

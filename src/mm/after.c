@@ -3,6 +3,8 @@
  *
  * Nothing is said before its event is safe. When an event could not be kept (the disk is full) a
  * submission is refused as if it had never been, a start is put off, and an end is logged again later. */
+#include <string.h>
+
 #include "base/assert.h"
 #include "base/units.h"
 #include "mm/inside.h"
@@ -39,6 +41,15 @@ static void answer_again(struct mm *m, const struct after *a) {
         client_answer(m, a->link, a->request, ANSWER_FULL, 0, 0, "try again in a moment");
 }
 
+static void reserved(struct mm *m, const struct after *a, bool kept) {
+    const struct reservation *r = reserve_kept(m, a->ticket, kept);
+    char name[RESERVATION_NAME_MAX + 1] = "";
+    if (kept && r != NULL)
+        memcpy(name, r->name, r->name_len);
+    client_answer(m, a->link, a->request, kept ? ANSWER_DONE : ANSWER_FULL, 0, a->count,
+                  kept ? name : "the manager's disk is full");
+}
+
 static void durable(struct mm *m, const struct after *a) {
     struct job *j = job_find(m, a->job);
     switch ((enum after_kind)a->kind) {
@@ -64,6 +75,9 @@ static void durable(struct mm *m, const struct after *a) {
         break;
     case AFTER_ACT:
         client_answer(m, a->link, a->request, ANSWER_DONE, a->job, a->count, "");
+        break;
+    case AFTER_RESERVE:
+        reserved(m, a, true);
         break;
     }
 }
@@ -167,6 +181,9 @@ static void refused(struct mm *m, const struct after *a) {
     case AFTER_ACT:
         client_answer(m, a->link, a->request, ANSWER_FULL, a->job, a->count,
                       "it is done, but the manager's disk is full: a new manager would not know");
+        break;
+    case AFTER_RESERVE:
+        reserved(m, a, false);
         break;
     }
 }

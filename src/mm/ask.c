@@ -33,19 +33,23 @@ static void took(struct rows *r, long len) {
     r->count++;
 }
 
-static void add_job(struct rows *out, const struct job *j) {
+static void add_job(struct rows *out, const struct job *j, enum why how) {
     struct mm *m = out->m;
     const struct running *r = job_running(m, j);
     char words[WHY_MAX], list[LIST_MAX];
     struct text why;
     text_init(&why, words, sizeof words);
-    why_waits(m, j, &why);
+    uint64_t expected = why_waits(m, j, how, &why);
+    const struct reservation *inside = reserve_of(m, j->window);
     size_t len = r == NULL ? 0 : nodeset_format(&r->set, m->config.prefix, list, sizeof list);
     if (len >= sizeof list)
         len = sizeof list - 1;
     struct job_row row = job_row_of(j);
     row.node_list = bytes_of(list, len);
     row.why = bytes_of(words, why.len);
+    row.expected_ns = expected;
+    if (inside != NULL)
+        row.reservation = bytes_of(inside->name, inside->name_len);
     took(out, job_row_encode(&row, room_in(out)));
 }
 
@@ -115,6 +119,26 @@ static void add_policies(struct rows *out) {
         took(out, policy_row_encode(&row, room_in(out)));
 }
 
+static void add_reservations(struct rows *out) {
+    struct mm *m = out->m;
+    char list[LIST_MAX];
+    for (uint32_t i = 0; i < STORM_WINDOWS_MAX; i++) {
+        const struct reservation *r = &m->reservations[i];
+        if (r->id == 0)
+            continue;
+        size_t len = nodeset_format(&r->nodes, m->config.prefix, list, sizeof list);
+        struct reservation_row row = {
+            .open = r->from_ns <= wall(m),
+            .nodes = nodeset_count(&r->nodes),
+            .from_ns = r->from_ns,
+            .to_ns = r->to_ns,
+            .name = bytes_of(r->name, r->name_len),
+            .node_list = bytes_of(list, len < sizeof list ? len : sizeof list - 1)};
+        reserve_count(m, r->id, &row);
+        took(out, reservation_row_encode(&row, room_in(out)));
+    }
+}
+
 /* Jobs that are not over, by number; true if that were all. */
 static bool add_jobs(struct rows *out) {
     struct mm *m = out->m;
@@ -126,7 +150,7 @@ static bool add_jobs(struct rows *out) {
             continue;
         if (full(out))
             return false;
-        add_job(out, j);
+        add_job(out, j, WHY_SHORT);
     }
     return true;
 }
@@ -202,7 +226,7 @@ void ask_heard(struct mm *m, uint32_t link, const struct message_ask *a) {
     case SUBJECT_WHY:
         r.rows.total = j != NULL;
         if (j != NULL)
-            add_job(&out, j);
+            add_job(&out, j, WHY_LONG);
         break;
     case SUBJECT_NODES:
         r.rows.total = m->config.limits.nodes;
@@ -214,6 +238,9 @@ void ask_heard(struct mm *m, uint32_t link, const struct message_ask *a) {
         break;
     case SUBJECT_POLICIES:
         add_policies(&out);
+        break;
+    case SUBJECT_RESERVATIONS:
+        add_reservations(&out);
         break;
     case SUBJECT_SPEC:
     case SUBJECTS:

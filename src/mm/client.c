@@ -130,6 +130,8 @@ static struct bytes words_of(const struct mm *m, const struct job *j) {
         return bytes_from_str("a job that it was to wait for has not ended as it should");
     if (j->reason == REASON_POLICY)
         return bytes_from_str("the scheduling policy wanted its end");
+    if (j->reason == REASON_WINDOW)
+        return bytes_from_str("its reservation is over, and it had not started");
     return files_words(m, j->id);
 }
 
@@ -206,6 +208,8 @@ void client_message(struct mm *m, const struct input_message *in) {
         submit_heard(m, in->link, &c.submit, in->body);
     else if (in->type == MESSAGE_ACT)
         act_heard(m, in->link, &c.act);
+    else if (in->type == MESSAGE_RESERVE)
+        reserve_heard(m, in->link, &c.reserve);
     else if (in->type == MESSAGE_ASK)
         ask_heard(m, in->link, &c.ask);
     else if (in->type == MESSAGE_COPY)

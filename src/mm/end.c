@@ -76,7 +76,7 @@ static void judge(struct job *j, const struct running *r) {
         j->state = STATE_LOST;
         j->status = STATUS_STORM;
     } else if (j->reason == REASON_ORPHAN || j->reason == REASON_AFTER ||
-               j->reason == REASON_POLICY) {
+               j->reason == REASON_POLICY || j->reason == REASON_WINDOW) {
         j->state = STATE_KILLED;
         j->status = STATUS_STORM;
     } else if (j->reason == REASON_USER) {

@@ -35,6 +35,7 @@ enum reason {
     REASON_ORPHAN, /* nobody waits for it any more */
     REASON_AFTER,  /* what it was to wait for will never be */
     REASON_POLICY, /* the scheduling policy wants it */
+    REASON_WINDOW, /* its reservation is over, and it had not started */
     REASONS
 };
 
@@ -56,6 +57,8 @@ struct job {
     uint32_t index; /* of an array */
     int32_t priority;
     uint64_t limit_ns;
+    uint32_t
+        window; /* number of the reservation that it starts in, WINDOW_GONE: one that is over; 0: none */
     uint64_t key; /* of its events: its number, or its array's */
     uint64_t request[2];
     uint32_t request_next;                       /* in its bucket */
@@ -80,6 +83,21 @@ struct job {
     uint32_t name_len;
     char name[NAME_MAX_BYTES];
 };
+
+/* Nodes that are kept for some jobs for a while: see reserve.c. */
+struct reservation {
+    uint32_t id;             /* 0: the place is free */
+    bool leaving;            /* it has been taken back, and that is not durable */
+    uint64_t ticket;         /* of what is not durable; 0: all is */
+    uint64_t request[2];     /* that has made it */
+    uint64_t made_ns;        /* of the calendar */
+    uint64_t from_ns, to_ns; /* of the calendar */
+    struct nodeset nodes;
+    uint32_t name_len;
+    char name[RESERVATION_NAME_MAX];
+};
+
+#define WINDOW_GONE UINT32_MAX
 
 /* Something that has to be before a submission may start: see waits.c. */
 struct await {
@@ -236,9 +254,10 @@ enum after_kind {
     AFTER_AGAIN,  /* to one that has come again */
     AFTER_START,
     AFTER_SETTLE,
-    AFTER_NODE, /* and an answer */
-    AFTER_KEEP, /* what was asked for a running job */
-    AFTER_ACT   /* the answer to it */
+    AFTER_NODE,   /* and an answer */
+    AFTER_KEEP,   /* what was asked for a running job */
+    AFTER_ACT,    /* the answer to it */
+    AFTER_RESERVE /* and an answer */
 };
 
 /* What happens when an event is durable. */
@@ -332,6 +351,10 @@ struct mm {
     struct court *court;         /* who waits, and who has which processors */
     char fault[COURT_WORDS_MAX]; /* why the policy is not the one that was asked for */
     struct policy_kept kept;
+    struct reservation reservations[STORM_WINDOWS_MAX];
+    uint32_t reservation_ids; /* the last that was given out */
+    bool stranded;            /* jobs may wait for one that is over */
+    uint32_t stranded_at;     /* places before this were looked at */
     struct node *nodes;
     struct nodeset members;
     uint64_t nodes_at; /* when they are looked at, 0: not */
@@ -369,7 +392,15 @@ struct mm {
     uint64_t submitted, ended;
 };
 
-enum mm_timer { TIMER_DUE = 1, TIMER_FORGET, TIMER_NODES, TIMER_STALL, TIMER_BEGIN, TIMER_COURT };
+enum mm_timer {
+    TIMER_DUE = 1,
+    TIMER_FORGET,
+    TIMER_NODES,
+    TIMER_STALL,
+    TIMER_BEGIN,
+    TIMER_COURT,
+    TIMER_RESERVE
+};
 
 /* jobs.c: the table */
 struct job *job_find(const struct mm *m, uint32_t id);
@@ -407,7 +438,10 @@ bool queue_could(struct mm *m, const struct message_submit *s);
 /* why.c: in words */
 /* Can it ever run? 0, or -errno and the reason. */
 int why_not(struct mm *m, const struct message_submit *s, struct text *why);
-void why_waits(struct mm *m, const struct job *j, struct text *why);
+/* How much is to be found out. */
+enum why { WHY_SHORT, WHY_LONG };
+/* Why it waits; when it will start, of the calendar, or 0. A list asks for little of each: what is known already. */
+uint64_t why_waits(struct mm *m, const struct job *j, enum why how, struct text *why);
 
 /* policy.c: which one, and what becomes of one that is wrong */
 void policy_begin(struct mm *m);
@@ -416,6 +450,25 @@ void policy_fault(struct mm *m, const char *words);
 void policy_replay(struct mm *m, struct bytes name, uint32_t slots, uint64_t quantum_ns);
 /* The one at this place, and all about it if it is the chosen one; false: there is none. */
 bool policy_row_at(struct mm *m, uint32_t index, struct policy_row *ret);
+
+/* reserve.c: nodes that are kept for some */
+void reserve_init(struct mm *m, uint64_t *storage); /* of a set for each */
+void reserve_heard(struct mm *m, uint32_t link, const struct message_reserve *w);
+/* The number of the one of that name that is not over at that time, 0 if there is none. */
+uint32_t reserve_find(const struct mm *m, struct bytes name, uint64_t at_ns);
+const struct reservation *reserve_of(const struct mm *m, uint32_t id); /* NULL: it is over */
+/* It is durable, or has never been; the answer is the caller's. Its name, NULL if it is gone. */
+const struct reservation *reserve_kept(struct mm *m, uint64_t ticket, bool kept);
+void reserve_replay(struct mm *m, const struct message_reserve *w, uint64_t at_ns);
+/* A new life: the court hears of them. */
+void reserve_begin(struct mm *m);
+void reserve_tick(struct mm *m);
+/* Somebody waits for one that is over. */
+void reserve_strand(struct mm *m);
+/* Ends jobs that wait for one that is over. */
+void reserve_end_stranded(struct mm *m);
+/* How many jobs have named it. */
+void reserve_count(const struct mm *m, uint32_t id, struct reservation_row *ret);
 
 /* waits.c: who may not start yet */
 /* Can what it waits for ever be? 0, or -errno and the reason. */
@@ -606,15 +659,17 @@ enum event {
     EVENT_DRAIN,
     EVENT_HOLD,
     EVENT_AGAIN,
-    EVENT_ENDING, /* somebody has asked for the end of what runs */
-    EVENT_AWAIT,  /* what became of what a submission waits for */
-    EVENT_POLICY, /* another scheduling policy */
+    EVENT_ENDING,  /* somebody has asked for the end of what runs */
+    EVENT_AWAIT,   /* what became of what a submission waits for */
+    EVENT_POLICY,  /* another scheduling policy */
+    EVENT_RESERVE, /* nodes are reserved, or no more */
     EVENTS
 };
 
 /* Key of what is not about a job. */
-#define NODES_KEY  HISTORY_KEY_END
-#define POLICY_KEY (HISTORY_KEY_END + 1)
+#define NODES_KEY   HISTORY_KEY_END
+#define POLICY_KEY  (HISTORY_KEY_END + 1)
+#define RESERVE_KEY (HISTORY_KEY_END + 2)
 
 struct record_head {
     uint8_t event;
@@ -635,6 +690,7 @@ uint64_t record_ending(struct mm *m, const struct job *j, const struct running *
 uint64_t record_end(struct mm *m, const struct job *j);
 uint64_t record_await(struct mm *m, const struct job *first, uint32_t on, bool good);
 uint64_t record_drain(struct mm *m, const struct nodeset *set, bool drained, struct bytes reason);
+uint64_t record_reserve(struct mm *m, const struct message_reserve *w);
 uint64_t record_policy(struct mm *m, const char *name, uint32_t slots, uint64_t quantum_ns);
 void record_replay(struct mm *m, const struct input_replay *in);
 /* The SUBMIT in the event that opened a job's key. */

@@ -56,6 +56,19 @@ bool mm_drained(const struct mm *m, uint32_t node) {
     return m->nodes[node].drained;
 }
 
+uint64_t mm_reserved(const struct mm *m, uint32_t node, uint64_t at_ns) {
+    uint64_t until = 0;
+    for (const struct reservation *r = m->reservations; r < m->reservations + STORM_WINDOWS_MAX;
+         r++)
+        if (r->id != 0 && r->to_ns > at_ns && r->to_ns > until && nodeset_has(&r->nodes, node))
+            until = r->to_ns;
+    return until;
+}
+
+uint64_t mm_calendar(const struct mm *m) {
+    return wall(m);
+}
+
 /* ---- S9 ---- */
 
 /* What is looked at: places of jobs and of what runs. */
@@ -215,6 +228,27 @@ static const char *wrong_allocations(const struct look *l) {
     return why;
 }
 
+/* What is reserved is known in court, and nobody was started there who does not belong to it. */
+static const char *wrong_reservations(const struct look *l) {
+    const struct running *r;
+    bool open;
+    for (const struct reservation *w = l->m->reservations;
+         w < l->m->reservations + STORM_WINDOWS_MAX; w++) {
+        if (w->id == 0 || w->to_ns <= wall(l->m))
+            continue;
+        if (!court_window_known(l->m->court, w->id, &open))
+            return "a reservation is not known in court";
+        uint64_t from = w->from_ns > w->made_ns ? w->from_ns : w->made_ns;
+        for (uint32_t i = 0; i < l->runnings; i++) {
+            const struct job *j = job_at(l, i, &r);
+            if (j != NULL && j->kind != JOB_STEP && r->phase != PHASE_OVER && j->window != w->id &&
+                j->started_ns > from && nodeset_intersects(&r->set, &w->nodes))
+                return "a job was started on nodes that are reserved for others";
+        }
+    }
+    return NULL;
+}
+
 const char *mm_wrong(const struct mm *m, uint32_t *scratch, bool all) {
     uint32_t given = m->next_id < m->config.jobs_max ? m->next_id : m->config.jobs_max;
     struct look l = {.m = m,
@@ -230,6 +264,8 @@ const char *mm_wrong(const struct mm *m, uint32_t *scratch, bool all) {
     if (all && !court_conserved(m->court))
         return "the court's books do not add up";
     why = wrong_nodes(&l);
+    if (why == NULL)
+        why = wrong_reservations(&l);
     return why != NULL ? why : wrong_allocations(&l);
 }
 

@@ -85,6 +85,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     uint32_t *plans = ARENA_TAKE(a, uint32_t, 3 * switched);
     uint8_t *runs = ARENA_TAKE(a, uint8_t, c->switches == NULL ? 0 : c->limits.body_bytes / 4);
     uint16_t *used = ARENA_TAKE(a, uint16_t, (size_t)cap * c->limits.nodes);
+    uint64_t *windows = ARENA_TAKE(a, uint64_t, STORM_WINDOWS_MAX * each);
     struct node *nodes = ARENA_TAKE(a, struct node, c->limits.nodes);
     uint32_t follow_cap = c->clients_max * FOLLOWS_EACH;
     struct follow *follows = ARENA_TAKE(a, struct follow, follow_cap);
@@ -123,6 +124,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     for (uint32_t i = 0; i < HOLDERS_MAX; i++)
         nodeset_init(&m->holders[i].set, universe,
                      copy_sets + ((size_t)2 * TRANSFER_PLACES + i) * each);
+    reserve_init(m, windows);
     for (uint32_t i = 0; i < cap; i++)
         runnings[i].used = used + (size_t)i * c->limits.nodes;
     memset(nodes, 0, c->limits.nodes * sizeof *nodes);
@@ -176,6 +178,7 @@ static void on_replay(struct mm *m, const struct input_replay *in) {
     m->replaying = false;
     m->dirty = true;
     policy_begin(m);
+    reserve_begin(m);
     waits_timer(m);
     node_resume(m);
     start_resume(m);
@@ -216,6 +219,8 @@ static void on_timer(struct mm *m, uint32_t id) {
         after_stalled(m);
     else if (id == TIMER_COURT)
         queue_tick(m);
+    else if (id == TIMER_RESERVE)
+        reserve_tick(m);
 }
 
 static void step(void *self, const struct input *in, struct effects *out) {

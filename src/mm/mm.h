@@ -89,6 +89,10 @@ bool mm_launching(const struct mm *m);
 
 bool mm_drained(const struct mm *m, uint32_t node);
 
+/* Until when it is reserved at the latest, of the calendar, as of then; 0: it is not. */
+uint64_t mm_reserved(const struct mm *m, uint32_t node, uint64_t at_ns);
+uint64_t mm_calendar(const struct mm *m);
+
 /* S9: reckons anew what is held for whom, in `scratch`, a word for each node. NULL, or what is wrong.
  * Places that were never taken have nothing in them: they are looked at only if `all`. */
 const char *mm_wrong(const struct mm *m, uint32_t *scratch, bool all);

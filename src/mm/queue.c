@@ -56,12 +56,15 @@ static struct court_order order_of(struct mm *m, const struct job *j) {
                                 .exclude = w == NULL ? NULL : &w->exclude,
                                 .priority = j->priority,
                                 .estimate = j->limit_ns > 0 ? j->limit_ns : STORM_NEVER,
+                                .window = j->window,
                                 .rank = j->rank};
 }
 
 /* One that not even all nodes are enough for (any more) waits where nobody looks for it. */
 static void arrive(struct mm *m, struct job *j) {
     struct court_order o = order_of(m, j);
+    if (j->window != 0 && reserve_of(m, j->window) == NULL)
+        reserve_strand(m);
     if (court_arrive(m->court, m->now, &o, &j->seat) < 0)
         j->seat = COURT_NONE;
     m->dirty = true;
@@ -128,7 +131,11 @@ void queue_resume(struct mm *m) {
 }
 
 bool queue_could(struct mm *m, const struct message_submit *s) {
-    struct court_order o = {.nodes = s->nodes, .ppn = s->ppn, .only = s->on, .exclude = s->exclude};
+    struct court_order o = {.nodes = s->nodes,
+                            .ppn = s->ppn,
+                            .only = s->on,
+                            .exclude = s->exclude,
+                            .window = reserve_find(m, s->reservation, wall(m))};
     return court_could(m->court, &o);
 }
 
@@ -209,14 +216,15 @@ static void take(struct mm *m, const struct court_effect *e) {
     }
 }
 
-/* A node of it may have gone while it waited for its start: then it waits for others. True if anybody does. */
+/* A node of it may have gone while it waited for its start, or may be reserved by now: then it waits for others. True if
+ * anybody does. */
 static bool start_given(struct mm *m) {
     bool again = false;
     for (uint32_t at = m->given_first, next; at != NO_SLOT && may_start(m); at = next) {
         struct job *j = &m->jobs[at];
         next = j->next;
         const struct nodeset *set = court_nodes(m->court, j->seat);
-        if (node_all_usable(m, set)) {
+        if (node_all_usable(m, set) && !court_window_bars(m->court, j->seat)) {
             dequeue(m, j);
             start_job(m, j, set);
             continue;
@@ -260,6 +268,7 @@ void queue_run(struct mm *m) {
         m->dirty = false;
         end_make_room(m);
         waits_end_doomed(m);
+        reserve_end_stranded(m);
         run_steps(m);
     }
     if (m->turns.cycle != 0)

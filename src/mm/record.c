@@ -135,6 +135,23 @@ uint64_t record_policy(struct mm *m, const char *name, uint32_t slots, uint64_t 
     return finish(m, &c, POLICY_KEY, true, false);
 }
 
+static void walk_reserve(struct codec *c, struct message_reserve *w) {
+    codec_u64(c, &w->request[0]);
+    codec_u64(c, &w->request[1]);
+    codec_bool(c, &w->cancel);
+    codec_u64(c, &w->from_ns);
+    codec_u64(c, &w->to_ns);
+    codec_set(c, w->nodes);
+    codec_bytes(c, &w->name, 1);
+}
+
+uint64_t record_reserve(struct mm *m, const struct message_reserve *w) {
+    struct codec c = begin(m, (struct record_head){.event = EVENT_RESERVE, .at = wall(m)});
+    struct message_reserve copy = *w;
+    walk_reserve(&c, &copy);
+    return finish(m, &c, RESERVE_KEY, true, false);
+}
+
 /* ---- taking up again ---- */
 
 static void replay_submit(struct mm *m, const struct record_head *h, struct bytes body) {
@@ -238,6 +255,13 @@ static void replay_policy(struct mm *m, const struct record_head *h, struct code
         policy_replay(m, name, h->count, quantum_ns);
 }
 
+static void replay_reserve(struct mm *m, const struct record_head *h, struct codec *c) {
+    struct message_reserve w = {.nodes = &m->scratch[0]};
+    walk_reserve(c, &w);
+    if (!c->failed && w.name.len <= RESERVATION_NAME_MAX)
+        reserve_replay(m, &w, h->at);
+}
+
 void record_replay(struct mm *m, const struct input_replay *in) {
     struct record_head h = {0};
     struct codec c = {.in = in->body.at, .len = in->body.len};
@@ -277,6 +301,9 @@ void record_replay(struct mm *m, const struct input_replay *in) {
         break;
     case EVENT_POLICY:
         replay_policy(m, &h, &c);
+        break;
+    case EVENT_RESERVE:
+        replay_reserve(m, &h, &c);
         break;
     case EVENT_HOLD:
         if (j != NULL && job_running(m, j) != NULL) {

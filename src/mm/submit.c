@@ -24,6 +24,10 @@ bool submit_take(struct mm *m, const struct message_submit *s, uint32_t first, u
         }
         job_fill(j, s, at);
         job_keep_wish(m, j, s);
+        if (s->reservation.len > 0) {
+            uint32_t window = reserve_find(m, s->reservation, at);
+            j->window = window == 0 ? WINDOW_GONE : window;
+        }
         j->key = first;
         j->logged = m->replaying;
         j->index = count > 1 || s->array_first > 0 ? s->array_first + i : 0;

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "mm/inside.h"
+#include "sched/policies.h"
 #include "sched/size.h"
 
 static void name_nodes(struct mm *m, const struct nodeset *set, struct text *out) {
@@ -47,6 +48,10 @@ static int judge_step(struct mm *m, const struct message_submit *s, struct text 
         text_str(why, " is over");
         return -ESRCH;
     }
+    if (s->reservation.len > 0) {
+        text_str(why, "what runs in an allocation has its nodes; leave --reservation out");
+        return -EINVAL;
+    }
     if (s->nodes > around->nodes || s->ppn > around->ppn) {
         text_str(why, "needs ");
         text_u64(why, s->nodes);
@@ -71,6 +76,12 @@ int why_not(struct mm *m, const struct message_submit *s, struct text *why) {
     }
     if (s->kind == JOB_STEP)
         return judge_step(m, s, why);
+    if (s->reservation.len > 0 && reserve_find(m, s->reservation, wall(m)) == 0) {
+        text_str(why, "there is no reservation ");
+        text_strn(why, (const char *)s->reservation.at, s->reservation.len);
+        text_str(why, " (any more); see: storm reserve");
+        return -ENOENT;
+    }
     int r = waits_judge(m, s, why);
     if (r == 0)
         r = judge_wish(m, s, why);
@@ -81,93 +92,226 @@ int why_not(struct mm *m, const struct message_submit *s, struct text *why) {
     text_str(why, s->nodes == 1 ? " node with " : " nodes with ");
     text_u64(why, s->ppn);
     text_str(why, s->ppn == 1 ? " processor" : " processors");
-    text_str(why, "; the cluster has ");
-    text_u64(why, m->config.limits.nodes);
+    const struct reservation *inside = reserve_of(m, reserve_find(m, s->reservation, wall(m)));
+    text_str(why, inside != NULL ? "; the reservation has " : "; the cluster has ");
+    text_u64(why, inside != NULL ? nodeset_count(&inside->nodes) : m->config.limits.nodes);
     text_str(why, " with ");
     text_u64(why, m->config.pes);
     return -ENOSPC;
 }
 
+/* ---- waiting ---- */
+
+/* The nodes of a set, or "17 nodes" if there are many. */
+static void name_set(struct mm *m, const struct nodeset *set, struct text *out) {
+    char names[64];
+    size_t len = nodeset_format(set, m->config.prefix, names, sizeof names);
+    if (len < sizeof names) {
+        text_strn(out, names, len);
+        return;
+    }
+    text_u64(out, nodeset_count(set));
+    text_str(out, " nodes");
+}
+
+static void count_of(struct text *out, uint64_t count, const char *noun) {
+    text_u64(out, count);
+    text_str(out, noun);
+    if (count != 1)
+        text_char(out, 's');
+}
+
+/* Of the calendar; 0: never. */
+static uint64_t calendar(const struct mm *m, uint64_t tick) {
+    return tick == STORM_NEVER ? 0 : tick + m->wall_ns;
+}
+
 /* Nodes that it insists on and that cannot be used. */
 static bool why_nodes(struct mm *m, const struct job *j, struct text *why) {
     const struct wish *w = job_wish(m, j);
-    char list[128];
+    bool down = false, drained = false;
     if (w == NULL || nodeset_empty(&w->on))
         return false;
     nodeset_clear(&m->work);
-    NODESET_EACH (i, &w->on)
-        if (i < m->config.limits.nodes && !(m->nodes[i].member && m->nodes[i].announced))
-            nodeset_add(&m->work, i);
+    NODESET_EACH (i, &w->on) {
+        if (i >= m->config.limits.nodes || node_usable(m, i))
+            continue;
+        nodeset_add(&m->work, i);
+        drained = drained || m->nodes[i].drained;
+        down = down || !(m->nodes[i].member && m->nodes[i].announced);
+    }
     if (nodeset_count(&w->on) - nodeset_count(&m->work) >= j->nodes)
         return false;
-    size_t len = nodeset_format(&m->work, m->config.prefix, list, sizeof list);
     text_str(why, "waits for ");
-    text_strn(why, list, len < sizeof list ? len : sizeof list - 1);
-    text_str(why, nodeset_count(&m->work) == 1 ? ", which is down" : ", which are down");
+    name_set(m, &m->work, why);
+    text_str(why, nodeset_count(&m->work) == 1 ? ", which is " : ", which are ");
+    text_str(why, down && drained ? "down or drained" : down ? "down" : "drained");
     return true;
 }
 
-/* Processors that are free in the slot that has most. */
-static uint64_t most_free(const struct mm *m) {
-    uint64_t most = 0;
-    for (uint32_t s = 0; s < court_limits(m->court)->slots; s++)
-        if (court_free(m->court, s) > most)
-            most = court_free(m->court, s);
-    return most;
-}
-
-static void why_places(struct mm *m, const struct job *j, struct text *why) {
-    if (why_nodes(m, j, why))
-        return;
-    uint64_t needs = (uint64_t)j->nodes * j->ppn, has = most_free(m);
-    if (has < needs) {
-        text_str(why, "waits for ");
-        text_u64(why, needs - has);
-        text_str(why, needs - has == 1 ? " more processor" : " more processors");
-    } else {
-        text_str(why, "waits for nodes that have what it needs free at once");
-    }
+static void why_away(const struct mm *m, struct text *why) {
     uint32_t away = 0;
     for (uint32_t i = 0; i < m->config.limits.nodes; i++)
-        away += m->nodes[i].drained || !(m->nodes[i].member && m->nodes[i].announced);
+        away += !node_usable(m, i);
     if (away == 0)
         return;
     text_str(why, "; ");
-    text_u64(why, away);
-    text_str(why, away == 1 ? " node is drained or down" : " nodes are drained or down");
+    count_of(why, away, " node");
+    text_str(why, away == 1 ? " is drained or down" : " are drained or down");
 }
 
-void why_waits(struct mm *m, const struct job *j, struct text *why) {
-    if (j->state != STATE_QUEUED)
+/* A reservation of others is in its way. */
+static void why_reserved(struct mm *m, const struct job *j, const struct reservation *r,
+                         struct text *why) {
+    bool begun = r->from_ns <= wall(m);
+    const char *are = nodeset_count(&r->nodes) == 1 ? " is reserved" : " are reserved";
+    text_str(why, begun              ? "waits for "
+                  : j->limit_ns != 0 ? "would not be over when "
+                                     : "has no time limit (--time), and ");
+    name_set(m, &r->nodes, why);
+    text_str(why, begun ? ", which" : "");
+    text_str(why, are);
+    text_str(why, begun ? " until " : " from ");
+    text_time(why, begun ? r->to_ns : r->from_ns);
+    text_str(why, begun ? " (" : " on (");
+    text_strn(why, r->name, r->name_len);
+    text_char(why, ')');
+}
+
+/* Whose end it waits for. */
+static void why_ends(struct mm *m, const struct court_outlook *o, struct text *why) {
+    const struct job *ends = o->ends == 0 ? NULL : job_find(m, (uint32_t)o->ends);
+    if (ends != NULL && ends->seat != COURT_NONE) {
+        text_str(why, "; job ");
+        text_u64(why, o->ends);
+        text_str(why, " ends by ");
+        text_time(why, calendar(m, court_job(m->court, ends->seat)->ends));
+    } else if (o->endless != 0) {
+        text_str(why, "; job ");
+        text_u64(why, o->endless);
+        text_str(why, " has no time limit, so nobody knows when");
+    }
+}
+
+static void why_places(struct mm *m, const struct job *j, const struct court_outlook *o,
+                       struct text *why) {
+    uint32_t slots = slices_share(m);
+    const struct wish *w = job_wish(m, j);
+    const struct reservation *r = o->window == 0 ? NULL : reserve_of(m, o->window);
+    if (why_nodes(m, j, why))
         return;
-    if (j->kind == JOB_STEP) {
-        text_str(why, "waits for room in allocation ");
-        text_u64(why, j->inside);
+    if (r != NULL) {
+        why_reserved(m, j, r, why);
         return;
     }
-    if (m->stopped) {
-        text_str(why, "the cluster is going down");
-        return;
-    }
-    if (j->waits) {
-        waits_why(m, j, why);
-        return;
-    }
-    if (j->given) {
+    if (o->lacks > 0) {
+        text_str(why, "waits for ");
+        count_of(why, o->lacks, " more processor");
+        if (w != NULL && !nodeset_empty(&w->on)) {
+            text_str(why, " on ");
+            name_set(m, &w->on, why);
+        }
+        if (slots > 1) {
+            text_str(why, " in one of ");
+            count_of(why, slots, " slot");
+        }
+    } else {
         text_str(why, "is about to start");
+    }
+    why_ends(m, o, why);
+    why_away(m, why);
+}
+
+/* One that names a reservation. */
+static void why_inside(struct mm *m, const struct job *j, const struct court_outlook *o,
+                       struct text *why) {
+    const struct reservation *r = reserve_of(m, j->window);
+    if (r == NULL) {
+        text_str(why, "its reservation is over");
         return;
     }
-    if (j->seat == COURT_NONE) {
-        text_str(why, "needs more than the cluster has");
+    text_str(why, "waits for ");
+    if (r->from_ns <= wall(m) && o->lacks > 0) {
+        count_of(why, o->lacks, " more processor");
+        text_str(why, " in ");
+    }
+    text_str(why, "reservation ");
+    text_strn(why, r->name, r->name_len);
+    if (r->from_ns > wall(m)) {
+        text_str(why, ", which begins at ");
+        text_time(why, r->from_ns);
         return;
     }
+    why_ends(m, o, why);
+}
+
+/* Somebody who is not the head: of the queue's order, or of what it lacks. */
+static void why_behind(struct mm *m, const struct job *j, const struct job *head,
+                       const struct court_outlook *o, struct text *why) {
+    bool in_order = court_policy(m->court) == &policy_fcfs;
+    struct court_outlook first;
+    if (!in_order && (o->lacks > 0 || o->window != 0)) {
+        why_places(m, j, o, why);
+        return;
+    }
+    text_str(why, in_order ? "waits behind job " : "would be in the way of job ");
+    text_u64(why, head->id);
+    text_str(why, ", which ");
+    court_outlook(m->court, head->seat, &first);
+    why_places(m, head, &first, why);
+}
+
+/* Of many, in a list: what is known already. */
+static uint64_t why_short(struct mm *m, const struct job *j, const struct job *head,
+                          struct text *why) {
+    struct court_outlook o;
+    if (j->window != 0) {
+        o = (struct court_outlook){0};
+        why_inside(m, j, &o, why);
+    } else if (head != j) {
+        text_str(why, "waits behind job ");
+        text_u64(why, head->id);
+    } else {
+        court_outlook(m->court, j->seat, &o);
+        why_places(m, j, &o, why);
+        return calendar(m, o.at);
+    }
+    return calendar(m, court_job(m->court, j->seat)->reserved);
+}
+
+static uint64_t why_queued(struct mm *m, const struct job *j, enum why how, struct text *why) {
     uint32_t seat = court_head(m->court);
     const struct job *head =
         seat == COURT_NONE ? j : job_find(m, (uint32_t)court_job(m->court, seat)->id);
-    if (head != j) {
-        text_str(why, "waits behind job ");
-        text_u64(why, head->id);
-        text_str(why, ", which ");
+    struct court_outlook o;
+    if (how == WHY_SHORT)
+        return why_short(m, j, head, why);
+    court_outlook(m->court, j->seat, &o);
+    if (j->window != 0)
+        why_inside(m, j, &o, why);
+    else if (head != j)
+        why_behind(m, j, head, &o, why);
+    else
+        why_places(m, j, &o, why);
+    return calendar(m, o.at);
+}
+
+uint64_t why_waits(struct mm *m, const struct job *j, enum why how, struct text *why) {
+    if (j->state != STATE_QUEUED)
+        return 0;
+    if (j->kind == JOB_STEP) {
+        text_str(why, "waits for room in allocation ");
+        text_u64(why, j->inside);
+    } else if (m->stopped) {
+        text_str(why, "the cluster is going down");
+    } else if (j->waits) {
+        waits_why(m, j, why);
+    } else if (j->given) {
+        text_str(why, "is about to start");
+    } else if (j->seat == COURT_NONE) {
+        text_str(why, "needs more than the cluster has");
+    } else {
+        return why_queued(m, j, how, why);
     }
-    why_places(m, head, why);
+    return 0;
 }

@@ -23,15 +23,26 @@ struct conservative {
 };
 
 static uint32_t steps_cap(const struct storm_limits *l) {
-    return (uint32_t)plan_steps(l->jobs);
+    return (uint32_t)plan_steps(l->jobs + STORM_WINDOWS_MAX);
 }
 
 static size_t bytes(const struct storm_limits *l) {
     return sizeof(struct conservative) + sizeof(struct plan_step) * steps_cap(l);
 }
 
+/* PEs of windows are missing while these are open; of those that are, they come back. */
+static void plan_windows(struct conservative *s, struct storm_host *h) {
+    uint64_t now = storm_now(h), pes, from, to;
+    for (uint32_t i = 0; (pes = storm_window(h, i, &from, &to)) != STORM_NEVER; i++)
+        if (from <= now)
+            plan_give(&s->plan, to, STORM_NEVER, pes);
+        else
+            plan_take(&s->plan, from, to, pes);
+}
+
 static void begin(struct conservative *s, struct storm_host *h) {
     plan_begin(&s->plan, s->steps, steps_cap(storm_limits(h)), storm_now(h), (int64_t)storm_pes(h));
+    plan_windows(s, h);
     s->next = STORM_NEVER;
 }
 

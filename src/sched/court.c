@@ -62,7 +62,10 @@ static uint64_t *carve(struct court *c, struct arena *a) {
     c->sets = ARENA_TAKE(a, struct nodeset, c->config.running);
     c->set_free = ARENA_TAKE(a, uint32_t, c->config.running);
     c->room.free = ARENA_TAKE(a, uint16_t, l->nodes);
-    return ARENA_TAKE(a, uint64_t, nodeset_bytes(c->config.universe) / 8 * c->config.running);
+    c->forecast = ARENA_TAKE(a, struct plan_step, court_outlook_steps(c));
+    return ARENA_TAKE(a, uint64_t,
+                      nodeset_bytes(c->config.universe) / 8 *
+                          (c->config.running + court_windows_sets()));
 }
 
 size_t court_bytes(const struct court_config *given) {
@@ -91,8 +94,9 @@ struct court *court_new(const struct court_config *given, const struct storm_pol
         c->set_free[i] = c->config.running - 1 - i;
     }
     c->set_free_count = c->config.running;
-    c->jobs_free = c->queue_root = c->queue_first = c->queue_last = c->news_first = c->news_last =
-        COURT_NONE;
+    court_windows_init(c, storage + words * c->config.running);
+    c->queue = c->booked = (struct court_line){COURT_NONE, COURT_NONE, COURT_NONE, 0};
+    c->jobs_free = c->news_first = c->news_last = c->promised = COURT_NONE;
     c->quantum_at = c->wake_at = STORM_NEVER;
     begin_policy(c, policy);
     return c;
@@ -122,6 +126,7 @@ static void job_fill(struct court *c, struct court_job *j, const struct court_or
     uint64_t pes = (uint64_t)o->nodes * each;
     j->only = o->only != NULL && !nodeset_empty(o->only) ? o->only : NULL;
     j->exclude = o->exclude != NULL && !nodeset_empty(o->exclude) ? o->exclude : NULL;
+    j->window = o->window;
     j->pub = (struct storm_job){.id = o->id,
                                 .nodes = o->nodes,
                                 .ppn = o->ppn,
@@ -208,7 +213,7 @@ static void release(struct court *c, struct court_job *j) {
     c->slots_changed = true;
 }
 
-static void pass_time(struct court *c, uint64_t now) {
+void court_pass_time(struct court *c, uint64_t now) {
     ASSERT(now >= c->now);
     c->now = now;
     while (c->config.ends_hold && c->running > 0 && c->ends[0].ends <= now) {
@@ -216,6 +221,8 @@ static void pass_time(struct court *c, uint64_t now) {
         release(c, j);
         j->where = WHERE_SPENT;
     }
+    if (c->windows.edge <= now)
+        court_windows_pass(c);
 }
 
 /* ---- the policy ---- */
@@ -230,11 +237,14 @@ static void begin_policy(struct court *c, const struct storm_policy *policy) {
     c->slots_changed = true;
     memset(c->self, 0, policy_bytes(policy, &c->config.limits));
     memset(c->own, 0, (size_t)c->jobs_used * COURT_OWN_MAX);
+    for (uint32_t i = c->queue.first; i != COURT_NONE; i = c->jobs[i].next)
+        c->jobs[i].pub.reserved = STORM_NEVER; /* what another has promised */
     if (policy->init)
         policy->init(c->self, &c->host);
     for (uint32_t i = 0; i < c->running && policy->resumed; i++)
-        policy->resumed(c->self, &c->host, &c->jobs[c->ends[i].job].pub);
-    for (uint32_t i = c->queue_first; i != COURT_NONE && policy->arrived; i = c->jobs[i].next)
+        if (!c->jobs[c->ends[i].job].inside)
+            policy->resumed(c->self, &c->host, &c->jobs[c->ends[i].job].pub);
+    for (uint32_t i = c->queue.first; i != COURT_NONE && policy->arrived; i = c->jobs[i].next)
         policy->arrived(c->self, &c->host, &c->jobs[i].pub);
 }
 
@@ -257,6 +267,7 @@ static void take_policy(struct court *c, const struct storm_policy *policy) {
 
 static void ask_now(struct court *c) {
     c->stirred = false;
+    court_windows_start(c);
     for (;;) {
         c->deciding = true;
         if (!c->broken)
@@ -270,14 +281,14 @@ static void ask_now(struct court *c) {
     court_settle_slots(c);
 }
 
-static void ask(struct court *c) {
+void court_stir(struct court *c) {
     c->stirred = true;
     if (!c->held)
         ask_now(c);
 }
 
 void court_ask(struct court *c, uint64_t now, bool may) {
-    pass_time(c, now);
+    court_pass_time(c, now);
     if (may && c->stirred)
         ask_now(c);
     else
@@ -285,20 +296,20 @@ void court_ask(struct court *c, uint64_t now, bool may) {
 }
 
 void court_hold(struct court *c, uint64_t now, bool held) {
-    pass_time(c, now);
+    court_pass_time(c, now);
     c->held = held;
-    ask(c);
+    court_stir(c);
 }
 
 void court_change(struct court *c, uint64_t now, const struct storm_policy *policy, uint32_t slots,
                   uint64_t quantum) {
     ASSERT(slots >= 1 && slots <= c->config.limits.slots);
-    pass_time(c, now);
+    court_pass_time(c, now);
     c->limits.slots = slots;
     c->limits.quantum = quantum;
     c->quantum_at = STORM_NEVER;
     take_policy(c, policy);
-    ask(c);
+    court_stir(c);
 }
 
 /* ---- what happens ---- */
@@ -308,35 +319,37 @@ void court_node_pes(struct court *c, uint32_t node, uint32_t pes) {
 }
 
 void court_set_usable(struct court *c, uint64_t now, const struct nodeset *nodes, bool usable) {
-    pass_time(c, now);
-    matrix_set_usable(&c->matrix, nodes, usable);
+    court_pass_time(c, now);
+    court_windows_usable(c, nodes, usable);
     if (c->policy->nodes)
         c->policy->nodes(c->self, &c->host);
-    ask(c);
+    court_stir(c);
 }
 
 bool court_could(const struct court *c, const struct court_order *o) {
     const struct nodeset *only = o->only != NULL && !nodeset_empty(o->only) ? o->only : NULL;
+    const struct court_window *window = o->window == 0 ? NULL : court_window_find(c, o->window);
     uint32_t nodes = c->config.limits.nodes, count = 0;
     if (o->nodes < 1 || o->ppn < 1 || o->nodes > nodes || o->ppn > c->config.limits.pes_max)
         return false;
-    if (matrix_flat(&c->matrix) && only == NULL && o->exclude == NULL)
+    if (matrix_flat(&c->matrix) && only == NULL && o->exclude == NULL && window == NULL)
         return true;
     for (uint32_t n = 0; n < nodes && count < o->nodes; n++)
         count += matrix_node_pes(&c->matrix, n) >= o->ppn &&
                  (only == NULL || nodeset_has(only, n)) &&
+                 (window == NULL || nodeset_has(&window->nodes, n)) &&
                  (o->exclude == NULL || !nodeset_has(o->exclude, n));
     return count == o->nodes;
 }
 
 static void enter_queue(struct court *c, struct court_job *j) {
     court_enqueue(c, j);
-    if (c->policy->arrived)
+    if (c->policy->arrived && j->where == WHERE_QUEUE)
         c->policy->arrived(c->self, &c->host, &j->pub);
 }
 
 int court_arrive(struct court *c, uint64_t now, const struct court_order *o, uint32_t *ret_job) {
-    pass_time(c, now);
+    court_pass_time(c, now);
     if (!court_could(c, o))
         return -E2BIG;
     struct court_job *j = job_new(c);
@@ -350,10 +363,12 @@ int court_arrive(struct court *c, uint64_t now, const struct court_order *o, uin
         j->later = (struct heap_item){.key = o->begin, .tie = j->tie};
         int r = heap_push(&c->later, &j->later);
         ASSERT(r == 0);
+        if (c->stirred) /* a window began or ended with this moment */
+            court_stir(c);
         return 0;
     }
     enter_queue(c, j);
-    ask(c);
+    court_stir(c);
     return 0;
 }
 
@@ -365,7 +380,7 @@ int court_resume(struct court *c, uint64_t now, const struct court_order *o, uin
         return -E2BIG;
     if (c->set_free_count == 0 || (j = job_new(c)) == NULL)
         return -ENOSPC;
-    pass_time(c, now);
+    court_pass_time(c, now);
     job_fill(c, j, o);
     struct places_want w = court_want(j);
     int r = matrix_hold(&c->matrix, slot, nodes, places_each(&w), true, &node);
@@ -377,8 +392,9 @@ int court_resume(struct court *c, uint64_t now, const struct court_order *o, uin
     }
     j->set = c->set_free[--c->set_free_count];
     nodeset_copy(&c->sets[j->set], nodes);
+    j->inside = court_window_is_open(c, j->window);
     court_run(c, j, started, slot);
-    if (c->policy->resumed)
+    if (c->policy->resumed && !j->inside)
         c->policy->resumed(c->self, &c->host, &j->pub);
     *ret_job = place_of(c, j);
     court_settle_slots(c);
@@ -399,12 +415,12 @@ static void news_drop(struct court *c, const struct court_job *j) {
 void court_end(struct court *c, uint64_t now, uint32_t job) {
     ASSERT(job < c->jobs_used);
     struct court_job *j = &c->jobs[job];
-    pass_time(c, now);
+    court_pass_time(c, now);
     ASSERT(j->where != WHERE_NOWHERE);
-    bool told = j->where != WHERE_LATER;
+    bool told = j->where != WHERE_LATER && j->where != WHERE_BOOKED && !j->inside;
     if (j->where == WHERE_LATER)
         heap_remove(&c->later, &j->later);
-    else if (j->where == WHERE_QUEUE)
+    else if (j->where == WHERE_QUEUE || j->where == WHERE_BOOKED)
         court_dequeue(c, j);
     else if (j->where == WHERE_RUNS)
         release(c, j);
@@ -416,25 +432,25 @@ void court_end(struct court *c, uint64_t now, uint32_t job) {
     j->where = WHERE_NOWHERE;
     j->next = c->jobs_free;
     c->jobs_free = job;
-    ask(c);
+    court_stir(c);
 }
 
 void court_wants(struct court *c, uint64_t now, uint32_t job, uint32_t nodes) {
-    pass_time(c, now);
+    court_pass_time(c, now);
     if (c->policy->wants)
         c->policy->wants(c->self, &c->host, &c->jobs[job].pub, nodes);
-    ask(c);
+    court_stir(c);
 }
 
 void court_measured(struct court *c, uint64_t now, uint32_t job, const struct storm_measures *m) {
-    pass_time(c, now);
+    court_pass_time(c, now);
     if (c->policy->measured)
         c->policy->measured(c->self, &c->host, &c->jobs[job].pub, m);
-    ask(c);
+    court_stir(c);
 }
 
 void court_tick(struct court *c, uint64_t now) {
-    pass_time(c, now);
+    court_pass_time(c, now);
     struct heap_item *item;
     while ((item = heap_peek(&c->later)) != NULL && item->key <= now) {
         heap_pop(&c->later);
@@ -455,5 +471,5 @@ void court_tick(struct court *c, uint64_t now) {
         c->deciding = false;
     }
     if (woken)
-        ask(c);
+        court_stir(c);
 }

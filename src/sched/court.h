@@ -46,6 +46,7 @@ struct court_order {
     int32_t priority;
     uint64_t estimate; /* STORM_NEVER: not known */
     uint64_t begin;    /* not before */
+    uint32_t window;   /* it starts in this one only; 0: in none */
     uint64_t rank;     /* among those of its priority; 0: as it comes. All have one, or none has */
 };
 
@@ -85,7 +86,21 @@ void court_node_pes(struct court *c, uint32_t node,
                     uint32_t pes); /* nothing runs there, and it is not usable */
 void court_set_usable(struct court *c, uint64_t now, const struct nodeset *nodes, bool usable);
 
-/* Would all nodes be enough for it, if they were usable and nobody else were there? */
+/* These nodes are kept from `from` until before `to` for jobs whose orders name the window: what runs there when it
+ * begins goes on, and so does what its jobs leave running at its end. -ENOSPC: too many windows; -EINVAL: it would be over
+ * at once, or has no node or no number; -EEXIST: one of the nodes is in another one at the same time. One that is over
+ * is forgotten. */
+int court_window_add(struct court *c, uint64_t now, uint32_t id, uint64_t from, uint64_t to,
+                     const struct nodeset *nodes);
+/* There is none of that number any more. Jobs that name it wait until they are withdrawn. */
+void court_window_remove(struct court *c, uint64_t now, uint32_t id);
+
+/* Is there one of that number; has it begun? */
+bool court_window_known(const struct court *c, uint32_t id, bool *ret_open);
+/* One that was given nodes: are these kept from it, if it started only now? */
+bool court_window_bars(const struct court *c, uint32_t job);
+
+/* Would all nodes (of its window) be enough for it, if they were usable and nobody else were there? */
 bool court_could(const struct court *c, const struct court_order *o);
 
 /* -ENOSPC: too many jobs; -E2BIG: not even all nodes are enough for it. */
@@ -135,6 +150,20 @@ uint32_t court_node_used(const struct court *c, uint32_t slot, uint32_t node);
 uint32_t court_queued(const struct court *c);
 uint32_t court_running(const struct court *c);
 uint32_t court_head(const struct court *c); /* the first that waits, COURT_NONE: nobody does */
+
+/* Why a job waits, and until when. */
+struct court_outlook {
+    uint64_t at;      /* expected to start by then; STORM_NEVER: nobody knows */
+    uint32_t slot;    /* that it can have first */
+    uint64_t lacks;   /* PEs that are not free for it there */
+    uint64_t ends;    /* a job whose end makes room for it; 0: none */
+    uint64_t endless; /* a job that is in its way, and has no estimate; 0: none */
+    uint32_t window;  /* that keeps nodes from it; 0: none */
+    bool long_queue;  /* too many are before it to look at them all */
+};
+
+/* Of one that waits. Takes steps in proportion to nodes and to what runs, not to what waits. */
+void court_outlook(struct court *c, uint32_t job, struct court_outlook *ret);
 
 /* Reckons everything anew and compares. For tests and the simulator. */
 bool court_conserved(const struct court *c);

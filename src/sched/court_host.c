@@ -67,7 +67,7 @@ static void *host_own(struct storm_host *h, const struct storm_job *job) {
 static uint32_t next_of(struct court *c, const struct storm_job *after) {
     const struct court_job *j = after ? find(c, after) : NULL;
     if (after == NULL)
-        return c->queue_first;
+        return c->queue.first;
     if (j == NULL || j->next == COURT_NONE || c->jobs[j->next].where != WHERE_QUEUE)
         return COURT_NONE;
     return j->next;
@@ -88,6 +88,8 @@ static const struct storm_job *host_running(struct storm_host *h, const struct s
             return NULL;
         at = court_ends_at(c, j->pub.ends, j->tie) + 1;
     }
+    while (at < c->running && c->jobs[c->ends[at].job].inside)
+        at++;
     return at < c->running ? &c->jobs[c->ends[at].job].pub : NULL;
 }
 
@@ -126,7 +128,8 @@ static bool host_fits(struct storm_host *h, const struct storm_job *job, uint32_
     const struct court_job *j = find(c, job);
     if (j == NULL || slot >= c->limits.slots || c->set_free_count == 0)
         return false;
-    struct matrix_where at = {.row = slot, .first = first, .last = last};
+    struct matrix_where at = {
+        .row = slot, .first = first, .last = last, .barred = court_barred(c, j)};
     struct places_want w = court_want(j);
     return matrix_fits(&c->matrix, &at, &w);
 }
@@ -144,6 +147,9 @@ static uint64_t host_reserve(struct storm_host *h, const struct storm_job *job, 
     struct court_job *j = find(c, job);
     if (j == NULL || slot >= c->limits.slots)
         return STORM_NEVER;
+    if (c->promised != COURT_NONE && c->promised != place_of(c, j))
+        c->jobs[c->promised].pub.reserved = STORM_NEVER; /* it is not the head any more */
+    c->promised = place_of(c, j);
     return j->pub.reserved = court_reserve(c, j, slot);
 }
 
@@ -196,6 +202,18 @@ static int host_start(struct storm_host *h, const struct storm_job *job, uint32_
     return 0;
 }
 
+/* A node of them that is in a window, or would be before the job is over; COURT_NONE: none is. */
+static uint32_t reserved_of(const struct court *c, const struct court_job *j,
+                            const struct nodeset *set) {
+    struct court_bar bar = court_bar_at(c, j, c->now);
+    const struct nodeset *barred = court_bar_set(c, j, bar);
+    if (barred != NULL)
+        NODESET_EACH (n, set)
+            if (nodeset_has(barred, n))
+                return n;
+    return COURT_NONE;
+}
+
 static int host_start_on(struct storm_host *h, const struct storm_job *job, uint32_t slot,
                          const uint32_t *nodes, uint32_t count) {
     struct court *c = court_of(h);
@@ -216,6 +234,9 @@ static int host_start_on(struct storm_host *h, const struct storm_job *job, uint
     if (nodeset_count(set) != j->pub.nodes || count != j->pub.nodes)
         return court_fault(c, j, "starts a job on another number of nodes than it needs",
                            COURT_NONE);
+    node = reserved_of(c, j, set);
+    if (node != COURT_NONE)
+        return court_fault(c, j, "starts a job on a node that is reserved", node);
     struct places_want w = court_want(j);
     int r = matrix_hold(&c->matrix, slot, set, places_each(&w), false, &node);
     if (r < 0)
@@ -267,6 +288,21 @@ static int host_wake(struct storm_host *h, uint64_t at) {
     return 0;
 }
 
+static uint64_t host_window(const struct storm_host *h, uint32_t index, uint64_t *ret_from,
+                            uint64_t *ret_to) {
+    const struct court *c = court_of(h);
+    if (index >= c->windows.count)
+        return STORM_NEVER;
+    const struct court_window *w = &c->windows.at[index];
+    uint64_t pes = 0;
+    NODESET_EACH (n, &w->nodes)
+        if (nodeset_has(&c->windows.up, n))
+            pes += matrix_node_pes(&c->matrix, n);
+    *ret_from = w->from;
+    *ret_to = w->to;
+    return pes;
+}
+
 const struct storm_host_ops court_host_ops = {
     .size = sizeof(struct storm_host_ops),
     .now = host_now,
@@ -290,4 +326,5 @@ const struct storm_host_ops court_host_ops = {
     .merge = host_merge,
     .turn = host_turn,
     .wake = host_wake,
+    .window = host_window,
 };

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* What the files of the court share.
  *
- * A job is a place in a table. It is later (its begin has not come), waits (in the queue), runs (in the sorted
- * list of ends) or is spent: it runs, but has used up its estimate, and others may have its PEs. */
+ * A job is a place in a table. It is later (its begin has not come), waits (in the queue, or in another if it names a
+ * window), runs (in the sorted list of ends) or is spent: it runs, but has used up its estimate, and others may have
+ * its PEs. */
 #pragma once
 
 #include "base/heap.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "sched/court.h"
 #include "sched/matrix.h"
+#include "sched/plan.h"
 
-enum court_where { WHERE_NOWHERE, WHERE_LATER, WHERE_QUEUE, WHERE_RUNS, WHERE_SPENT };
+enum court_where { WHERE_NOWHERE, WHERE_LATER, WHERE_QUEUE, WHERE_BOOKED, WHERE_RUNS, WHERE_SPENT };
 enum court_pending { PENDING_START = 1, PENDING_STOP = 2, PENDING_SLOTS = 4 };
 
 /* The queue is a tree, too, see court_queue.c: of all jobs at and below this one the smallest of each. */
@@ -27,7 +30,9 @@ struct court_job {
     uint64_t tie;        /* as it came, then as it started */
     uint32_t prev, next; /* in the queue, or of free places */
     struct court_twig tree;
-    uint32_t set; /* of its nodes */
+    uint32_t set;    /* of its nodes */
+    uint32_t window; /* that it names */
+    bool inside;     /* it runs there, and no policy knows it */
     uint32_t news_next;
     uint64_t found; /* slots it may run in, while that is found out */
     uint8_t where;
@@ -41,14 +46,43 @@ struct court_end_entry {
     uint32_t job;
 };
 
+/* Who waits, by priority. */
+struct court_line {
+    uint32_t root, first, last, count;
+};
+
+/* Nodes that are kept for some for a while; see court_window.c. */
+struct court_window {
+    uint32_t id;
+    uint64_t from, to;
+    struct nodeset nodes;
+};
+
+struct court_windows {
+    struct court_window at[STORM_WINDOWS_MAX]; /* as they begin; the places behind have sets, too */
+    uint32_t count;
+    uint32_t open;                           /* so many of them have begun */
+    struct nodeset ahead[STORM_WINDOWS_MAX]; /* nodes of the next, of the next two, ... */
+    struct nodeset up;                       /* nodes that can be used, windows aside */
+    struct nodeset bar;                      /* to reckon with */
+    uint64_t edge;                           /* the next begin or end */
+};
+
+/* Windows that keep a job out at some time, a bit each; shut: it is not the time of its own. */
+struct court_bar {
+    uint64_t mask;
+    bool shut;
+};
+
 /* What is held for one job; see storm_reserve. */
 struct court_room {
     bool held;
     bool exact; /* by node, else PEs are counted */
     uint32_t job, slot;
     uint64_t at;
-    uint64_t extra; /* counted: what others may have beyond `at` */
-    uint16_t *free; /* exact: by node */
+    uint64_t extra;       /* counted: what others may have beyond `at` */
+    uint16_t *free;       /* exact: by node */
+    struct court_bar bar; /* exact: what keeps it out at `at` */
 };
 
 struct court {
@@ -68,8 +102,7 @@ struct court {
     struct court_job *jobs;
     uint32_t jobs_used, jobs_free;
     uint64_t ties;
-    uint32_t queue_first, queue_last, queued;
-    uint32_t queue_root;
+    struct court_line queue, booked;
     struct heap later;
 
     struct court_end_entry *ends; /* sorted */
@@ -80,6 +113,9 @@ struct court {
 
     uint32_t news_first, news_last;
     struct court_room room;
+    struct court_windows windows;
+    struct plan_step *forecast; /* to reckon with */
+    uint32_t promised;          /* who was last held something for */
 
     uint32_t slot; /* that runs */
     bool turn_news;
@@ -103,6 +139,8 @@ static inline uint64_t court_end_at(const struct court *c, uint64_t ends) {
 /* Ticks from start to expected end, of a job and of any with that estimate. */
 uint64_t court_span(const struct court *c, uint64_t estimate);
 uint64_t court_span_of(const struct court *c, const struct court_job *j);
+void court_pass_time(struct court *c, uint64_t now);
+void court_stir(struct court *c); /* the policy is to be asked, now if it is not held */
 struct places_want court_want(const struct court_job *j);
 void court_run(struct court *c, struct court_job *j, uint64_t started, uint32_t slot);
 void court_news(struct court *c, struct court_job *j, uint8_t what);
@@ -114,7 +152,37 @@ void court_enqueue(struct court *c, struct court_job *j);
 void court_dequeue(struct court *c, struct court_job *j);
 /* The first job of the queue, from this place on, that may start in the slot now. COURT_NONE: none may. */
 uint32_t court_candidate(const struct court *c, uint32_t from, uint32_t slot);
-bool court_tree_conserved(const struct court *c);
+bool court_tree_conserved(const struct court *c, const struct court_line *line);
+
+/* court_window.c */
+size_t court_windows_sets(void);
+void court_windows_init(struct court *c, uint64_t *storage);
+/* Some begin or end now. */
+void court_windows_pass(struct court *c);
+/* Jobs that name an open one start there. */
+void court_windows_start(struct court *c);
+void court_windows_usable(struct court *c, const struct nodeset *nodes, bool usable);
+bool court_window_is_open(const struct court *c, uint32_t id);
+struct court_window *court_window_find(const struct court *c, uint32_t id);
+struct court_bar court_bar_at(const struct court *c, const struct court_job *j, uint64_t at);
+/* The nodes of it; NULL: it keeps nobody out. Not if it is shut. Valid until it is asked again. */
+const struct nodeset *court_bar_set(const struct court *c, const struct court_job *j,
+                                    struct court_bar bar);
+/* Nodes that it may not have if it starts now, for what has not begun; NULL: it may have all. */
+static inline const struct nodeset *court_barred(const struct court *c, const struct court_job *j) {
+    const struct court_windows *w = &c->windows;
+    if (w->count == w->open)
+        return NULL;
+    uint64_t ends = units_after(c->now, court_span_of(c, j));
+    uint32_t reached = w->open;
+    while (reached < w->count && w->at[reached].from < ends)
+        reached++;
+    return reached == w->open ? NULL : &w->ahead[reached - w->open - 1];
+}
+bool court_windows_conserved(const struct court *c);
+
+/* court_outlook.c */
+size_t court_outlook_steps(const struct court *c);
 
 /* court_host.c: what policies call */
 extern const struct storm_host_ops court_host_ops;
@@ -122,6 +190,8 @@ extern const struct storm_host_ops court_host_ops;
 int court_fault(struct court *c, const struct court_job *j, const char *words, uint32_t node);
 
 /* court_room.c */
+/* Nodes that it fits on in this slot, by then; and when these are enough. */
+uint32_t court_room_now(struct court *c, const struct court_job *j, uint32_t slot, bool barred);
 uint64_t court_earliest(struct court *c, const struct court_job *j, uint32_t slot);
 uint64_t court_reserve(struct court *c, const struct court_job *j, uint32_t slot);
 bool court_may(const struct court *c, const struct court_job *j, uint32_t slot);

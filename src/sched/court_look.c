@@ -56,7 +56,8 @@ bool court_next(struct court *c, struct court_effect *ret) {
 
 uint64_t court_due_but_turns(const struct court *c) {
     const struct heap_item *later = heap_peek(&c->later);
-    return later != NULL && later->key < c->wake_at ? later->key : c->wake_at;
+    uint64_t at = c->windows.edge < c->wake_at ? c->windows.edge : c->wake_at;
+    return later != NULL && later->key < at ? later->key : at;
 }
 
 uint64_t court_due(const struct court *c) {
@@ -103,7 +104,7 @@ uint32_t court_node_used(const struct court *c, uint32_t slot, uint32_t node) {
 }
 
 uint32_t court_queued(const struct court *c) {
-    return c->queued;
+    return c->queue.count + c->booked.count;
 }
 
 uint32_t court_running(const struct court *c) {
@@ -111,15 +112,15 @@ uint32_t court_running(const struct court *c) {
 }
 
 uint32_t court_head(const struct court *c) {
-    return c->queue_first;
+    return c->queue.first;
 }
 
-static bool queue_conserved(const struct court *c) {
+static bool line_conserved(const struct court *c, const struct court_line *line, uint8_t where) {
     uint32_t count = 0, prev = COURT_NONE;
-    for (uint32_t at = c->queue_first; at != COURT_NONE; prev = at, at = c->jobs[at].next, count++)
-        if (c->jobs[at].prev != prev || c->jobs[at].where != WHERE_QUEUE)
+    for (uint32_t at = line->first; at != COURT_NONE; prev = at, at = c->jobs[at].next, count++)
+        if (c->jobs[at].prev != prev || c->jobs[at].where != where)
             return false;
-    return count == c->queued && prev == c->queue_last && court_tree_conserved(c);
+    return count == line->count && prev == line->last && court_tree_conserved(c, line);
 }
 
 /* PEs of a row, as its jobs have them. */
@@ -151,6 +152,7 @@ bool court_conserved(const struct court *c) {
     for (uint32_t s = 0; s < c->config.limits.slots; s++)
         if (!row_conserved(c, s))
             return false;
-    return matrix_conserved(&c->matrix) && queue_conserved(c) &&
+    return matrix_conserved(&c->matrix) && line_conserved(c, &c->queue, WHERE_QUEUE) &&
+           line_conserved(c, &c->booked, WHERE_BOOKED) && court_windows_conserved(c) &&
            c->running + c->set_free_count == c->config.running;
 }

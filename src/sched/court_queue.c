@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The court's queue: by priority, then as jobs came.
+/* The court's queues, one for those that name a window: by priority, then as jobs came.
  *
- * It is a list, and a tree in the same order: a heap by a number drawn from the place of a job, so that it is flat, where each job
+ * Each is a list, and a tree in the same order: a heap by a number drawn from the place of a job, so that it is flat, where each job
  * knows the smallest size and estimate below it. Who looks for a job that may start passes over whole branches:
  * it is few steps though ten thousands wait. */
 #include "base/assert.h"
@@ -12,6 +12,10 @@ static bool before(const struct court_job *a, const struct court_job *b) {
     if (a->pub.priority != b->pub.priority)
         return a->pub.priority > b->pub.priority;
     return a->tie < b->tie;
+}
+
+static struct court_line *line_of(struct court *c, const struct court_job *j) {
+    return j->window != 0 ? &c->booked : &c->queue;
 }
 
 /* ---- the tree ---- */
@@ -54,7 +58,7 @@ static void gather_up(const struct court *c, uint32_t at) {
 static void replace(struct court *c, uint32_t at, uint32_t by) {
     uint32_t up = twig(c, at)->up;
     if (up == COURT_NONE)
-        c->queue_root = by;
+        line_of(c, &c->jobs[at])->root = by;
     else if (twig(c, up)->left == at)
         twig(c, up)->left = by;
     else
@@ -81,9 +85,10 @@ static void lift(struct court *c, uint32_t at) {
 
 /* Returns the job before it, COURT_NONE if it is the first. */
 static uint32_t plant(struct court *c, uint32_t at) {
+    struct court_line *line = line_of(c, &c->jobs[at]);
     uint32_t up = COURT_NONE, prev = COURT_NONE;
     bool left = false;
-    for (uint32_t i = c->queue_root; i != COURT_NONE;
+    for (uint32_t i = line->root; i != COURT_NONE;
          i = left ? twig(c, i)->left : twig(c, i)->right) {
         up = i;
         left = before(&c->jobs[at], &c->jobs[i]);
@@ -91,7 +96,7 @@ static uint32_t plant(struct court *c, uint32_t at) {
     }
     *twig(c, at) = (struct court_twig){.up = up, .left = COURT_NONE, .right = COURT_NONE};
     if (up == COURT_NONE)
-        c->queue_root = at;
+        line->root = at;
     else
         *(left ? &twig(c, up)->left : &twig(c, up)->right) = at;
     gather_up(c, at);
@@ -112,24 +117,26 @@ static void uproot(struct court *c, uint32_t at) {
 /* ---- the list ---- */
 
 void court_enqueue(struct court *c, struct court_job *j) {
+    struct court_line *line = line_of(c, j);
     uint32_t at = (uint32_t)(j - c->jobs), prev = plant(c, at);
-    uint32_t next = prev == COURT_NONE ? c->queue_first : c->jobs[prev].next;
+    uint32_t next = prev == COURT_NONE ? line->first : c->jobs[prev].next;
     j->prev = prev;
     j->next = next;
-    *(prev == COURT_NONE ? &c->queue_first : &c->jobs[prev].next) = at;
-    *(next == COURT_NONE ? &c->queue_last : &c->jobs[next].prev) = at;
-    j->where = WHERE_QUEUE;
-    c->queued++;
+    *(prev == COURT_NONE ? &line->first : &c->jobs[prev].next) = at;
+    *(next == COURT_NONE ? &line->last : &c->jobs[next].prev) = at;
+    j->where = j->window != 0 ? WHERE_BOOKED : WHERE_QUEUE;
+    line->count++;
 }
 
 /* Its own links stay: who goes through the queue may start what he stands on. */
 void court_dequeue(struct court *c, struct court_job *j) {
-    ASSERT(j->where == WHERE_QUEUE);
+    struct court_line *line = line_of(c, j);
+    ASSERT(j->where == WHERE_QUEUE || j->where == WHERE_BOOKED);
     uproot(c, (uint32_t)(j - c->jobs));
-    *(j->prev == COURT_NONE ? &c->queue_first : &c->jobs[j->prev].next) = j->next;
-    *(j->next == COURT_NONE ? &c->queue_last : &c->jobs[j->next].prev) = j->prev;
+    *(j->prev == COURT_NONE ? &line->first : &c->jobs[j->prev].next) = j->next;
+    *(j->next == COURT_NONE ? &line->last : &c->jobs[j->next].prev) = j->prev;
     j->where = WHERE_NOWHERE;
-    c->queued--;
+    line->count--;
 }
 
 /* ---- who may start ---- */
@@ -198,7 +205,7 @@ static bool branch_conserved(const struct court *c, uint32_t at, uint32_t up, ui
     return same(&had, t) && branch_conserved(c, t->right, at, next);
 }
 
-bool court_tree_conserved(const struct court *c) {
-    uint32_t next = c->queue_first;
-    return branch_conserved(c, c->queue_root, COURT_NONE, &next) && next == COURT_NONE;
+bool court_tree_conserved(const struct court *c, const struct court_line *line) {
+    uint32_t next = line->first;
+    return branch_conserved(c, line->root, COURT_NONE, &next) && next == COURT_NONE;
 }

@@ -22,11 +22,11 @@ static uint32_t walk(const struct court *c, uint32_t at) {
 }
 
 static void compare(const struct court *c, struct random *r) {
-    uint32_t from = c->queue_first;
+    uint32_t from = c->queue.first;
     for (uint64_t skip = random_below(r, 4); skip > 0 && from != COURT_NONE; skip--)
         from = c->jobs[from].next;
     CHECK_EQ(court_candidate(c, from, 0), walk(c, from));
-    CHECK_EQ(court_candidate(c, c->queue_first, 0), walk(c, c->queue_first));
+    CHECK_EQ(court_candidate(c, c->queue.first, 0), walk(c, c->queue.first));
 }
 
 static void come(struct court *c, uint64_t now, struct random *r) {
@@ -41,7 +41,7 @@ static void come(struct court *c, uint64_t now, struct random *r) {
 
 /* The first who may takes nodes, or somebody of the queue goes. */
 static void go(struct court *c, uint64_t now, struct random *r) {
-    uint32_t at = court_candidate(c, c->queue_first, 0);
+    uint32_t at = court_candidate(c, c->queue.first, 0);
     if (at != COURT_NONE && random_below(r, 3) > 0) {
         struct court_job *j = &c->jobs[at];
         CHECK_EQ(court_take(c, j, 0, 0, UINT32_MAX), 0);
@@ -49,8 +49,8 @@ static void go(struct court *c, uint64_t now, struct random *r) {
         court_run(c, j, now, 0);
         return;
     }
-    at = c->queue_first;
-    for (uint64_t skip = random_below(r, c->queued + 1); skip > 0 && at != COURT_NONE; skip--)
+    at = c->queue.first;
+    for (uint64_t skip = random_below(r, c->queue.count + 1); skip > 0 && at != COURT_NONE; skip--)
         at = c->jobs[at].next;
     if (at != COURT_NONE)
         court_end(c, now, at);
@@ -68,18 +68,18 @@ static void test_candidates(void) {
     uint32_t most = 0;
     for (uint64_t now = 1; now < STEPS; now++) {
         uint64_t what = random_below(&r, 8);
-        if (what < 4 && c->queued + c->running < JOBS)
+        if (what < 4 && c->queue.count + c->running < JOBS)
             come(c, now, &r);
         else if (what == 4 && c->running > 0)
             court_end(c, now, c->ends[random_below(&r, c->running)].job);
         else
             go(c, now, &r);
-        if (c->queue_first != COURT_NONE && what % 2 == 0)
-            court_reserve(c, &c->jobs[c->queue_first], 0);
+        if (c->queue.first != COURT_NONE && what % 2 == 0)
+            court_reserve(c, &c->jobs[c->queue.first], 0);
         else
             c->room.held = false;
         compare(c, &r);
-        most = c->queued > most ? c->queued : most;
+        most = c->queue.count > most ? c->queue.count : most;
         if (!CHECK(court_conserved(c)))
             break;
     }

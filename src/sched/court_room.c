@@ -12,7 +12,7 @@
 #include "sched/court_inside.h"
 
 static bool counts(const struct court *c, const struct court_job *j) {
-    return matrix_flat(&c->matrix) && !j->pub.chooses;
+    return matrix_flat(&c->matrix) && !j->pub.chooses && c->windows.count == 0;
 }
 
 /* ---- by counting ---- */
@@ -43,53 +43,107 @@ static uint32_t each_on(const struct court *c, const struct places_want *w, uint
     return w->exclusive ? matrix_node_pes(&c->matrix, node) : w->ppn;
 }
 
+static bool is_up(const struct court *c, uint32_t n) {
+    return c->windows.open == 0 ? bits_test(c->matrix.usable, n) : nodeset_has(&c->windows.up, n);
+}
+
 static bool room_suits(const struct court *c, const struct places_want *w, uint32_t n) {
     uint32_t pes = matrix_node_pes(&c->matrix, n);
-    return c->room.free[n] >= each_on(c, w, n) && pes >= w->ppn && pes > 0 &&
-           bits_test(c->matrix.usable, n) && (w->only == NULL || nodeset_has(w->only, n)) &&
+    return c->room.free[n] >= each_on(c, w, n) && pes >= w->ppn && pes > 0 && is_up(c, n) &&
+           (w->only == NULL || nodeset_has(w->only, n)) &&
            (w->exclude == NULL || !nodeset_has(w->exclude, n));
 }
 
-static bool room_fits(const struct court *c, const struct places_want *w) {
+/* Nodes that suit it, those of the bar aside. */
+static uint32_t room_count(const struct court *c, const struct places_want *w,
+                           const struct nodeset *barred) {
     uint32_t count = 0;
-    for (uint32_t n = 0; n < c->config.limits.nodes && count < w->nodes; n++)
-        count += room_suits(c, w, n);
-    return count >= w->nodes;
+    for (uint32_t n = 0; n < c->config.limits.nodes; n++)
+        count += room_suits(c, w, n) && (barred == NULL || !nodeset_has(barred, n));
+    return count;
 }
 
-static void room_give(struct court *c, const struct court_job *r) {
-    struct places_want w = court_want(r);
-    NODESET_EACH (n, &c->sets[r->set])
-        if (bits_test(c->matrix.usable, n))
-            c->room.free[n] = (uint16_t)(c->room.free[n] + each_on(c, &w, n));
+/* So many more suit it when this one has ended. */
+static uint32_t room_give(struct court *c, const struct court_job *r, const struct places_want *w,
+                          const struct nodeset *barred) {
+    struct places_want its = court_want(r);
+    uint32_t more = 0;
+    NODESET_EACH (n, &c->sets[r->set]) {
+        if (!is_up(c, n))
+            continue;
+        bool before = room_suits(c, w, n);
+        c->room.free[n] = (uint16_t)(c->room.free[n] + each_on(c, &its, n));
+        more += !before && room_suits(c, w, n) && (barred == NULL || !nodeset_has(barred, n));
+    }
+    return more;
 }
 
-/* Leaves the room as it will be then. */
+static void room_begin(struct court *c, uint32_t slot) {
+    for (uint32_t n = 0; n < c->config.limits.nodes; n++)
+        c->room.free[n] = (uint16_t)(is_up(c, n) ? matrix_node_pes(&c->matrix, n) -
+                                                       matrix_node_used(&c->matrix, slot, n)
+                                                 : 0);
+}
+
+/* The next time at which something changes: somebody ends, or a window begins or does. */
+static uint64_t next_time(const struct court *c, uint32_t i, uint64_t at) {
+    uint64_t next = i < c->running && c->ends[i].ends != STORM_NEVER
+                        ? court_end_at(c, c->ends[i].ends)
+                        : STORM_NEVER;
+    for (uint32_t k = 0; k < c->windows.count; k++) {
+        const struct court_window *w = &c->windows.at[k];
+        uint64_t edge = w->from > at ? w->from : w->to;
+        if (edge > at && edge < next)
+            next = edge;
+    }
+    return next;
+}
+
+/* Leaves the room as it will be then. What is counted follows from who ends, and is counted anew where the bar is
+ * another. */
 static uint64_t node_earliest(struct court *c, const struct court_job *j, uint32_t slot) {
     struct places_want w = court_want(j);
-    for (uint32_t n = 0; n < c->config.limits.nodes; n++)
-        c->room.free[n] = (uint16_t)matrix_node_free(&c->matrix, slot, n);
+    struct court_bar bar = court_bar_at(c, j, c->now);
+    const struct nodeset *barred = court_bar_set(c, j, bar);
     uint64_t at = c->now;
-    for (uint32_t i = 0; !room_fits(c, &w);) {
-        if (i == c->running || c->ends[i].ends == STORM_NEVER)
+    room_begin(c, slot);
+    uint32_t fit = room_count(c, &w, barred);
+    for (uint32_t i = 0; fit < w.nodes || bar.shut;) {
+        at = next_time(c, i, at);
+        if (at == STORM_NEVER)
             return STORM_NEVER;
-        at = court_end_at(c, c->ends[i].ends);
         for (; i < c->running && court_end_at(c, c->ends[i].ends) <= at; i++)
             if (c->jobs[c->ends[i].job].pub.slot == slot)
-                room_give(c, &c->jobs[c->ends[i].job]);
+                fit += room_give(c, &c->jobs[c->ends[i].job], &w, barred);
+        struct court_bar now = court_bar_at(c, j, at);
+        if (now.mask == bar.mask && now.shut == bar.shut)
+            continue;
+        bar = now;
+        barred = court_bar_set(c, j, bar);
+        fit = room_count(c, &w, barred);
     }
+    c->room.bar = bar;
     return at;
+}
+
+uint32_t court_room_now(struct court *c, const struct court_job *j, uint32_t slot, bool barred) {
+    struct places_want w = court_want(j);
+    const struct nodeset *out = barred ? court_bar_set(c, j, court_bar_at(c, j, c->now)) : NULL;
+    room_begin(c, slot);
+    return room_count(c, &w, out);
 }
 
 /* Holds nodes for the head: first those that others cannot have now anyway, then the highest, as what starts
  * takes the lowest. */
 static void room_hold(struct court *c, const struct court_job *j, uint32_t slot) {
     struct places_want w = court_want(j);
+    const struct nodeset *barred = court_bar_set(c, j, c->room.bar);
     uint32_t left = w.nodes;
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t n = c->config.limits.nodes; n-- > 0 && left > 0;) {
             bool now = matrix_node_free(&c->matrix, slot, n) >= each_on(c, &w, n);
-            if (now != (pass == 1) || !room_suits(c, &w, n))
+            if (now != (pass == 1) || !room_suits(c, &w, n) ||
+                (barred != NULL && nodeset_has(barred, n)))
                 continue;
             c->room.free[n] = (uint16_t)(c->room.free[n] - each_on(c, &w, n));
             left--;
@@ -131,8 +185,10 @@ bool court_may(const struct court *c, const struct court_job *j, uint32_t slot) 
     if (past && !c->room.exact && j->pub.pes > c->room.extra)
         return false;
     struct places_want w = court_want(j);
-    struct matrix_where at = {
-        .row = slot, .last = UINT32_MAX, .room = past && c->room.exact ? c->room.free : NULL};
+    struct matrix_where at = {.row = slot,
+                              .last = UINT32_MAX,
+                              .room = past && c->room.exact ? c->room.free : NULL,
+                              .barred = court_barred(c, j)};
     return matrix_fits(&c->matrix, &at, &w);
 }
 
@@ -143,7 +199,8 @@ int court_take(struct court *c, struct court_job *j, uint32_t slot, uint32_t fir
     struct matrix_where at = {.row = slot,
                               .first = first,
                               .last = last,
-                              .room = past && c->room.exact ? c->room.free : NULL};
+                              .room = past && c->room.exact ? c->room.free : NULL,
+                              .barred = court_barred(c, j)};
     int r = matrix_take(&c->matrix, &at, &w, set);
     if (r < 0 && at.room != NULL) { /* against the reservation: the policy knows what it does */
         at.room = NULL;

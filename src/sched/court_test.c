@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "sched/bench_court.h"
+#include "sched/court_inside.h"
 #include "tap.h"
 
 static void test_queue_in_order_of_priority(void) {
@@ -349,6 +350,136 @@ static void test_down_node(void) {
     bench_fini(&b);
 }
 
+/* ---- windows ---- */
+
+static int window(struct bench *b, uint64_t now, uint32_t id, uint64_t from, uint64_t to,
+                  uint32_t first, uint32_t last) {
+    uint64_t words[8];
+    struct nodeset set;
+    nodeset_init(&set, b->court->config.universe, words);
+    nodeset_add_range(&set, first, last);
+    return court_window_add(b->court, now, id, from, to, &set);
+}
+
+static void test_windows_keep_others_out(void) {
+    struct bench b;
+    struct court_config c = bench_config(4, 1, 1);
+    bench_init(&b, &c, &policy_fcfs);
+    CHECK_EQ(window(&b, 0, 7, 100, 200, 0, 1), 0);
+    CHECK_EQ(court_due(b.court), 100);
+    CHECK_STR(bench_arrives(&b, 0, 'A', 1, 100), "A:0@0"); /* is over by then */
+    CHECK_STR(bench_arrives(&b, 0, 'B', 1, 101), "B:2@0");
+    CHECK_STR(bench_arrives(&b, 0, 'C', 1, STORM_NEVER), "C:3@0");
+    CHECK_STR(bench_arrives(&b, 0, 'D', 1, 150), "");
+    CHECK_STR(bench_ends(&b, 100, 'A'), ""); /* it is open now */
+    CHECK(court_conserved(b.court));
+    CHECK_EQ(court_due(b.court), 200);
+    CHECK_STR(bench_ticks(&b), "D:0@0");
+    CHECK_EQ(court_due(b.court), STORM_NEVER);
+    CHECK(court_conserved(b.court));
+    bench_fini(&b);
+}
+
+static void test_windows_have_jobs_of_their_own(void) {
+    struct bench b;
+    struct court_config c = bench_config(4, 1, 1);
+    bench_init(&b, &c, &policy_conservative);
+    CHECK_EQ(window(&b, 0, 7, 50, 100, 2, 3), 0);
+    struct court_order o = bench_order('A', 2, 500);
+    o.window = 7;
+    CHECK_STR(bench_order_arrives(&b, 0, &o), "");
+    CHECK_STR(bench_arrives(&b, 0, 'B', 3, 20), "B:[0-2]@0");
+    CHECK_STR(bench_arrives(&b, 0, 'C', 3, 60), ""); /* only when the window is over */
+    CHECK_EQ(bench_job(&b, 'C')->reserved, 100);
+    o = bench_order('D', 3, 10);
+    o.window = 7;
+    CHECK_EQ(court_could(b.court, &o), false); /* it has two nodes */
+    CHECK_STR(bench_ends(&b, 20, 'B'), "");
+    CHECK_EQ(court_due(b.court), 50);
+    CHECK_STR(bench_ticks(&b), "A:[2-3]@0"); /* no policy has to start it */
+    CHECK(court_conserved(b.court));
+    CHECK_STR(bench_ticks(&b), ""); /* it outlasts the window, and is known from then on */
+    CHECK(court_conserved(b.court));
+    CHECK_EQ(bench_job(&b, 'C')->reserved, 550);
+    CHECK_STR(bench_ends(&b, 300, 'A'), "C:[0-2]@0");
+    CHECK(court_conserved(b.court));
+    bench_fini(&b);
+}
+
+static void test_windows_that_cannot_be(void) {
+    struct bench b;
+    struct court_config c = bench_config(4, 1, 1);
+    bench_init(&b, &c, &policy_easy);
+    CHECK_EQ(window(&b, 10, 1, 5, 10, 0, 0), -EINVAL);
+    CHECK_EQ(window(&b, 10, 0, 20, 30, 0, 0), -EINVAL);
+    CHECK_EQ(window(&b, 10, 1, 30, 30, 0, 0), -EINVAL);
+    CHECK_EQ(window(&b, 10, 1, 20, 30, 0, 1), 0);
+    CHECK_EQ(window(&b, 10, 1, 40, 50, 0, 1), -EINVAL); /* the same number */
+    CHECK_EQ(window(&b, 10, 2, 25, 35, 1, 2), -EEXIST);
+    CHECK_EQ(window(&b, 10, 2, 30, 35, 1, 2), 0); /* one after the other */
+    for (uint32_t i = 3; i <= STORM_WINDOWS_MAX; i++)
+        CHECK_EQ(window(&b, 10, i, 100 * i, 100 * i + 50, 0, 3), 0);
+    CHECK_EQ(window(&b, 10, 99, 20000, 20001, 0, 0), -ENOSPC);
+    CHECK(court_conserved(b.court));
+    CHECK_STR(bench_ticks(&b), ""); /* one begins */
+    CHECK_STR(bench_ticks(&b), ""); /* it ends, the next begins */
+    CHECK(court_conserved(b.court));
+    CHECK_EQ(window(&b, 30, 99, 20000, 20001, 0, 0), 0);
+    for (uint32_t i = 0; i <= STORM_WINDOWS_MAX; i++)
+        court_window_remove(b.court, 30, i);
+    court_window_remove(b.court, 30, 99);
+    CHECK_EQ(court_due(b.court), STORM_NEVER);
+    CHECK_STR(bench_arrives(&b, 31, 'A', 4, STORM_NEVER), "A:[0-3]@0");
+    CHECK(court_conserved(b.court));
+    bench_fini(&b);
+}
+
+/* ---- what is to be expected ---- */
+
+static struct court_outlook outlook(struct bench *b, char name) {
+    struct court_outlook o;
+    court_outlook(b->court,
+                  (uint32_t)((const struct court_job *)bench_job(b, name) - b->court->jobs), &o);
+    return o;
+}
+
+static void test_outlook(void) {
+    struct bench b;
+    struct court_config c = bench_config(4, 1, 1);
+    bench_init(&b, &c, &policy_fcfs);
+    bench_arrives(&b, 0, 'A', 2, 100);
+    bench_arrives(&b, 0, 'B', 1, 50);
+    bench_arrives(&b, 0, 'C', 4, 30);
+    bench_arrives(&b, 0, 'D', 1, 10);
+    struct court_outlook o = outlook(&b, 'C');
+    CHECK(o.at == 100 && o.lacks == 3 && o.ends == 'A' && o.endless == 0 && o.window == 0);
+    o = outlook(&b, 'D');
+    CHECK(o.at == 130 && o.lacks == 0); /* behind C */
+    court_change(b.court, 1, &policy_easy, 1, 1);
+    CHECK_EQ(court_running(b.court), 3); /* D overtakes */
+    bench_arrives(&b, 1, 'E', 1, STORM_NEVER);
+    o = outlook(&b, 'E');
+    CHECK(o.at == 130 && o.ends == 'D'); /* C comes before it */
+    CHECK_EQ(window(&b, 1, 9, 120, 160, 0, 3), 0);
+    CHECK(outlook(&b, 'C').at == 160 && outlook(&b, 'C').window == 9);
+    bench_fini(&b);
+}
+
+static void test_outlook_without_estimates(void) {
+    struct bench b;
+    struct court_config c = bench_config(2, 1, 2);
+    bench_init(&b, &c, &policy_gang);
+    bench_arrives(&b, 0, 'A', 2, STORM_NEVER);
+    bench_arrives(&b, 0, 'B', 2, 100);
+    bench_arrives(&b, 0, 'C', 1, 10);
+    struct court_outlook o = outlook(&b, 'C');
+    CHECK(o.at == 200 && o.ends == 'B' && o.slot == 1 && o.lacks == 1); /* two share */
+    court_change(b.court, 0, &policy_fcfs, 1, 1);
+    o = outlook(&b, 'C');
+    CHECK(o.at == STORM_NEVER && o.endless == 'A' && o.ends == 0);
+    bench_fini(&b);
+}
+
 int main(void) {
     TEST(test_queue_in_order_of_priority);
     TEST(test_earliest_start);
@@ -363,5 +494,10 @@ int main(void) {
     TEST(test_late_ticks);
     TEST(test_wrong_decisions);
     TEST(test_down_node);
+    TEST(test_windows_keep_others_out);
+    TEST(test_windows_have_jobs_of_their_own);
+    TEST(test_windows_that_cannot_be);
+    TEST(test_outlook);
+    TEST(test_outlook_without_estimates);
     return tap_finish();
 }

@@ -123,6 +123,8 @@ static bool suits(const struct matrix *m, const struct matrix_where *at,
         return false;
     if (at->room && (at->room[n] < w->ppn || (w->exclusive && at->room[n] < matrix_node_pes(m, n))))
         return false;
+    if (at->barred && nodeset_has(at->barred, n))
+        return false;
     return (w->only == NULL || nodeset_has(w->only, n)) &&
            (w->exclude == NULL || !nodeset_has(w->exclude, n));
 }
@@ -139,7 +141,7 @@ static uint32_t end_of(const struct matrix *m, const struct matrix_where *at) {
 static bool plain(const struct matrix *m, const struct matrix_where *at,
                   const struct places_want *w) {
     return w->only == NULL && (w->exclude == NULL || nodeset_empty(w->exclude)) &&
-           at->room == NULL && (w->ppn == 1 || matrix_flat(m));
+           at->room == NULL && at->barred == NULL && (w->ppn == 1 || matrix_flat(m));
 }
 
 bool matrix_fits(const struct matrix *m, const struct matrix_where *at,

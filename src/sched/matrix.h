@@ -45,11 +45,12 @@ struct matrix {
     struct matrix_row *rows;
 };
 
-/* Where in a row: nodes of a range; if `room` is not NULL those that have as much left there, too. */
+/* Where in a row: nodes of a range; if `room` is not NULL those that have as much left there, too; none of `barred`. */
 struct matrix_where {
     uint32_t row;
     uint32_t first, last;
     const uint16_t *room;
+    const struct nodeset *barred; /* NULL: no node is */
 };
 
 size_t matrix_bytes(const struct matrix_config *c);

@@ -17,6 +17,15 @@ void plan_begin(struct plan *p, struct plan_step *steps, uint32_t cap, uint64_t 
     steps[0] = (struct plan_step){now, pes};
 }
 
+void plan_append(struct plan *p, uint64_t at, uint64_t pes) {
+    struct plan_step *last = &p->steps[p->end - 1];
+    ASSERT(last->at <= at && p->end < p->cap);
+    if (last->at == at)
+        last->free += (int64_t)pes;
+    else
+        p->steps[p->end++] = (struct plan_step){at, last->free + (int64_t)pes};
+}
+
 void plan_pass(struct plan *p, uint64_t now) {
     while (p->first + 1 < p->end && p->steps[p->first + 1].at <= now)
         p->first++;

@@ -27,6 +27,9 @@ size_t plan_steps(uint32_t reservations);
 /* All free from `now` on. */
 void plan_begin(struct plan *p, struct plan_step *steps, uint32_t cap, uint64_t now, int64_t pes);
 
+/* So many more are free from then on, which is not before what is known. */
+void plan_append(struct plan *p, uint64_t at, uint64_t pes);
+
 /* The past is forgotten. */
 void plan_pass(struct plan *p, uint64_t now);
 

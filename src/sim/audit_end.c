@@ -79,7 +79,8 @@ static void judge_end(struct audit *a, const struct order *o, uint32_t k) {
         judge_failed(a, o, k);
         break;
     case STATE_KILLED:
-        if (!o->killed && a->faultless && o->kind != JOB_STEP && o->after == 0)
+        if (!o->killed && a->faultless && o->kind != JOB_STEP && o->after == 0 &&
+            o->reservation == 0)
             complain(a, o, k, "killed by nobody");
         if (e->status == 0)
             complain(a, o, k, "killed with 0");

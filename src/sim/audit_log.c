@@ -140,6 +140,11 @@ static void compare(struct audit *a, const struct mm *live, const struct mm *log
     if (mm_next_job(live) < mm_next_job(log))
         verdict_add(a->verdict, "S11", "there was job %" PRIu32 ", the next is %" PRIu32 " now",
                     mm_next_job(log) - 1, mm_next_job(live));
+    uint64_t at = mm_calendar(live) > mm_calendar(log) ? mm_calendar(live) : mm_calendar(log);
+    for (uint32_t i = 0; quiet && i < a->nodes; i++)
+        if (mm_reserved(live, i, at) != mm_reserved(log, i, at))
+            verdict_add(a->verdict, "S11", "node %" PRIu32 " is reserved, or is so in the log only",
+                        i);
     for (uint32_t i = 0; quiet && i < a->nodes; i++)
         if (mm_drained(live, i) != mm_drained(log, i))
             verdict_add(a->verdict, "S11", "node %" PRIu32 " is drained, or is so in the log only",

@@ -379,7 +379,7 @@ static void given_back_and_not_noted(struct play *p) {
 }
 
 static void one_more_in_court(struct play *p) {
-    manager(p)->court->queued++;
+    manager(p)->court->queue.count++;
 }
 
 static void usable_twice(struct play *p) {
@@ -388,6 +388,24 @@ static void usable_twice(struct play *p) {
 
 static void not_in_court(struct play *p) {
     job_of(p, p->hangs)->seat = COURT_NONE;
+}
+
+/* What hangs is on its nodes since before; then these were not to be given to it. */
+static struct reservation *reserve(struct play *p) {
+    struct reservation *r = &manager(p)->reservations[0];
+    *r = (struct reservation){.id = 1, .to_ns = UINT64_MAX, .nodes = r->nodes};
+    nodeset_copy(&r->nodes, &running_of(p, p->hangs)->set);
+    return r;
+}
+
+static void reserved_unknown(struct play *p) {
+    reserve(p);
+}
+
+static void reserved_for_others(struct play *p) {
+    struct mm *m = manager(p);
+    const struct reservation *r = reserve(p);
+    court_window_add(m->court, m->now, r->id, 0, r->to_ns, &r->nodes);
 }
 
 static void forgotten_place(struct play *p) {
@@ -460,6 +478,8 @@ static void test_resources(void) {
         {"S9", "do not add up", one_more_in_court, WHOLE},
         {"S9", "do not add up", usable_twice, WHOLE},
         {"S9", "not known in court", not_in_court, ROOT},
+        {"S9", "reservation is not known in court", reserved_unknown, ROOT},
+        {"S9", "reserved for others", reserved_for_others, ROOT},
         {"S9", "has lost what is held", forgotten_place, ROOT},
         {"S9", "places for running jobs", one_place_less, ROOT},
         {"S9", "running jobs are counted", one_more_runs, ROOT},
@@ -557,6 +577,10 @@ static void drained(struct play *p) {
     manager(p)->nodes[2].drained = true;
 }
 
+static void reserved(struct play *p) {
+    reserve(p);
+}
+
 static void suspended(struct play *p) {
     running_of(p, p->hangs)->suspended = true;
 }
@@ -579,6 +603,7 @@ static void test_log(void) {
         {"S11", "is not in the log", submission_not_logged, ROOT},
         {"S11", "the next is", number_again, ROOT},
         {"S11", "is drained", drained, ROOT},
+        {"S11", "is reserved", reserved, ROOT},
         {"S11", "is suspended", suspended, ROOT},
         {"S11", "was to end", to_be_ended, ROOT},
         {"S11", "another attempt in the log", read_wrongly, WHOLE}};

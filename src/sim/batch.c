@@ -79,7 +79,7 @@ static int build(struct batch *b) {
     return 0;
 }
 
-/* All processors can be used. */
+/* All processors can be used, but for those that are reserved at times. */
 static int switch_on(struct batch *b) {
     struct nodeset all;
     void *storage = malloc(nodeset_bytes(b->c->pes));
@@ -88,8 +88,20 @@ static int switch_on(struct batch *b) {
     nodeset_init(&all, b->c->pes, storage);
     nodeset_add_range(&all, 0, b->c->pes - 1);
     court_set_usable(b->court, 0, &all, true);
+    int r = 0;
+    for (uint32_t i = 0; r == 0 && i < b->c->window_count; i++) {
+        const struct batch_window *w = &b->c->windows[i];
+        nodeset_clear(&all);
+        if (w->last >= b->c->pes || w->first > w->last || w->to > STORM_NEVER / BATCH_TICKS)
+            r = -EINVAL;
+        if (r == 0) {
+            nodeset_add_range(&all, w->first, w->last);
+            r = court_window_add(b->court, 0, i + 1, w->from * BATCH_TICKS, w->to * BATCH_TICKS,
+                                 &all);
+        }
+    }
     free(storage);
-    return 0;
+    return r;
 }
 
 static void tear_down(struct batch *b) {

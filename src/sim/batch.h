@@ -20,12 +20,20 @@
 
 #define BATCH_TICKS ((uint64_t)1000000) /* in a second */
 
+/* Processors that are reserved, for nobody; seconds, from then until before then. */
+struct batch_window {
+    uint32_t first, last;
+    uint64_t from, to;
+};
+
 struct batch_config {
     uint32_t pes;
     const struct storm_policy *policy;
     uint32_t slots;          /* for policies that slice time */
     uint64_t quantum_ns;     /* and the length of a slice, */
     uint64_t switch_cost_ns; /* of which so much is lost */
+    const struct batch_window *windows;
+    uint32_t window_count;
     /* Somebody who wants to know; NULL: nobody. Jobs are named by their place in the workload. */
     void *context;
     void (*started)(void *context, size_t job, uint64_t tick, const struct nodeset *pes);
@@ -44,5 +52,5 @@ struct batch_result {
     char fault[200]; /* what the policy did wrong; empty: nothing */
 };
 
-/* -ENOMEM. */
+/* -ENOMEM; -EINVAL, -EEXIST, -ENOSPC: of a window, as court_window_add(). */
 int batch_run(const struct workload *w, const struct batch_config *c, struct batch_result *ret);

@@ -70,6 +70,17 @@ static void test_backfilling(void) {
 }
 
 /* Two slots: each job runs at half the pace while the other is there. */
+static void test_windows(void) {
+    struct line lines[] = {{0, 10, 10, 2}, {1, 10, 20, 2}, {2, 4, 5, 2}, {3, 3, 3, 4}};
+    const struct batch_window windows[] = {{0, 1, 20, 30}, {2, 3, 40, 50}};
+    struct batch_config c = {.pes = 4, .slots = 1, .windows = windows, .window_count = 2};
+    c.policy = &policy_fcfs; /* the second cannot be over by 20, but by 40 */
+    CHECK_STR(starts(lines, 4, c), "0-10 1-11 10-14 14-17");
+    c.policy = &policy_easy;
+    lines[1].estimate = 60; /* neither by 20 nor by 40 */
+    CHECK_STR(starts(lines, 4, c), "0-10 30-40 2-6 10-13");
+}
+
 static void test_slices(void) {
     CHECK_STR(STARTS(policy_gang, 4, {0, 10, 10, 4}, {0, 10, 10, 4}), "0-20 0-20");
     CHECK_STR(STARTS(policy_gang, 4, {0, 10, 10, 4}, {4, 3, 3, 4}), "0-13 4-10");
@@ -127,6 +138,7 @@ static void test_lublin(void) {
 int main(void) {
     TEST(test_same_second);
     TEST(test_backfilling);
+    TEST(test_windows);
     TEST(test_slices);
     TEST(test_empty);
     TEST(test_lublin);

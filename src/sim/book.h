@@ -30,11 +30,12 @@ struct order {
     int32_t around; /* STEP: the order of its allocation */
     uint64_t limit_ns;
     int32_t priority;
-    uint32_t after;      /* the order whose end it waits for, plus one; 0: none */
-    uint8_t after_kind;  /* enum await_kind */
-    uint64_t begin_ns;   /* not before that long after it is asked for; 0: at once */
-    int32_t on, exclude; /* a node that it insists on, or will not have; -1: none */
-    uint64_t typed;      /* bytes for its standard input */
+    uint32_t after;       /* the order whose end it waits for, plus one; 0: none */
+    uint8_t after_kind;   /* enum await_kind */
+    uint64_t begin_ns;    /* not before that long after it is asked for; 0: at once */
+    uint32_t reservation; /* of this number that it is to start in; 0: in none */
+    int32_t on, exclude;  /* a node that it insists on, or will not have; -1: none */
+    uint64_t typed;       /* bytes for its standard input */
     const char *program;
     uint32_t words_len; /* strings, as in wire/spec.h */
     char words[WORDS_MAX];

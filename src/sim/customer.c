@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "sim/act.h"
 #include "wire/row.h"
@@ -51,6 +52,9 @@ struct wish {
     uint32_t value;
     uint64_t request[2];
     uint64_t said_at;
+    uint32_t reservation; /* its number; 0: it is none */
+    uint32_t first, last; /* nodes of it */
+    uint64_t from_ns, to_ns;
 };
 
 struct customer {
@@ -124,9 +128,21 @@ static uint64_t begin_of(const struct customer *c, const struct order *o) {
     return o->begin_ns == 0 ? 0 : o->begin_ns + (o->asked_at == 0 ? c->now : o->asked_at);
 }
 
+/* Of a reservation; none has a name of no length. */
+static struct bytes name_of(uint32_t reservation, char out[8]) {
+    struct text t;
+    text_init(&t, out, 8);
+    if (reservation != 0) {
+        text_char(&t, 'w');
+        text_u64(&t, reservation);
+    }
+    return bytes_of(out, t.len);
+}
+
 static void submit(struct customer *c, struct errand *e) {
     struct order *o = order_of(c, e);
     uint32_t inside = 0;
+    char reservation[8];
     if (o->kind == JOB_STEP)
         inside = c->config.book->orders[o->around].job;
     nodeset_clear(&c->nodes);
@@ -151,6 +167,7 @@ static void submit(struct customer *c, struct errand *e) {
                                   .on = &c->nodes,
                                   .exclude = &c->exclude,
                                   .name = bytes_from_str("order"),
+                                  .reservation = name_of(o->reservation, reservation),
                                   .spec = make_spec(c, o)}};
     if (o->asked_at == 0)
         o->asked_at = c->now;
@@ -307,6 +324,17 @@ static void on_output(struct customer *c, const struct message_output *m) {
 
 /* ---- what it is told ---- */
 
+/* It has said the same twice, and was first told no, as what it named was not there yet: it does not want it any more. */
+static void take_back(struct customer *c, const struct message_answer *a) {
+    const struct book *b = c->config.book;
+    for (uint32_t i = 0; a->code == ANSWER_DONE && a->job != 0 && i < b->count; i++) {
+        const struct order *o = &b->orders[i];
+        if (o->code == ANSWER_REFUSED && o->request[0] == a->request[0] &&
+            o->request[1] == a->request[1])
+            say_act(c, &c->none, a->job, VERB_KILL, 0);
+    }
+}
+
 static void on_answer(struct customer *c, const struct message_answer *a) {
     for (uint32_t i = 0; i < c->wish_count; i++)
         if (c->wishes[i].request[0] == a->request[0] && c->wishes[i].request[1] == a->request[1] &&
@@ -332,6 +360,7 @@ static void on_answer(struct customer *c, const struct message_answer *a) {
             follow(c, e);
         return;
     }
+    take_back(c, a);
 }
 
 static bool all_settled(const struct order *o) {
@@ -450,11 +479,29 @@ static void look_at(struct customer *c, struct errand *e) {
     begin_steps(c, e);
 }
 
+static void say_reserve(struct customer *c, struct wish *w) {
+    nodeset_clear(&c->nodes);
+    nodeset_add_range(&c->nodes, w->first, w->last);
+    char name[8];
+    union message m = {.reserve = {.request = {w->request[0], w->request[1]},
+                                   .cancel = w->to_ns == 0,
+                                   .from_ns = w->from_ns,
+                                   .to_ns = w->to_ns,
+                                   .nodes = &c->nodes,
+                                   .name = name_of(w->reservation, name)}};
+    w->said_at = c->now;
+    say(c, MESSAGE_RESERVE, &m);
+}
+
 static void say_wish(struct customer *c, struct wish *w) {
     struct order *o = w->order == NO_ORDER ? NULL : &c->config.book->orders[w->order];
     if (c->link == 0 || (o != NULL && o->job == 0) ||
         (w->said_at != 0 && c->now < w->said_at + AGAIN_NS))
         return;
+    if (w->reservation != 0) {
+        say_reserve(c, w);
+        return;
+    }
     uint32_t count = o == NULL ? 0 : o->count;
     uint8_t *jobs = effects_room(c->out, 4 * (size_t)count + 4);
     for (uint32_t k = 0; k < count; k++)
@@ -622,6 +669,17 @@ void customer_act(struct customer *c, int32_t order, enum verb verb, uint32_t va
 
 void customer_drain(struct customer *c, uint32_t node, bool drained) {
     customer_act(c, NO_ORDER, drained ? VERB_DRAIN : VERB_UNDRAIN, node);
+}
+
+void customer_reserve(struct customer *c, uint32_t number, uint32_t first, uint32_t last,
+                      uint64_t from_ns, uint64_t to_ns) {
+    customer_act(c, NO_ORDER, VERB_CHECK, 0);
+    struct wish *w = &c->wishes[c->wish_count - 1];
+    w->reservation = number;
+    w->first = first;
+    w->last = last;
+    w->from_ns = from_ns;
+    w->to_ns = to_ns;
 }
 
 bool customer_idle(const struct customer *c) {

@@ -39,6 +39,9 @@ int32_t customer_order(struct customer *c, const struct order *o);
 /* For tests: does this with the order's jobs, or with nodes (DRAIN, UNDRAIN), when it looks. */
 void customer_act(struct customer *c, int32_t order, enum verb verb, uint32_t value);
 void customer_drain(struct customer *c, uint32_t node, bool drained);
+/* Reserves nodes in the name of that number, for then; or takes it back if `to_ns` is 0. */
+void customer_reserve(struct customer *c, uint32_t number, uint32_t first, uint32_t last,
+                      uint64_t from_ns, uint64_t to_ns);
 
 /* Has it heard the last of everything? */
 bool customer_idle(const struct customer *c);

@@ -16,7 +16,7 @@
 #define SETTLE_NS (900 * NS_PER_S)
 #define LOG_NS    (3 * NS_PER_S)
 
-enum { CLIENTS_MAX = 8, RESTARTS_MAX = 64, EVENTS_MAX = 20000000 };
+enum { CLIENTS_MAX = 8, RESTARTS_MAX = 64, EVENTS_MAX = 20000000, RESERVATIONS = 3 };
 
 struct restart {
     uint32_t who;
@@ -35,6 +35,9 @@ struct jobs_trial {
     bool closed; /* no more orders */
     uint32_t injected;
     uint64_t fault_at, log_at, heal_at;
+    struct random books; /* of reservations */
+    bool reserves;       /* there are some in this run */
+    uint64_t reserve_at;
     struct random lurks; /* for ambushes */
     uint32_t ambushes;   /* still to come */
     bool launching;      /* the manager has just done something while a job was being started */
@@ -58,6 +61,8 @@ static bool draw(void *context, uint32_t number, struct random *r, struct order 
         return false;
     t->orders_left--;
     jobs_plan_order(&t->plan, number, r, ret);
+    if (t->reserves && ret->kind != JOB_STEP && random_chance(&t->books, 1, 6))
+        ret->reservation = 1 + (uint32_t)random_below(&t->books, RESERVATIONS);
     return true;
 }
 
@@ -198,6 +203,22 @@ static void inject(struct jobs_trial *t) {
     }
 }
 
+/* Somebody reserves nodes, from soon on and not for long, or takes that back. Most of it is refused or over soon. */
+static void reserve(struct jobs_trial *t) {
+    struct random *r = &t->books;
+    uint32_t k = (uint32_t)random_below(r, t->plan.hall.clients);
+    uint32_t number = 1 + (uint32_t)random_below(r, RESERVATIONS);
+    uint32_t first = (uint32_t)random_below(r, t->plan.hall.nodes);
+    uint32_t last = (uint32_t)random_between(r, first, t->plan.hall.nodes - 1);
+    uint64_t from = hall_now(t->hall) + random_below(r, 4000) * NS_PER_MS;
+    uint64_t to = from + random_between(r, 100, 6000) * NS_PER_MS;
+    bool back = random_chance(r, 1, 4);
+    t->reserve_at = hall_now(t->hall) + random_below(r, 5000) * NS_PER_MS + 1;
+    note(t, back ? "unreserve" : "reserve", first, to - from);
+    if (!t->closed && world_up(hall_world(t->hall), hall_client(t->hall, k)))
+        customer_reserve(t->customers[k], number, first, last, from, back ? 0 : to);
+}
+
 /* The manager and those who have heard of a launch, or not yet, die while it is under way: so soon after each
  * other that chance alone would hardly ever find it. */
 static void ambush(struct jobs_trial *t) {
@@ -238,6 +259,8 @@ static uint64_t next_duty(const struct jobs_trial *t) {
     uint64_t next = t->log_at;
     if (t->injected < t->plan.faults && t->fault_at < next)
         next = t->fault_at;
+    if (t->reserves && !t->closed && t->reserve_at < next)
+        next = t->reserve_at;
     for (uint32_t i = 0; i < t->restart_count; i++)
         if (t->restarts[i].at < next)
             next = t->restarts[i].at;
@@ -252,6 +275,8 @@ static void do_duties(struct jobs_trial *t) {
         t->fault_at = now + random_below(&t->random, 2 * t->plan.fault_gap_ns) + 1;
         inject(t);
     }
+    if (t->reserves && !t->closed && now >= t->reserve_at)
+        reserve(t);
     if (now >= t->log_at)
         t->log_at = audit_whole(&t->audit) ? now + LOG_NS : now + NS_PER_S / 20;
 }
@@ -409,6 +434,9 @@ void jobs_trial_run(uint64_t seed, struct trial_result *ret, FILE *trace) {
     t.fault_at = 2 * NS_PER_S + random_below(&t.random, 2 * t.plan.fault_gap_ns);
     t.ambushes = t.plan.ambushes;
     random_init(&t.lurks, seed ^ 0x6C75726B);
+    random_init(&t.books, seed ^ 0x626F6F6B);
+    t.reserves = random_chance(&t.books, 1, 2);
+    t.reserve_at = NS_PER_S;
     t.plan.hall.client = make_client;
     t.plan.hall.observe = observe;
     t.plan.hall.context = &t;

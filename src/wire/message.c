@@ -349,10 +349,12 @@ static void walk_submit(struct codec *c, union message *m) {
     codec_set(c, s->exclude);
     codec_bytes(c, &s->after, AWAIT_BYTES);
     codec_bytes(c, &s->name, 1);
+    codec_bytes(c, &s->reservation, 1);
     codec_bytes(c, &s->files, 1);
     codec_bytes(c, &s->inputs, 1);
     codec_rest(c, &s->spec);
-    bool wrong = s->flags >= JOB_FLAGS_END || s->after.len > AWAITS_MAX * AWAIT_BYTES;
+    bool wrong = s->flags >= JOB_FLAGS_END || s->after.len > AWAITS_MAX * AWAIT_BYTES ||
+                 s->reservation.len > RESERVATION_NAME_MAX;
     for (size_t at = 0; !c->failed && at < s->after.len && !wrong; at += AWAIT_BYTES)
         wrong = s->after.at[at] >= AWAIT_KINDS;
     if (wrong)
@@ -367,6 +369,18 @@ static void walk_act(struct codec *c, union message *m) {
     codec_set(c, m->act.nodes);
     codec_bytes(c, &m->act.jobs, 4);
     codec_bytes(c, &m->act.text, 1);
+}
+
+static void walk_reserve(struct codec *c, union message *m) {
+    struct message_reserve *r = &m->reserve;
+    walk_request_id(c, r->request);
+    codec_bool(c, &r->cancel);
+    codec_u64(c, &r->from_ns);
+    codec_u64(c, &r->to_ns);
+    codec_set(c, r->nodes);
+    codec_bytes(c, &r->name, 1);
+    if (r->name.len > RESERVATION_NAME_MAX)
+        c->failed = true;
 }
 
 static void walk_ask(struct codec *c, union message *m) {
@@ -704,6 +718,7 @@ static const struct message_rule rules[MESSAGE_TYPES] = {
     ROW(TURN, ROOT | KEEPER, CONTROL, SMALL, walk_turn),
     ROW(SLOTS, ROOT | KEEPER, CONTROL, STATE, walk_rows_of_slots),
     ROW(TURNED, LAUNCHER | NODE, CONTROL, SMALL, walk_turned),
+    ROW(RESERVE, CLIENT, CONTROL, STATE, walk_reserve),
 };
 
 const struct message_rule *message_rule(uint16_t type) {
@@ -741,6 +756,9 @@ static void lend_daemon_sets(uint16_t type, struct nodeset *sets, union message 
         break;
     case MESSAGE_ACT:
         m->act.nodes = &sets[0];
+        break;
+    case MESSAGE_RESERVE:
+        m->reserve.nodes = &sets[0];
         break;
     case MESSAGE_NEWS:
         m->news.nodes = &sets[0];

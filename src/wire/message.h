@@ -97,6 +97,8 @@ enum message_type {
     MESSAGE_SLOTS, /* these runs belong to these slots */
     /* launcher to its manager, node to root */
     MESSAGE_TURNED, /* it runs, since then */
+    /* client to machine manager */
+    MESSAGE_RESERVE, /* keep nodes for some for a while, or no more; answered as ACT is */
     MESSAGE_TYPES
 };
 
@@ -563,7 +565,8 @@ struct message_submit {
     struct nodeset *exclude; /* none of these */
     struct bytes after;      /* the ends of these jobs: AWAIT_BYTES each */
     struct bytes name;
-    struct bytes files;  /* that must be on its nodes first: the body of a COPY. Empty: none */
+    struct bytes reservation; /* it starts there and then only; empty: in none */
+    struct bytes files;       /* that must be on its nodes first: the body of a COPY. Empty: none */
     struct bytes inputs; /* the same, for its folder: where that is is filled in for each run */
     struct bytes spec;   /* wire/spec.h */
 };
@@ -578,6 +581,17 @@ struct message_act {
     struct bytes text; /* a reason */
 };
 
+enum { RESERVATION_NAME_MAX = 40 };
+
+/* Nodes that are kept for jobs that name the reservation, from then until before then. */
+struct message_reserve {
+    uint64_t request[2];
+    bool cancel;             /* the one of that name; the rest says nothing */
+    uint64_t from_ns, to_ns; /* of the calendar */
+    struct nodeset *nodes;
+    struct bytes name; /* empty: the manager finds one; RESERVATION_NAME_MAX bytes at most */
+};
+
 enum subject {
     SUBJECT_JOBS,
     SUBJECT_JOB,
@@ -586,6 +600,7 @@ enum subject {
     SUBJECT_CLUSTER,
     SUBJECT_SPEC, /* what a job is to run: the rows are its spec */
     SUBJECT_POLICIES,
+    SUBJECT_RESERVATIONS,
     SUBJECTS
 };
 
@@ -863,6 +878,7 @@ union message {
     struct message_turn turn;
     struct message_slots slots;
     struct message_turned turned;
+    struct message_reserve reserve;
 };
 
 struct message_rule {

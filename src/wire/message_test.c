@@ -48,6 +48,10 @@ static void fill_file(uint16_t type, union message *m) {
     case MESSAGE_TURNED:
         m->turned.slot = GANG_SLOTS_MAX - 1;
         break;
+    case MESSAGE_RESERVE:
+        m->reserve.nodes = &sets[0];
+        m->reserve.name = bytes_of(body, RESERVATION_NAME_MAX);
+        break;
     case MESSAGE_CLEAR:
         m->clear.runs = bytes_of(body, 16);
         break;
@@ -161,6 +165,7 @@ static void fill_job(uint16_t type, union message *m) {
         m->submit.exclude = &sets[1];
         m->submit.after = bytes_of(awaits, 2 * AWAIT_BYTES);
         m->submit.name = bytes_of(body, 4);
+        m->submit.reservation = bytes_of(body, RESERVATION_NAME_MAX);
         m->submit.files = bytes_of(body, 5);
         m->submit.inputs = bytes_of(body, 6);
         m->submit.spec = bytes_of(body, 7);
@@ -365,6 +370,8 @@ static void test_fields_of_jobs_out_of_range_are_refused(void) {
     CHECK_EQ(with_byte(MESSAGE_TURNED, 8, GANG_SLOTS_MAX), -EBADMSG);
     CHECK_EQ(with_byte(MESSAGE_TURNED, 9, GANG_MEANS), -EBADMSG);
     CHECK_EQ(with_byte(MESSAGE_SLOTS, 8, SLOTS_ROW_BYTES - 1), -EBADMSG);
+    CHECK_EQ(with_byte(MESSAGE_RESERVE, 16, 1), 0);
+    CHECK_EQ(with_byte(MESSAGE_RESERVE, 16, 2), -EBADMSG);
 }
 
 static void test_endings(void) {

@@ -27,9 +27,11 @@ static void walk_job(struct codec *c, void *row) {
     codec_u64(c, &r->ended_ns);
     codec_u64(c, &r->begin_ns);
     codec_u64(c, &r->limit_ns);
+    codec_u64(c, &r->expected_ns);
     codec_bytes(c, &r->name, 1);
     codec_bytes(c, &r->node_list, 1);
     codec_bytes(c, &r->why, 1);
+    codec_bytes(c, &r->reservation, 1);
 }
 
 static void walk_node(struct codec *c, void *row) {
@@ -74,6 +76,18 @@ static void walk_policy(struct codec *c, void *row) {
     codec_bytes(c, &r->name, 1);
     codec_bytes(c, &r->words, 1);
     codec_bytes(c, &r->fault, 1);
+}
+
+static void walk_reservation(struct codec *c, void *row) {
+    struct reservation_row *r = row;
+    codec_enum(c, &r->open, 2);
+    codec_u32(c, &r->nodes);
+    codec_u32(c, &r->waiting);
+    codec_u32(c, &r->running);
+    codec_u64(c, &r->from_ns);
+    codec_u64(c, &r->to_ns);
+    codec_bytes(c, &r->name, 1);
+    codec_bytes(c, &r->node_list, 1);
 }
 
 static long encode(void (*walk)(struct codec *, void *), void *row, struct room out) {
@@ -122,6 +136,11 @@ long policy_row_encode(const struct policy_row *r, struct room out) {
     return encode(walk_policy, &copy, out);
 }
 
+long reservation_row_encode(const struct reservation_row *r, struct room out) {
+    struct reservation_row copy = *r;
+    return encode(walk_reservation, &copy, out);
+}
+
 int job_row_next(struct bytes rows, size_t *at, struct job_row *ret) {
     memset(ret, 0, sizeof *ret);
     return next(walk_job, rows, at, ret);
@@ -140,6 +159,11 @@ int cluster_row_next(struct bytes rows, size_t *at, struct cluster_row *ret) {
 int policy_row_next(struct bytes rows, size_t *at, struct policy_row *ret) {
     memset(ret, 0, sizeof *ret);
     return next(walk_policy, rows, at, ret);
+}
+
+int reservation_row_next(struct bytes rows, size_t *at, struct reservation_row *ret) {
+    memset(ret, 0, sizeof *ret);
+    return next(walk_reservation, rows, at, ret);
 }
 
 const char *node_state_name(enum node_state s) {

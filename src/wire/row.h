@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of the lists that the machine manager answers with: a job, a node, the cluster.
+/* Rows of the lists that the machine manager answers with: a job, a node, the cluster, a policy, a
+ * reservation.
  *
  * Rows follow each other, each behind its length. Sets are text: the manager folds names. Times are
  * the calendar's, nanoseconds; 0: not yet. */
@@ -20,9 +21,11 @@ struct job_row {
     uint64_t submitted_ns, started_ns, ended_ns;
     uint64_t begin_ns; /* it was not to start before */
     uint64_t limit_ns;
+    uint64_t expected_ns; /* it waits, and will start by then */
     struct bytes name;
-    struct bytes node_list; /* folded names */
-    struct bytes why;       /* it waits, or how it ended; in words */
+    struct bytes node_list;   /* folded names */
+    struct bytes why;         /* it waits, or how it ended; in words */
+    struct bytes reservation; /* that it starts in; empty: in none */
 };
 
 enum node_state { NODE_UP, NODE_DOWN, NODE_DRAINED, NODE_STATES };
@@ -61,14 +64,25 @@ struct policy_row {
     struct bytes fault; /* why it is fcfs */
 };
 
+struct reservation_row {
+    uint8_t open; /* it has begun */
+    uint32_t nodes;
+    uint32_t waiting, running; /* jobs that named it */
+    uint64_t from_ns, to_ns;
+    struct bytes name;
+    struct bytes node_list;
+};
+
 /* Length written, or -ENOBUFS. */
 long job_row_encode(const struct job_row *r, struct room out);
 long node_row_encode(const struct node_row *r, struct room out);
 long cluster_row_encode(const struct cluster_row *r, struct room out);
 long policy_row_encode(const struct policy_row *r, struct room out);
+long reservation_row_encode(const struct reservation_row *r, struct room out);
 
 /* The row at *at, which moves on; 1, 0 at the end, or -EBADMSG. Views borrow. */
 int job_row_next(struct bytes rows, size_t *at, struct job_row *ret);
 int node_row_next(struct bytes rows, size_t *at, struct node_row *ret);
 int cluster_row_next(struct bytes rows, size_t *at, struct cluster_row *ret);
 int policy_row_next(struct bytes rows, size_t *at, struct policy_row *ret);
+int reservation_row_next(struct bytes rows, size_t *at, struct reservation_row *ret);

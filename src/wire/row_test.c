@@ -25,6 +25,8 @@ static struct job_row job(uint32_t number) {
                             .begin_ns = 8,
                             .started_ns = 6,
                             .limit_ns = UINT64_MAX,
+                            .expected_ns = 77,
+                            .reservation = bytes_from_str("r1"),
                             .name = bytes_from_str("sleep"),
                             .node_list = bytes_from_str("n[0-3]"),
                             .why = bytes_from_str("")};
@@ -71,7 +73,20 @@ static struct policy_row policy(void) {
                                .fault = bytes_from_str("was wrong")};
 }
 
-/* All kinds alike: `kind` is 0 for jobs, 1 for nodes, 2 for the cluster, 3 for policies. */
+static struct reservation_row reservation(void) {
+    return (struct reservation_row){.open = 1,
+                                    .nodes = 3,
+                                    .waiting = 4,
+                                    .running = 5,
+                                    .from_ns = 6,
+                                    .to_ns = 7,
+                                    .name = bytes_from_str("repair"),
+                                    .node_list = bytes_from_str("n[0-2]")};
+}
+
+enum { KINDS = 5 };
+
+/* All kinds alike: `kind` is 0 for jobs, 1 for nodes, 2 for the cluster, 3 for policies, 4 for reservations. */
 static long encode(int kind, uint32_t number, struct room out) {
     struct job_row j = job(number);
     struct node_row n = node(number);
@@ -80,6 +95,9 @@ static long encode(int kind, uint32_t number, struct room out) {
     struct policy_row p = policy();
     if (kind == 3)
         return policy_row_encode(&p, out);
+    struct reservation_row r = reservation();
+    if (kind == 4)
+        return reservation_row_encode(&r, out);
     return kind == 1 ? node_row_encode(&n, out) : cluster_row_encode(&cluster, out);
 }
 
@@ -92,6 +110,9 @@ static int next(int kind, struct bytes rows, size_t *at) {
     struct policy_row p;
     if (kind == 3)
         return policy_row_next(rows, at, &p);
+    struct reservation_row r;
+    if (kind == 4)
+        return reservation_row_next(rows, at, &r);
     return kind == 1 ? node_row_next(rows, at, &n) : cluster_row_next(rows, at, &c);
 }
 
@@ -114,6 +135,7 @@ static void test_round_trip(void) {
         CHECK(j.job == i && j.run == run_of(i, 1) && j.state == STATE_RUNNING);
         CHECK(j.kind == JOB_BATCH && j.flags == JOB_REQUEUE && j.priority == -3 && j.array == 9);
         CHECK(j.procs == 16 && j.nodes == 4 && j.ppn == 4 && j.limit_ns == UINT64_MAX);
+        CHECK(j.expected_ns == 77 && j.reservation.len == 2);
         CHECK(j.submitted_ns == 5 && j.started_ns == 6 && j.ended_ns == 0 && j.begin_ns == 8);
         CHECK(j.name.len == 5 && j.node_list.len == 6 && j.why.len == 0);
     }
@@ -139,12 +161,18 @@ static void test_round_trip(void) {
     CHECK(p.samples == 7 && p.skew_ns == 1 && p.skew99_ns == 2 && p.reach_ns == 3);
     CHECK(p.reach99_ns == 4 && p.missed == 5 && p.unprompt == 6 && p.unwhole == 8);
     CHECK(p.name.len == 4 && p.words.len == 11 && p.fault.len == 9);
+    struct reservation_row r;
+    len = encode_some(4, bytes);
+    at = 0;
+    CHECK_EQ(reservation_row_next(bytes_of(bytes, len), &at, &r), 1);
+    CHECK(r.open && r.nodes == 3 && r.waiting == 4 && r.running == 5 && r.from_ns == 6);
+    CHECK(r.to_ns == 7 && r.name.len == 6 && r.node_list.len == 6);
 }
 
 /* Cut between rows there are fewer of them; cut anywhere else that is seen, and it ends. */
 static void test_truncation(void) {
     uint8_t bytes[ROOM];
-    for (int kind = 0; kind < 4; kind++) {
+    for (int kind = 0; kind < KINDS; kind++) {
         size_t len = encode_some(kind, bytes);
         for (size_t cut = 0; cut <= len; cut++) {
             size_t at = 0;
@@ -161,7 +189,7 @@ static void test_truncation(void) {
 
 static void test_a_row_is_exactly_as_long_as_it_says(void) {
     uint8_t bytes[ROOM] = {0};
-    for (int kind = 0; kind < 4; kind++) {
+    for (int kind = 0; kind < KINDS; kind++) {
         long len = encode(kind, 1, room_of(bytes, sizeof bytes));
         uint32_t inner = load_le32(bytes);
         CHECK_EQ(inner, len - 4);
@@ -181,7 +209,7 @@ static void test_garbage_never_hurts(void) {
     struct random r;
     random_init(&r, 5);
     for (int round = 0; round < 30000; round++) {
-        int kind = round % 3;
+        int kind = round % KINDS;
         size_t len = random_below(&r, sizeof bytes);
         if (round % 2 == 0) {
             len = encode_some(kind, bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzzes the readers of rows, all three with the same bytes: each reads to the first flaw or to the
+/* Fuzzes the readers of rows, all with the same bytes: each reads to the first flaw or to the
  * end, and what it has read encodes to the bytes that it came from. */
 #include <stdint.h>
 #include <stdlib.h>
@@ -44,6 +44,13 @@ static void read_policies(struct bytes rows, struct room again) {
         check_same(rows, from, at, again, policy_row_encode(&r, again));
 }
 
+static void read_reservations(struct bytes rows, struct room again) {
+    struct reservation_row r;
+    size_t at = 0;
+    for (size_t from = 0; reservation_row_next(rows, &at, &r) == 1; from = at)
+        check_same(rows, from, at, again, reservation_row_encode(&r, again));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uint8_t *again = malloc(size + 1);
     ASSERT(again != NULL);
@@ -51,6 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     read_nodes(bytes_of(data, size), room_of(again, size));
     read_clusters(bytes_of(data, size), room_of(again, size));
     read_policies(bytes_of(data, size), room_of(again, size));
+    read_reservations(bytes_of(data, size), room_of(again, size));
     free(again);
     return 0;
 }

@@ -2,12 +2,12 @@
 # Completion of the storm command for bash: commands, options, numbers of jobs, names of nodes.
 # Nothing but bash itself is needed. Jobs and nodes are asked of the cluster; without one there are none.
 
-__storm_commands='alloc attach bench campaign cp demo doctor down drain help kill model nodes policy ps replay resume run
+__storm_commands='alloc attach bench campaign cp demo doctor down drain help kill model nodes policy ps replay reserve resume run
     show sim submit suspend undrain up version wait why'
 
 # Options of a command; those that take a value end in '='.
 __storm_options() {
-    local size='-n= --procs= -N= --nodes= --size= -w= --on= -x= --exclude= --exclusive -t= --time= --name= --priority= --begin= --after= --after-any= --after-ok= --after-not-ok='
+    local size='-n= --procs= -N= --nodes= --size= -w= --on= -x= --exclude= --exclusive -t= --time= --name= --priority= --begin= --reservation= --after= --after-any= --after-ok= --after-not-ok='
     local program='-o= --output= -e= --error= -D= --chdir= --env= --export= --kill-on-bad-exit --requeue'
     case $1 in
     run) echo "$size $program -l --label --stdin= --pty --detach --auto --copy --no-copy --with-libs --input= --fetch= --tree= --chunk= --slots= --fabric= -v --cluster=" ;;
@@ -18,17 +18,18 @@ __storm_options() {
     down) echo '--keep-jobs --cluster=' ;;
     ps) echo '-a --all --json --swf --scale= --cluster=' ;;
     replay) echo '--scale= --jobs= --begin= --fit --busy= --grace= --strict --dry-run --detach --json --cluster=' ;;
-    show | nodes) echo '--json --cluster=' ;;
+    show | why | nodes) echo '--json --cluster=' ;;
     kill) echo '-s= --cluster=' ;;
     drain) echo '--reason= --cluster=' ;;
+    reserve) echo '--from= --for= --name= --cancel= --json --cluster=' ;;
     policy) echo '--quantum= --mpl= --json --cluster=' ;;
-    why | wait | attach | suspend | resume | undrain) echo '--cluster=' ;;
+    wait | attach | suspend | resume | undrain) echo '--cluster=' ;;
     version | doctor) echo '--json' ;;
     bench) echo '--nodes= --runs= --json --launchers= --image= --peers --svg= --jobs= --queued= --size= --tree= --chunk=
         --slots= --send= --source= --flat --breakdown --load= --timeline= --sim' ;;
     model) echo '--network= --nodes= --image= --arity= --host= --exec= --timeslice= --table --figure --svg= --launcher
         --lambda= --json' ;;
-    sim) echo '--policy= --procs= --strict --mpl= --quantum= --switch-cost= --lublin= --seed= --load= --out= --json' ;;
+    sim) echo '--policy= --procs= --strict --mpl= --quantum= --switch-cost= --reserve= --lublin= --seed= --load= --out= --json' ;;
     esac
     echo '--help'
 }
@@ -47,6 +48,7 @@ __storm_value() {
     -w | --on | -x | --exclude) compgen -W "$(__storm_values name nodes)" -- "$2" ;;
     -o | --output | -e | --error | --svg) compgen -f -- "$2" ;;
     -D | --chdir) compgen -d -- "$2" ;;
+    --reservation | --cancel) compgen -W "$(__storm_values name reserve)" -- "$2" ;;
     --stdin) compgen -W 'all none 0' -- "$2" ;;
     --export) compgen -W "all none $(compgen -e)" -- "$2" ;;
     --env) compgen -S = -e -- "$2" ;;
@@ -67,7 +69,7 @@ __storm_word() {
     ps | show | why | wait | attach | kill | suspend | resume)
         compgen -W "$(__storm_values id ps)" -- "$2" ;;
     policy) compgen -W 'fcfs easy easy-sjbf conservative gang gang-backfill local' -- "$2" ;;
-    nodes | drain | undrain) compgen -W "$(__storm_values name nodes)" -- "$2" ;;
+    nodes | drain | undrain | reserve) compgen -W "$(__storm_values name nodes)" -- "$2" ;;
     cp) compgen -f -- "$2"; compgen -S : -W "all $(__storm_values name nodes)" -- "$2" ;;
     sim | replay) compgen -f -- "$2" ;;
     help) compgen -W "$__storm_commands" -- "$2" ;;

@@ -236,9 +236,10 @@ enum after_kind {
     AFTER_AGAIN,  /* to one that has come again */
     AFTER_START,
     AFTER_SETTLE,
-    AFTER_NODE, /* and an answer */
-    AFTER_KEEP, /* what was asked for a running job */
-    AFTER_ACT   /* the answer to it */
+    AFTER_NODE,  /* and an answer */
+    AFTER_KEEP,  /* what was asked for a running job */
+    AFTER_ACT,   /* the answer to it */
+    AFTER_POLICY /* the same, if somebody has asked */
 };
 
 /* What happens when an event is durable. */
@@ -276,6 +277,7 @@ struct turns {
 /* What the log says of the policy. */
 struct policy_kept {
     bool any;
+    bool unkept;                       /* the newest was not, as the disk was full */
     const struct storm_policy *policy; /* NULL: one that is not there */
     uint32_t slots;
     uint64_t quantum;
@@ -409,6 +411,8 @@ void why_waits(struct mm *m, const struct job *j, struct text *why);
 void policy_begin(struct mm *m);
 void policy_heard(struct mm *m, uint32_t link, const struct message_act *a);
 void policy_fault(struct mm *m, const char *words);
+/* Writes down which there is; what follows when it is durable may be added. */
+struct after *policy_keep(struct mm *m);
 void policy_replay(struct mm *m, struct bytes name, uint32_t slots, uint64_t quantum_ns);
 /* The one at this place, and all about it if it is the chosen one; false: there is none. */
 bool policy_row_at(struct mm *m, uint32_t index, struct policy_row *ret);
@@ -546,6 +550,8 @@ void slices_launch(struct mm *m, const struct job *j, struct running *r,
 void slices_began(struct mm *m, struct running *r);
 /* The court has put this job into other slots. */
 void slices_moved(struct mm *m, const struct job *j);
+/* What runs is of a former life, which may have said anything of slots. */
+void slices_resume(struct mm *m);
 /* A node has told what it has: it may know nothing of slots. */
 void slices_node(struct mm *m, uint32_t node);
 /* Every run may be in other slots than nodes know. */

@@ -5,7 +5,8 @@
  * slots. When only one is left, everybody runs, and there are no strobes. Either may be lost, so both are
  * repeated for a while; the launchers hold to one rule whatever they know.
  *
- * Clusters that have never shared time say nothing of slots at all. */
+ * Clusters that have never shared time say nothing of slots, but for a manager that has come anew and finds jobs: he cannot know
+ * what was said last. */
 #include "base/units.h"
 #include "mm/inside.h"
 
@@ -88,6 +89,14 @@ void slices_all_moved(struct mm *m) {
         if (j != NULL && j->kind != JOB_ALLOC)
             move(m, r, slots_of(m, j));
     }
+}
+
+void slices_resume(struct mm *m) {
+    struct turns *t = &m->turns;
+    if (m->running_count == 0)
+        return;
+    t->used = t->again = true;
+    slices_all_moved(m);
 }
 
 void slices_moved(struct mm *m, const struct job *j) {
@@ -185,7 +194,7 @@ void slices_settle(struct mm *m) {
         say_moved(m);
     uint8_t slot = shared ? (uint8_t)court_slot(m->court) : GANG_ALL;
     if (slot != t->slot || t->again || tell) {
-        set_repeat(m, shared || slot != t->slot);
+        set_repeat(m, shared || t->again || slot != t->slot);
         say_turn(m, slot, tell);
     }
 }

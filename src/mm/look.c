@@ -56,6 +56,15 @@ bool mm_drained(const struct mm *m, uint32_t node) {
     return m->nodes[node].drained;
 }
 
+void mm_policy(const struct mm *m, struct mm_policy *ret) {
+    const struct storm_limits *l = court_limits(m->court);
+    *ret = (struct mm_policy){.policy = court_policy(m->court),
+                              .slots = l->slots,
+                              .quantum_ns = l->quantum,
+                              .rows = court_rows(m->court),
+                              .fault = m->fault};
+}
+
 /* ---- S9 ---- */
 
 /* What is looked at: places of jobs and of what runs. */

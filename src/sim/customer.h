@@ -39,6 +39,8 @@ int32_t customer_order(struct customer *c, const struct order *o);
 /* For tests: does this with the order's jobs, or with nodes (DRAIN, UNDRAIN), when it looks. */
 void customer_act(struct customer *c, int32_t order, enum verb verb, uint32_t value);
 void customer_drain(struct customer *c, uint32_t node, bool drained);
+/* And another policy, by its name, which is borrowed. */
+void customer_policy(struct customer *c, const char *name, uint32_t slots, uint32_t quantum_us);
 
 /* Has it heard the last of everything? */
 bool customer_idle(const struct customer *c);

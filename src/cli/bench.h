@@ -33,6 +33,7 @@ int bench_throughput(int argc, char **argv);
 int bench_transfer(int argc, char **argv);
 int bench_delivery(int argc, char **argv); /* transfer --sim */
 int bench_load(int argc, char **argv);
+int bench_gang(int argc, char **argv);
 int bench_gang_node(int argc, char **argv);
 
 /* "1MB,12MB"; false if it is not a list of sizes, each from 1 byte to 64 GB. */

@@ -5,14 +5,11 @@
  * There is no cluster: we play the manager (os/rehearsal.h). The processes note when they did not run; from that and from
  * when each strobe was sent follows how long it takes until a whole gang runs, and until the other is held. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,7 +17,7 @@
 #include "base/units.h"
 #include "cli/bench.h"
 #include "cli/complain.h"
-#include "cli/gangwork.h"
+#include "cli/gangrig.h"
 #include "cli/options.h"
 #include "cli/stats.h"
 #include "os/companion.h"
@@ -29,13 +26,15 @@
 
 enum { GANGS = 2, PES_MAX = 64, STROBES_MAX = 1 << 16, RUNS_MAX = 100 };
 
+#define CYCLE_US        ((uint64_t)50000)
 #define CALIBRATE_UNITS ((uint64_t)200000)
 
 struct gang_settings {
     struct number_list quanta_us;
-    uint64_t pes, seconds, runs, bytes;
-    const char *confine_text;
-    bool steady;
+    uint64_t pes, seconds, runs;
+    const char *confine_text, *kernel_text;
+    enum gangkernel kernel;
+    bool steady, strobes;
     enum confine confine;
     char self[PATH_MAX], launcher[PATH_MAX];
 };
@@ -48,9 +47,7 @@ struct strobe {
 struct gang_bench {
     const struct gang_settings *s;
     struct rehearsal r;
-    char file[GANGS][96];
-    struct gangwork *work[GANGS];
-    size_t work_bytes;
+    struct gangnotes notes[GANGS];
     uint64_t units;
     struct strobe *strobes;
     uint32_t strobe_count;
@@ -60,42 +57,32 @@ struct gang_bench {
 
 /* ---- the machine ---- */
 
-/* What another guest of the host has had of our processors, all of them together: it is nobody's slowdown. */
-static uint64_t stolen_ns(void) {
-    FILE *f = fopen("/proc/stat", "re");
-    uint64_t ticks = 0;
-    if (f != NULL && fscanf(f, "cpu %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &ticks) != 1)
-        ticks = 0;
-    if (f != NULL)
-        fclose(f);
-    return ticks * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
-}
-
+/* What others have had of our processors is nobody's slowdown. */
 struct watch {
     uint64_t from, stolen;
 };
 
 static struct watch watch_begin(void) {
-    return (struct watch){.stolen = stolen_ns(), .from = clock_ns()};
+    return (struct watch){.stolen = machine_stolen_ns(), .from = clock_ns()};
 }
 
 /* Without what was stolen. */
 static uint64_t watch_end(const struct watch *w, uint64_t at, uint64_t pes) {
-    uint64_t stolen = (stolen_ns() - w->stolen) / pes;
+    uint64_t stolen = (machine_stolen_ns() - w->stolen) / pes;
     return at - w->from > stolen ? at - w->from - stolen : 1;
 }
 
 /* ---- one gang ---- */
 
 static struct gangwork *work_of(const struct gang_bench *b, uint32_t gang, uint64_t rank) {
-    return (struct gangwork *)(void *)((uint8_t *)b->work[gang] + rank * b->work_bytes);
+    return gangnotes_of(&b->notes[gang], (uint32_t)rank);
 }
 
 static int launch(struct gang_bench *b, uint32_t gang, uint64_t units) {
     char text[PATH_MAX + 256];
-    memset(b->work[gang], 0, b->s->pes * b->work_bytes);
-    int len = snprintf(text, sizeof text, "storm%cbench%cgang-work%c%s%c%" PRIu64 "%c%" PRIu64, 0,
-                       0, 0, b->file[gang], 0, units, 0, b->s->bytes) +
+    gangnotes_clear(&b->notes[gang]);
+    int len = snprintf(text, sizeof text, "storm%cbench%cgang-work%c%s%c%s%c%" PRIu64, 0, 0, 0,
+                       b->notes[gang].path, 0, gangkernel_name(b->s->kernel), 0, units) +
               1;
     return rehearsal_launch(&b->r, gang + 1, 1U << gang, (uint32_t)b->s->pes, b->s->self,
                             bytes_of(text, (size_t)len));
@@ -131,36 +118,57 @@ static void wait_until(uint64_t at) {
         ;
 }
 
-/* The time of the next strobe. One that is late does not make those behind it come sooner: each slice is whole. */
-static uint64_t after(uint64_t next, uint64_t quantum) {
-    uint64_t now = clock_ns();
-    return now > next + quantum / 4 ? now + quantum : next + quantum;
+/* Until then, or until news of the gangs have come. */
+static void wait_or_hear(struct gang_bench *b, uint64_t at) {
+    for (uint64_t now; (now = clock_ns()) < at && !gang_of(b, 0)->ended && !gang_of(b, 1)->ended;)
+        if (at - now > NS_PER_MS)
+            rehearsal_listen(&b->r, (int)((at - now) / NS_PER_MS));
+        else
+            wait_until(at);
+    rehearsal_listen(&b->r, 0);
 }
 
-static void strobe(struct gang_bench *b, uint8_t slot, uint64_t quantum_us) {
-    uint64_t at = rehearsal_turn(&b->r, slot, (uint32_t)quantum_us, false);
+static void note(struct gang_bench *b, uint64_t at, uint8_t slot) {
     if (b->strobe_count < STROBES_MAX)
         b->strobes[b->strobe_count++] = (struct strobe){.at = at, .slot = slot};
 }
 
+static void strobe(struct gang_bench *b, uint8_t slot, uint64_t quantum_us) {
+    note(b, rehearsal_turn(&b->r, slot, (uint32_t)quantum_us, false), slot);
+}
+
+/* Turns until the next strobe: as the machine manager, about twenty strobes a second. */
+static uint64_t turns_of(const struct gang_bench *b, uint64_t quantum_us) {
+    uint64_t turns = b->s->strobes ? 1 : CYCLE_US / quantum_us;
+    return turns == 0 ? 1 : turns;
+}
+
+/* So many turns, from this slot on. Returns when the last of them is over. */
+static uint64_t take_turns(struct gang_bench *b, uint64_t first, uint64_t quantum_us) {
+    uint64_t turns = turns_of(b, quantum_us), quantum = quantum_us * NS_PER_US;
+    uint8_t slot = (uint8_t)(first % GANGS);
+    uint64_t at = rehearsal_cycle(&b->r, slot, (uint32_t)quantum_us,
+                                  turns > 1 ? (1U << GANGS) - 1 : 0, false);
+    for (uint64_t i = 0; i < turns; i++)
+        note(b, at + i * quantum, (uint8_t)((first + i) % GANGS));
+    return at + turns * quantum;
+}
+
 /* The same as the machine manager would: no strobes when only one row is left. */
 static uint64_t in_turns(struct gang_bench *b, uint64_t quantum_us) {
-    uint64_t quantum = quantum_us * NS_PER_US;
     b->strobe_count = 0;
     struct watch w = watch_begin();
-    uint64_t next = w.from;
     strobe(b, 0, quantum_us);
     for (uint32_t g = 0; g < GANGS; g++)
         launch(b, g, b->units);
-    for (uint64_t i = 1; b->r.link != 0; i++) {
-        next = after(next, quantum);
-        wait_until(next);
-        rehearsal_listen(&b->r, 0);
+    uint64_t next = clock_ns(), turns = turns_of(b, quantum_us);
+    for (uint64_t i = 1; b->r.link != 0; i += turns) {
+        wait_or_hear(b, next);
         bool over[GANGS] = {gang_of(b, 0)->ended, gang_of(b, 1)->ended};
         if (over[0] && over[1])
             break;
         if (!over[0] && !over[1])
-            strobe(b, (uint8_t)(i % GANGS), quantum_us);
+            next = take_turns(b, i, quantum_us);
         else
             rehearsal_turn(&b->r, GANG_ALL, 0, false);
         while ((over[0] || over[1]) && !(gang_of(b, 0)->ended && gang_of(b, 1)->ended) &&
@@ -257,8 +265,8 @@ static int compare(struct gang_bench *b, uint64_t quantum_us) {
         fflush(stdout);
     }
     sort_u64(slow, b->s->runs);
-    printf("quantum %" PRIu64 " us, %" PRIu64 " bytes: slowdown %.2f %% (median of %" PRIu64 ")\n",
-           quantum_us, b->s->bytes, (double)slow[b->s->runs / 2] / 1000, b->s->runs);
+    printf("quantum %" PRIu64 " us, %s: slowdown %.2f %% (median of %" PRIu64 ")\n", quantum_us,
+           b->s->kernel_text, (double)slow[b->s->runs / 2] / 1000, b->s->runs);
     return STATUS_OK;
 }
 
@@ -268,7 +276,7 @@ static int compare(struct gang_bench *b, uint64_t quantum_us) {
  * what they get done is compared in windows that follow each other, one with switching and one without; the better
  * windows of each kind were left alone. */
 enum { WINDOWS_MAX = 4096 };
-#define WINDOW_NS (20 * NS_PER_MS)
+#define WINDOW_NS (40 * NS_PER_MS)
 
 static uint64_t progress(const struct gang_bench *b) {
     uint64_t sum = 0;
@@ -280,15 +288,13 @@ static uint64_t progress(const struct gang_bench *b) {
 
 /* Units in a second. */
 static uint64_t window(struct gang_bench *b, uint64_t quantum_us, bool switching, uint8_t slot) {
-    uint64_t quantum = quantum_us * NS_PER_US;
+    uint64_t quantum = quantum_us * NS_PER_US, turns = turns_of(b, quantum_us);
     strobe(b, slot, quantum_us);
     uint64_t next = clock_ns() + quantum;
     wait_until(next);
     uint64_t from = clock_ns(), before = progress(b);
-    for (uint64_t i = 1; clock_ns() - from < WINDOW_NS; i++) {
-        if (switching)
-            strobe(b, (uint8_t)((slot + i) % GANGS), quantum_us);
-        next = after(next, quantum);
+    for (uint64_t i = 1; clock_ns() - from < WINDOW_NS; i += turns) {
+        next = switching ? take_turns(b, slot + i, quantum_us) : clock_ns() + turns * quantum;
         wait_until(next);
     }
     uint64_t done = progress(b) - before;
@@ -322,10 +328,10 @@ static int steady(struct gang_bench *b, uint64_t quantum_us) {
     for (uint32_t switching = 0; switching < 2; switching++)
         sort_u64(rates[switching], count);
     printf(
-        "quantum %5" PRIu64 " us, %7" PRIu64 " bytes: slowdown %.2f %% (median of %" PRIu32
+        "quantum %5" PRIu64 " us, %s: slowdown %.2f %% (median of %" PRIu32
         " windows), %.2f %% (best tenth); gang runs after %.0f / %.0f / %.0f us (50, 90, 99 %%), "
         "other held after %.0f / %.0f / %.0f us\n",
-        quantum_us, b->s->bytes, in_percent(rates[1][count / 2], rates[0][count / 2]), count,
+        quantum_us, b->s->kernel_text, in_percent(rates[1][count / 2], rates[0][count / 2]), count,
         in_percent(rates[1][count - count / 10 - 1], rates[0][count - count / 10 - 1]),
         percentile(b->incoming, b->incoming_count, 50),
         percentile(b->incoming, b->incoming_count, 90),
@@ -340,17 +346,12 @@ static int steady(struct gang_bench *b, uint64_t quantum_us) {
 /* ---- all ---- */
 
 static int make_notes(struct gang_bench *b) {
-    b->work_bytes = align_up(sizeof(struct gangwork), 4096);
     for (uint32_t g = 0; g < GANGS; g++) {
-        size_t bytes = b->s->pes * b->work_bytes;
-        snprintf(b->file[g], sizeof b->file[g], "/dev/shm/storm-gang-%d-%u", (int)getpid(), g);
-        int fd = open(b->file[g], O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (fd < 0 || ftruncate(fd, (off_t)bytes) < 0)
-            return -errno;
-        b->work[g] = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        close(fd);
-        if (b->work[g] == MAP_FAILED)
-            return -errno;
+        char path[64];
+        snprintf(path, sizeof path, "/dev/shm/storm-gang-%d-%u", (int)getpid(), g);
+        int r = gangnotes_make(&b->notes[g], path, (uint32_t)b->s->pes);
+        if (r < 0)
+            return r;
     }
     b->strobes = calloc(STROBES_MAX, sizeof *b->strobes);
     b->incoming = calloc(STROBES_MAX, sizeof *b->incoming);
@@ -386,7 +387,7 @@ static int run(const struct gang_settings *s) {
         rehearsal_end(&b.r);
     }
     for (uint32_t g = 0; g < GANGS; g++)
-        unlink(b.file[g]);
+        gangnotes_fini(&b.notes[g]);
     free(b.strobes);
     free(b.incoming);
     free(b.outgoing);
@@ -399,14 +400,17 @@ int bench_gang_node(int argc, char **argv) {
                                .pes = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN),
                                .seconds = 5,
                                .runs = 1,
-                               .confine_text = "auto"};
+                               .confine_text = "auto",
+                               .kernel_text = "compute"};
     const struct option options[] = {
         {"quanta", OPTION_LIST, &s.quanta_us, "US,...", "microseconds of a time slice"},
         {"pes", OPTION_NUMBER, &s.pes, "N", "processes of a gang; default: processors here"},
         {"seconds", OPTION_NUMBER, &s.seconds, "N", "what a gang takes by itself; default 5"},
         {"runs", OPTION_NUMBER, &s.runs, "N", "of each quantum; default 1"},
-        {"bytes", OPTION_NUMBER, &s.bytes, "N", "working set of a process; default 0"},
+        {"kernel", OPTION_TEXT, &s.kernel_text, "NAME", "compute (default), cache, pair or wave"},
         {"steady", OPTION_FLAG, &s.steady, NULL, "compare windows instead of whole runs"},
+        {"strobes", OPTION_FLAG, &s.strobes, NULL,
+         "a strobe for every turn, instead of for a cycle"},
         {"confine", OPTION_TEXT, &s.confine_text, "HOW", "auto, cgroup, namespace or none"},
         {0}};
     int count = options_parse(options, argc, argv);
@@ -418,8 +422,8 @@ int bench_gang_node(int argc, char **argv) {
     if (count != 0)
         return count == OPTIONS_WRONG ? STATUS_USAGE
                                       : complain("bench", "gang-node takes options only");
-    if (!confine_parse(s.confine_text, &s.confine) || s.pes == 0 || s.pes > PES_MAX ||
-        s.runs == 0 || s.runs > RUNS_MAX || s.seconds == 0)
+    if (!confine_parse(s.confine_text, &s.confine) || !gangkernel_find(s.kernel_text, &s.kernel) ||
+        s.pes == 0 || s.pes > PES_MAX || s.runs == 0 || s.runs > RUNS_MAX || s.seconds == 0)
         return complain("bench", "gang-node: see storm bench gang-node --help");
     int r = companion_self(s.self, sizeof s.self);
     if (r == 0)

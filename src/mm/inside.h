@@ -262,11 +262,15 @@ enum { INQUIRIES = 64 };
 
 /* Whose turn it is, see slices.c. */
 struct turns {
-    bool used;          /* runs belong to slots: time is shared, or was */
-    bool moved;         /* some run belongs to others than its nodes were told */
-    bool again;         /* the turn is to be said, though it is the same */
-    uint8_t slot;       /* that was said last */
-    uint32_t repeats;   /* of what may be lost, that are left to be said */
+    bool used;        /* runs belong to slots: time is shared, or was */
+    bool moved;       /* some run belongs to others than its nodes were told */
+    bool again;       /* the turn is to be said, though it is the same */
+    uint8_t slot;     /* whose turn it is, as far as was said */
+    uint64_t cycle;   /* slots that take turns by the nodes' own clocks; 0: strobes say each turn */
+    uint64_t quantum; /* of their turns */
+    uint64_t ends;    /* when the turn of `slot` is over, in a cycle */
+    uint64_t sync_at; /* when the cycle is to be said again; 0: there is none */
+    uint32_t repeats; /* of what may be lost, that are left to be said */
     uint64_t repeat_at; /* 0: not */
     uint64_t version;   /* of what is said of slots: ascends, the epoch above */
     uint64_t since;     /* until then the times are reckoned */
@@ -569,6 +573,10 @@ uint64_t slices_due(const struct mm *m); /* STORM_NEVER: nothing */
  * answer TURNED if `tell`. */
 void strobe_turn(struct mm *m, const struct nodeset *set, uint8_t slot, uint32_t quantum_us,
                  bool tell);
+/* And these slots take turns from then on, in ascending order, by the nodes' own clocks, until another strobe comes. So much
+ * of the first turn is over. */
+void strobe_cycle(struct mm *m, const struct nodeset *set, uint8_t slot, uint32_t quantum_us,
+                  uint64_t cycle, uint64_t spent_ns, bool tell);
 /* Runs and the slots they belong to now: rows of SLOTS_ROW_BYTES. */
 void strobe_slots(struct mm *m, const struct nodeset *set, uint64_t version, struct bytes rows);
 void strobe_turned(struct mm *m, uint32_t node, const struct message_turned *t);

@@ -240,7 +240,9 @@ static void decide(struct mm *m, bool may) {
 }
 
 static void set_timer(struct mm *m) {
-    uint64_t at = court_due(m->court), gang = slices_due(m);
+    bool by_itself = m->turns.cycle != 0; /* nobody need be woken for a turn */
+    uint64_t at = by_itself ? court_due_but_turns(m->court) : court_due(m->court);
+    uint64_t gang = slices_due(m);
     at = gang < at ? gang : at;
     effects_timer(m->out, TIMER_COURT, at == STORM_NEVER ? 0 : at);
 }
@@ -260,6 +262,8 @@ void queue_run(struct mm *m) {
         waits_end_doomed(m);
         run_steps(m);
     }
+    if (m->turns.cycle != 0)
+        court_tick(m->court, m->now); /* turns that nobody was woken for */
     decide(m, may);
     m->dirty = m->dirty && !may;
     m->ticked = false;

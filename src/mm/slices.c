@@ -5,6 +5,9 @@
  * slots. When only one is left, everybody runs, and there are no strobes. Either may be lost, so both are
  * repeated for a while; the launchers hold to one rule whatever they know.
  *
+ * Slots that take turns one after the other need no strobe for each: it says the cycle, nodes keep the time by their own clocks, and
+ * now and then it is said again. So we are not woken for a turn, but know by the same arithmetic whose it is.
+ *
  * Clusters that have never shared time say nothing of slots, but for a manager that has come anew and finds jobs: he cannot know
  * what was said last. */
 #include "base/units.h"
@@ -12,6 +15,7 @@
 
 /* What may be lost is said again so often, and once the turns are over so many times more. */
 #define REPEAT_NS NS_PER_S
+#define SYNC_NS   (200 * NS_PER_MS) /* what clocks drift apart until then is nothing to a turn */
 enum { REPEATS = 3, ROWS_AT_ONCE = 512 };
 
 static bool coordinated(const struct mm *m) {
@@ -28,12 +32,36 @@ static uint64_t slots_of(const struct mm *m, const struct job *j) {
 
 /* ---- time ---- */
 
+static void reckon_until(struct turns *t, uint64_t at) {
+    uint64_t *of = t->slot == GANG_ALL ? &t->all_ns : &t->slot_ns[t->slot];
+    if (at > t->since)
+        *of += at - t->since;
+    t->since = at;
+}
+
+/* The turns of a cycle that are over since. */
+static void reckon_cycle(struct turns *t, uint64_t now) {
+    uint64_t round = t->quantum * (uint64_t)__builtin_popcountll(t->cycle);
+    uint64_t rounds = (now - t->ends) / round;
+    for (uint32_t s = 0; s < GANG_SLOTS_MAX && rounds > 0; s++)
+        if (t->cycle >> s & 1)
+            t->slot_ns[s] += rounds * t->quantum;
+    t->since += rounds * round;
+    t->ends += rounds * round;
+    while (t->ends <= now) {
+        reckon_until(t, t->ends);
+        do
+            t->slot = (uint8_t)((t->slot + 1) % GANG_SLOTS_MAX);
+        while ((t->cycle >> t->slot & 1) == 0);
+        t->ends += t->quantum;
+    }
+}
+
 static void reckon(struct mm *m) {
     struct turns *t = &m->turns;
-    uint64_t *of = t->slot == GANG_ALL ? &t->all_ns : &t->slot_ns[t->slot];
-    if (m->now > t->since)
-        *of += m->now - t->since;
-    t->since = m->now;
+    if (t->cycle != 0 && t->ends <= m->now)
+        reckon_cycle(t, m->now);
+    reckon_until(t, m->now);
 }
 
 /* What these slots have had, those times included in which everybody ran. */
@@ -146,17 +174,29 @@ static void say_moved(struct mm *m) {
 
 /* ---- turns ---- */
 
-static void say_turn(struct mm *m, uint8_t slot, bool tell) {
+static void say_turn(struct mm *m, uint8_t slot, uint64_t cycle, bool tell) {
     struct turns *t = &m->turns;
-    uint64_t us = court_limits(m->court)->quantum / NS_PER_US;
-    reckon(m);
+    uint64_t us = court_limits(m->court)->quantum / NS_PER_US, spent = 0;
+    us = slot == GANG_ALL ? 0 : us > UINT32_MAX ? UINT32_MAX : us;
     t->slot = slot;
+    t->cycle = cycle;
     t->again = false;
-    strobe_turn(m, &m->members, slot,
-                slot == GANG_ALL  ? 0
-                : us > UINT32_MAX ? UINT32_MAX
-                                  : (uint32_t)us,
-                tell);
+    t->sync_at = cycle == 0 ? 0 : m->now + SYNC_NS;
+    if (cycle != 0) {
+        t->quantum = us * NS_PER_US;
+        t->ends = court_turn_ends(m->court);
+        uint64_t left = t->ends > m->now ? t->ends - m->now : 0;
+        spent = left < t->quantum ? t->quantum - left : 0;
+    }
+    strobe_cycle(m, &m->members, slot, (uint32_t)us, cycle, spent, tell);
+}
+
+/* Turns that are too long to be said in microseconds are not many; and nodes do not keep very short ones. */
+static uint64_t cycle_of(const struct mm *m) {
+    uint64_t quantum = court_limits(m->court)->quantum;
+    bool fits = quantum % NS_PER_US == 0 && quantum / NS_PER_US >= GANG_QUANTUM_LEAST_US &&
+                quantum / NS_PER_US <= UINT32_MAX;
+    return fits ? court_cycle(m->court) : 0;
 }
 
 static void set_repeat(struct mm *m, bool shared) {
@@ -192,10 +232,14 @@ void slices_settle(struct mm *m) {
     bool tell = repeat(m);
     if (t->moved)
         say_moved(m);
+    reckon(m);
     uint8_t slot = shared ? (uint8_t)court_slot(m->court) : GANG_ALL;
-    if (slot != t->slot || t->again || tell) {
+    uint64_t cycle = shared ? cycle_of(m) : 0;
+    bool other = slot != t->slot || cycle != t->cycle ||
+                 (cycle != 0 && t->ends != court_turn_ends(m->court));
+    if (other || t->again || tell || (t->sync_at != 0 && t->sync_at <= m->now)) {
         set_repeat(m, shared || t->again || slot != t->slot);
-        say_turn(m, slot, tell);
+        say_turn(m, slot, cycle, tell);
     }
 }
 
@@ -203,5 +247,6 @@ uint64_t slices_due(const struct mm *m) {
     const struct turns *t = &m->turns;
     if (t->moved)
         return m->now;
-    return t->repeat_at == 0 ? STORM_NEVER : t->repeat_at;
+    uint64_t at = t->repeat_at == 0 ? STORM_NEVER : t->repeat_at;
+    return t->sync_at != 0 && t->sync_at < at ? t->sync_at : at;
 }

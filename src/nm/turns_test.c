@@ -67,7 +67,8 @@ static struct bytes as_body(uint8_t *room, size_t size, uint16_t type, const uni
 
 static void strobe(struct bench *b, uint64_t number, uint8_t slot) {
     uint8_t room[64];
-    union message m = {.turn = {.slot = slot, .tell = true, .sent_ns = 77, .quantum_us = 500}};
+    union message m = {
+        .turn = {.slot = slot, .tell = true, .sent_ns = 77, .quantum_us = 500, .cycle = 9}};
     feed(b, (struct input){.kind = INPUT_STROBE,
                            .strobe = {.channel = CHANNEL_TURN,
                                       .number = number,
@@ -115,7 +116,7 @@ static void test_strobes_reach_the_launcher(void) {
     strobe(&b, 41, 3);
     CHECK(said(&b, LINK, MESSAGE_TURN, 0, &m));
     CHECK(m.turn.number == 41 && m.turn.slot == 3 && m.turn.tell && m.turn.sent_ns == 77 &&
-          m.turn.quantum_us == 500);
+          m.turn.quantum_us == 500 && m.turn.cycle == 9);
     feed(&b, (struct input){.kind = INPUT_STROBE,
                             .strobe = {.channel = CHANNEL_TURN, .number = 42, .body = {0}}});
     CHECK_EQ(b.out.count, 0);

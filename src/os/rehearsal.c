@@ -57,18 +57,24 @@ static void cast(struct rehearsal *r, const union message *m) {
     caster_send(&r->caster, &e);
 }
 
-uint64_t rehearsal_turn(struct rehearsal *r, uint8_t slot, uint32_t quantum_us, bool tell) {
+uint64_t rehearsal_cycle(struct rehearsal *r, uint8_t slot, uint32_t quantum_us, uint64_t cycle,
+                         bool tell) {
     uint64_t now = clock_ns();
     union message m = {.turn = {.number = ++r->number,
                                 .slot = slot,
                                 .tell = tell,
                                 .sent_ns = now,
-                                .quantum_us = quantum_us}};
+                                .quantum_us = quantum_us,
+                                .cycle = cycle}};
     if (r->by_link)
         say(r, MESSAGE_TURN, &m);
     else
         cast(r, &m);
     return now;
+}
+
+uint64_t rehearsal_turn(struct rehearsal *r, uint8_t slot, uint32_t quantum_us, bool tell) {
+    return rehearsal_cycle(r, slot, quantum_us, 0, tell);
 }
 
 void rehearsal_slots(struct rehearsal *r, uint32_t gang, uint64_t slots) {

@@ -53,6 +53,9 @@ void rehearsal_command(struct rehearsal *r, uint32_t gang, enum verb verb, uint3
 void rehearsal_slots(struct rehearsal *r, uint32_t gang, uint64_t slots);
 /* When it was sent. */
 uint64_t rehearsal_turn(struct rehearsal *r, uint8_t slot, uint32_t quantum_us, bool tell);
+/* The same, and these slots take turns from then on by themselves. */
+uint64_t rehearsal_cycle(struct rehearsal *r, uint8_t slot, uint32_t quantum_us, uint64_t cycle,
+                         bool tell);
 
 /* Hears what there is, waiting at most so long. */
 void rehearsal_listen(struct rehearsal *r, int timeout_ms);

@@ -133,7 +133,41 @@ static uint32_t gap(uint64_t before, uint64_t number) {
     return missed > UINT32_MAX ? UINT32_MAX : (uint32_t)missed;
 }
 
-void gang_turn(struct pl *p, const struct message_turn *m, uint64_t now, struct effects *out) {
+/* ---- turns that need no strobe ---- */
+
+/* Whoever is in the cycle has its turn a quantum after the one before, by our own clock: between strobes nobody need be woken
+ * but us. The grid is the strobe's, so nodes agree; who is late takes the turn that is on by now. */
+static void advance(struct gang *g, uint64_t now) {
+    if (g->cycle == 0 || now < g->next_at)
+        return;
+    uint64_t turns = (now - g->next_at) / g->quantum + 1;
+    g->next_at += turns * g->quantum;
+    for (turns %= (uint64_t)__builtin_popcountll(g->cycle); turns > 0; turns--)
+        g->slot = next_of(g->cycle, (uint8_t)((g->slot + 1) % GANG_SLOTS_MAX));
+    g->over = false;
+}
+
+static void begin_cycle(struct gang *g, const struct message_turn *m, uint64_t from) {
+    bool turns = m->slot != GANG_ALL && m->quantum_us >= GANG_QUANTUM_LEAST_US &&
+                 (m->cycle & (m->cycle - 1)) != 0;
+    g->cycle = turns ? m->cycle : 0;
+    g->quantum = m->quantum_us * NS_PER_US;
+    g->next_at = turns ? from - (m->spent_ns < from ? m->spent_ns : 0) + g->quantum : 0;
+}
+
+void gang_slice(struct pl *p, uint64_t now, struct effects *out) {
+    struct gang *g = &p->gang;
+    bool due = g->cycle != 0 && now >= g->next_at;
+    advance(g, now);
+    if (due)
+        gang_settle(p, out);
+    effects_timer(out, TIMER_SLICE, g->next_at);
+}
+
+/* ---- strobes ---- */
+
+void gang_turn(struct pl *p, const struct message_turn *m, uint64_t from, uint64_t now,
+               struct effects *out) {
     struct gang *g = &p->gang;
     if (g->heard && m->number <= g->number)
         return;
@@ -142,7 +176,10 @@ void gang_turn(struct pl *p, const struct message_turn *m, uint64_t now, struct 
     g->slot = m->slot;
     g->heard = true;
     g->over = false;
+    begin_cycle(g, m, from);
+    advance(g, now);
     gang_settle(p, out);
+    effects_timer(out, TIMER_SLICE, g->next_at);
     hurry(p, m->slot != GANG_ALL && m->quantum_us > 0, out);
     if (!m->tell)
         return;
@@ -152,14 +189,16 @@ void gang_turn(struct pl *p, const struct message_turn *m, uint64_t now, struct 
                   now + 1); /* when all this is done, and the clock is read again */
 }
 
-/* By a way of its own, past the manager; the world has seen that it is the root's. Its body is as say_all's. */
+/* By a way of its own, past the manager; the world has seen that it is the root's. Its body is as say_all's. That way is
+ * within one machine, where there is one clock: the turn began when it was sent. */
 void gang_strobe(struct pl *p, const struct input_strobe *in, uint64_t now, struct effects *out) {
     union message m;
     if (in->channel != CHANNEL_TURN || in->body.len < 2 || load_le16(in->body.at) != MESSAGE_TURN ||
         message_decode(MESSAGE_TURN, bytes_of(in->body.at + 2, in->body.len - 2), NULL, &m) < 0)
         return;
     m.turn.number = in->number;
-    gang_turn(p, &m.turn, now, out);
+    uint64_t from = m.turn.sent_ns <= now ? m.turn.sent_ns : now;
+    gang_turn(p, &m.turn, from, now, out);
 }
 
 void gang_slots(struct pl *p, const struct message_slots *m, struct effects *out) {

@@ -141,6 +141,18 @@ static const char *turn_of(struct bench *b, uint64_t number, uint8_t slot, bool 
     return message(b, MESSAGE_TURN, &m);
 }
 
+static const char *cycle_of(struct bench *b, uint64_t number, uint8_t slot, uint64_t cycle) {
+    union message m = {
+        .turn = {.number = number, .slot = slot, .quantum_us = 1000, .cycle = cycle}};
+    return message(b, MESSAGE_TURN, &m);
+}
+
+/* The timer rings, so many microseconds after what was last. */
+static const char *slice(struct bench *b, uint64_t us) {
+    b->now += us * NS_PER_US;
+    return feed(b, (struct input){.kind = INPUT_TIMER, .timer = {.id = TIMER_SLICE}});
+}
+
 static const char *turn(struct bench *b, uint8_t slot) {
     return turn_of(b, ++b->number, slot, false);
 }
@@ -287,6 +299,48 @@ static void test_slots_change(void) {
     finish(&b);
 }
 
+static void test_a_cycle(void) {
+    struct bench b;
+    begin(&b);
+    launch(&b, 10, 1);
+    launch(&b, 11, 2);
+    launch(&b, 12, 8);
+    turn(&b, 1);
+    turn(&b, 3);
+    CHECK_STR(cycle_of(&b, ++b.number, 0, 1 | 2 | 8), "hold 2; go 0");
+    uint64_t began = b.now;
+    CHECK_STR(slice(&b, 999), ""); /* too early */
+    CHECK_STR(slice(&b, 1), "hold 0; go 1");
+    CHECK_EQ(b.pl->gang.next_at, began + 2 * NS_PER_MS);
+    CHECK_STR(slice(&b, 1000), "hold 1; go 2");
+    CHECK_STR(slice(&b, 1300), "hold 2; go 0"); /* late, and on the grid again */
+    CHECK_STR(slice(&b, 700), "hold 0; go 1");
+    CHECK_STR(slice(&b, 3000), "");             /* a whole round late */
+    CHECK_STR(slice(&b, 2000), "hold 1; go 0"); /* two turns late */
+    CHECK_STR(end(&b, 0), "go 1");
+    CHECK_STR(slice(&b, 1000), ""); /* its turn anyway */
+    CHECK_STR(slice(&b, 1000), "hold 1; go 2");
+    CHECK_STR(turn(&b, 1), "hold 2; go 1"); /* a strobe ends it */
+    CHECK_STR(slice(&b, 5000), "");
+    finish(&b);
+}
+
+/* One slot, or turns that are too short, are no cycle. */
+static void test_no_cycle(void) {
+    struct bench b;
+    begin(&b);
+    launch(&b, 10, 1);
+    launch(&b, 11, 2);
+    cycle_of(&b, ++b.number, 0, 1);
+    CHECK_STR(slice(&b, 5000), "");
+    cycle_of(&b, ++b.number, GANG_ALL, 3);
+    CHECK_STR(slice(&b, 5000), "");
+    union message m = {.turn = {.number = ++b.number, .quantum_us = 99, .cycle = 3}};
+    message(&b, MESSAGE_TURN, &m);
+    CHECK_STR(slice(&b, 5000), "");
+    finish(&b);
+}
+
 static void test_how_long_it_took(void) {
     struct bench b;
     begin(&b);
@@ -327,6 +381,15 @@ static void test_two_ways(void) {
     in.strobe.number = 42;
     CHECK_STR(feed(&b, in), "");
     CHECK_STR(turn_of(&b, 41, 0, false), "hold 1; go 0");
+    /* Within one machine it counts when it was sent: two turns are over since. */
+    m.turn = (struct message_turn){
+        .slot = 0, .quantum_us = 1000, .cycle = 3, .sent_ns = b.now - 2500 * NS_PER_US};
+    message_encode(MESSAGE_TURN, &m, room_of(body + 2, sizeof body - 2));
+    store_le16(body, MESSAGE_TURN);
+    in.strobe.number = 43;
+    CHECK_STR(feed(&b, in), "");
+    CHECK_EQ(b.pl->gang.next_at, b.now + 500 * NS_PER_US);
+    CHECK_STR(slice(&b, 500), "hold 0; go 1");
     finish(&b);
 }
 
@@ -388,7 +451,7 @@ static void end_one(struct bench *b, struct run *r) {
 static void act(struct bench *b, struct random *r, uint64_t step) {
     uint64_t slots = random_below(r, 8); /* 0: all */
     struct run *run = pick(b, r);
-    switch (random_below(r, 8)) {
+    switch (random_below(r, 9)) {
     case 0:
         if (b->pl->run_count < GROUPS)
             launch(b, 1000 + step, slots);
@@ -408,6 +471,13 @@ static void act(struct bench *b, struct random *r, uint64_t step) {
     case 4:
         if (run != NULL && random_chance(r, 1, 4))
             command(b, run->run, random_chance(r, 1, 2) ? VERB_KILL : VERB_END);
+        break;
+    case 5:
+        slice(b, random_below(r, 3000));
+        break;
+    case 6:
+        cycle_of(b, random_below(r, 2 * step + 2), (uint8_t)random_below(r, 4),
+                 random_below(r, 16));
         break;
     default:
         turn_of(b, random_below(r, 2 * step + 2),
@@ -438,6 +508,8 @@ int main(void) {
     TEST(test_the_next_at_once);
     TEST(test_users_hold_and_end_in_foreign_slots);
     TEST(test_slots_change);
+    TEST(test_a_cycle);
+    TEST(test_no_cycle);
     TEST(test_how_long_it_took);
     TEST(test_two_ways);
     TEST(test_a_new_manager_while_one_waits);

@@ -68,6 +68,9 @@ struct gang {
     bool over;       /* since then something of it has ended here */
     uint64_t life;   /* of the manager who has said of slots what is known last */
     bool prompt;
+    uint64_t cycle;           /* slots that take turns by themselves; 0: only strobes change it */
+    uint64_t quantum;         /* of a turn */
+    uint64_t next_at;         /* when the next of them has its turn */
     struct message_turn tell; /* to be answered */
     uint64_t heard_at;
     uint32_t missed;
@@ -89,7 +92,7 @@ struct pl {
     uint32_t setup_count;
 };
 
-enum pl_timer { TIMER_SWEEP = 1, TIMER_RESEND, TIMER_LEASE, TIMER_TURNED };
+enum pl_timer { TIMER_SWEEP = 1, TIMER_RESEND, TIMER_LEASE, TIMER_TURNED, TIMER_SLICE };
 
 static inline uint32_t run_group(const struct pl *p, const struct run *r) {
     return (uint32_t)(r - p->runs);
@@ -129,9 +132,13 @@ void run_close(struct pl *p, struct run *r);
 void gang_settle(struct pl *p, struct effects *out);
 /* All processes of this run have ended. */
 void gang_left(struct pl *p, const struct run *r, struct effects *out);
-void gang_turn(struct pl *p, const struct message_turn *m, uint64_t now, struct effects *out);
+/* It was sent at `from`, by our clock, as far as we know. */
+void gang_turn(struct pl *p, const struct message_turn *m, uint64_t from, uint64_t now,
+               struct effects *out);
 void gang_strobe(struct pl *p, const struct input_strobe *in, uint64_t now, struct effects *out);
 void gang_slots(struct pl *p, const struct message_slots *m, struct effects *out);
+/* The next slot of the cycle is due. */
+void gang_slice(struct pl *p, uint64_t now, struct effects *out);
 /* The turn that was to be told of is there. */
 void gang_told(struct pl *p, uint64_t now, struct effects *out);
 

@@ -324,7 +324,7 @@ static void on_message(struct pl *p, const struct input *in, struct effects *out
         }
         break;
     case MESSAGE_TURN:
-        gang_turn(p, &m.turn, in->now, out);
+        gang_turn(p, &m.turn, in->now, in->now, out);
         break;
     case MESSAGE_SLOTS:
         gang_slots(p, &m.slots, out);
@@ -424,6 +424,8 @@ static void on_timer(struct pl *p, const struct input *in, struct effects *out) 
         on_lease(p, out);
     else if (in->timer.id == TIMER_TURNED)
         gang_told(p, in->now, out);
+    else if (in->timer.id == TIMER_SLICE)
+        gang_slice(p, in->now, out);
 }
 
 static void pl_step(void *self, const struct input *in, struct effects *out) {

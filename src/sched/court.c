@@ -440,12 +440,13 @@ void court_tick(struct court *c, uint64_t now) {
     if (c->wake_at <= now)
         c->wake_at = STORM_NEVER;
     if (c->quantum_at <= now) {
+        uint64_t due = c->quantum_at;
         c->quantum_at = STORM_NEVER;
         c->deciding = true;
         if (c->policy->quantum)
             c->policy->quantum(c->self, &c->host);
         else
-            court_turn_next(c);
+            court_turns(c, due);
         c->deciding = false;
     }
     if (woken)

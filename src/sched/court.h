@@ -116,6 +116,12 @@ bool court_next(struct court *c, struct court_effect *ret);
 /* When court_tick() is to be called; STORM_NEVER: not. */
 uint64_t court_due(const struct court *c);
 
+/* Slots, as bits, that take turns in ascending order, each for a quantum; 0: none do, or the policy says whose turn it is. The tick
+ * for their turns need not come each time: one that is late takes all turns that were due. */
+uint64_t court_cycle(const struct court *c);
+uint64_t court_turn_ends(const struct court *c); /* of the turn that is on; STORM_NEVER: not */
+uint64_t court_due_but_turns(const struct court *c);
+
 const struct storm_job *court_job(const struct court *c, uint32_t job);
 const struct nodeset *court_nodes(const struct court *c, uint32_t job); /* of a job that runs */
 const struct storm_policy *court_policy(const struct court *c);

@@ -118,4 +118,5 @@ int court_take(struct court *c, struct court_job *j, uint32_t slot, uint32_t fir
 /* court_slots.c */
 void court_settle_slots(struct court *c);
 void court_turn_next(struct court *c);
+void court_turns(struct court *c, uint64_t due);
 bool court_merge(struct court *c, uint32_t into, uint32_t from);

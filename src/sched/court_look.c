@@ -54,10 +54,14 @@ bool court_next(struct court *c, struct court_effect *ret) {
     return true;
 }
 
-uint64_t court_due(const struct court *c) {
-    uint64_t at = c->wake_at < c->quantum_at ? c->wake_at : c->quantum_at;
+uint64_t court_due_but_turns(const struct court *c) {
     const struct heap_item *later = heap_peek(&c->later);
-    return later != NULL && later->key < at ? later->key : at;
+    return later != NULL && later->key < c->wake_at ? later->key : c->wake_at;
+}
+
+uint64_t court_due(const struct court *c) {
+    uint64_t at = court_due_but_turns(c);
+    return at < c->quantum_at ? at : c->quantum_at;
 }
 
 const struct storm_job *court_job(const struct court *c, uint32_t job) {

@@ -87,6 +87,29 @@ void court_turn_next(struct court *c) {
     }
 }
 
+/* The turn that was due then, and those behind it. */
+void court_turns(struct court *c, uint64_t due) {
+    uint64_t quantum = c->limits.quantum, turns = 1 + (quantum > 0 ? (c->now - due) / quantum : 0);
+    uint32_t left = rows(c) > 0 ? (uint32_t)(turns % rows(c)) : 0;
+    while (left-- > 0)
+        court_turn_next(c);
+    if (quantum > 0)
+        c->quantum_at = due + turns * quantum;
+}
+
+uint64_t court_cycle(const struct court *c) {
+    uint64_t cycle = 0;
+    if (c->quantum_at == STORM_NEVER || c->policy->quantum != NULL)
+        return 0;
+    for (uint32_t s = 0; s < c->config.limits.slots; s++)
+        cycle |= (uint64_t)(c->matrix.rows[s].jobs > 0) << s;
+    return cycle;
+}
+
+uint64_t court_turn_ends(const struct court *c) {
+    return c->quantum_at;
+}
+
 void court_settle_slots(struct court *c) {
     if (c->slots_changed)
         find_slots(c);

@@ -465,6 +465,8 @@ static void walk_turn(struct codec *c, union message *m) {
     codec_bool(c, &m->turn.tell);
     codec_u64(c, &m->turn.sent_ns);
     codec_u32(c, &m->turn.quantum_us);
+    codec_u64(c, &m->turn.cycle);
+    codec_u64(c, &m->turn.spent_ns);
 }
 
 static void walk_rows_of_slots(struct codec *c, union message *m) {

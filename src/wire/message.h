@@ -337,6 +337,9 @@ enum { CHANNEL_TURN };
 /* Rows of the matrix: a run has a bit for each that it belongs to. */
 enum { GANG_SLOTS_MAX = 64, GANG_ALL = 255 /* there is only one: whatever is here runs */ };
 
+/* Shorter turns are nothing but switches: nodes do not take them by themselves. */
+enum { GANG_QUANTUM_LEAST_US = 100 };
+
 /* A strobe's number: the epoch of whoever sent it, and in that they are counted. */
 enum { STROBE_EPOCH_SHIFT = 40 };
 
@@ -346,7 +349,11 @@ struct message_turn {
     uint8_t slot;        /* below GANG_SLOTS_MAX, or GANG_ALL */
     bool tell;           /* answer TURNED */
     uint64_t sent_ns;    /* by the root's clock */
-    uint32_t quantum_us; /* until the next one is meant to come; 0: none is */
+    uint32_t quantum_us; /* how long a turn lasts; 0: until the next strobe */
+    uint64_t
+        cycle; /* slots that take turns from here on, in ascending order, round and round, without
+                            further strobes; 0: this one stays until the next strobe */
+    uint64_t spent_ns; /* of this turn, when the strobe was sent */
 };
 
 enum { SLOTS_ROW_BYTES = 16 };

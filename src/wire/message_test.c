@@ -40,6 +40,7 @@ static void fill_file(uint16_t type, union message *m) {
         break;
     case MESSAGE_TURN:
         m->turn.slot = GANG_ALL;
+        m->turn.cycle = 5;
         break;
     case MESSAGE_SLOTS:
         m->slots.rows = bytes_of(body, (size_t)2 * SLOTS_ROW_BYTES);

@@ -320,6 +320,49 @@ check 'no such source' is_mistake 'give disk or ram'
 storm bench transfer --help
 check 'transfer --help' grep -q '^usage: storm bench transfer' "$out"
 
+# ---- gang ----
+
+# With real daemons; nothing that depends on the machine's speed.
+storm bench gang --quanta 10ms,20ms --mpl 1,3 --work 30ms --runs 1 --pes 2 --kernels compute,pair \
+    --json --plot "$scratch/gang.svg"
+check 'gang --json' python3 - "$out" "$status" <<'END'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+assert sys.argv[2] == '0'
+assert all(r['bench'] == 'gang' for r in rows)
+measured = [r for r in rows if r.get('simulated') is False]
+def of(experiment):
+    return [(r['nodes'], r['pes'], r['jobs'], r['quantum_ms'], r['kernel']) for r in measured if r['experiment'] == experiment]
+both = ('compute', 'pair')
+assert of('quantum') == [(1, 2, 2, q, k) for q in (10, 20) for k in both], of('quantum')
+assert of('sharing') == [(1, 2, 2, 1, k) for k in both], of('sharing')
+assert of('mpl') == [(1, 2, j, 50, k) for j in (1, 3) for k in both], of('mpl')
+assert of('nodes') == [(n, 2 // n, 2, q, k) for q in (1, 2, 50) for n in (1, 2) for k in both], of('nodes')
+assert all(r['alone_ms'] > 0 and r['turns_ms'] > 0 and r['runs'] == 1 for r in measured)
+assert all(('plain_ms' in r) == (r['experiment'] == 'sharing') for r in measured)
+simulated = [r for r in rows if r.get('simulated')]
+assert {r['nodes'] for r in simulated} == {4, 16, 64, 256, 1024, 4096}
+for q in (1, 2, 50): # the more nodes, the more is lost
+    slower = [r['slower_percent'] for r in simulated if r['quantum_ms'] == q]
+    assert slower == sorted(slower) and slower[0] >= 0, slower
+END
+check 'its plot is XML' python3 -c 'import sys, xml.dom.minidom as x
+x.parse(sys.argv[1])' "$scratch/gang.svg"
+check 'nothing is left' is_clean
+storm bench gang --experiments quantum --quanta 10ms --work 20ms --runs 1 --kernels wave
+check 'gang prints a table' grep -q '^ *1 *2 *10 ms *wave .* %' "$out"
+check 'and the others of table 6' grep -q '^ *SCore-D *100 ms' "$out"
+storm bench gang --quanta 1ns
+check 'too short turns' is_mistake 'will not do'
+storm bench gang --kernels none
+check 'no such kernel' is_mistake 'there is no kernel "none"'
+storm bench gang --experiments all
+check 'no such experiment' is_mistake 'there are: quantum, sharing'
+storm bench gang --mpl 99
+check 'too many jobs' is_mistake 'give 1 to 16'
+storm bench gang --help
+check 'gang --help' grep -q '^usage: storm bench gang' "$out"
+
 # ---- all that is promised ----
 
 # With real daemons, but nothing that depends on the machine's speed.

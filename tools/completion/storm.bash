@@ -71,7 +71,7 @@ __storm_word() {
     cp) compgen -f -- "$2"; compgen -S : -W "all $(__storm_values name nodes)" -- "$2" ;;
     sim | replay) compgen -f -- "$2" ;;
     help) compgen -W "$__storm_commands" -- "$2" ;;
-    bench) compgen -W 'idle launch primitives throughput transfer' -- "$2" ;;
+    bench) compgen -W 'gang idle launch primitives throughput transfer' -- "$2" ;;
     esac
 }
 

@@ -434,6 +434,8 @@ void waits_drop(struct mm *m, struct job *j);
 void waits_ended(struct mm *m, const struct job *j);
 /* The log tells what became of a condition. */
 void waits_replay(struct mm *m, uint32_t job, uint32_t on, bool good);
+/* All of the log is read: what is over by now, and nobody was told so. */
+void waits_resume(struct mm *m);
 void waits_timer(struct mm *m);
 void waits_begin(struct mm *m);
 /* Ends those that will never start. */

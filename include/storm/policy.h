@@ -186,7 +186,8 @@ static inline uint64_t storm_free(const struct storm_host *h, uint32_t slot) {
     return h->ops->free(h, slot);
 }
 
-/* A run of nodes of a job that runs, at or above `from`: its first and last; UINT32_MAX: there is none. */
+/* A run of nodes of a job that runs, or (in `ended`) has just ended, at or above `from`: its first and last; UINT32_MAX: there is
+ * none. */
 static inline uint32_t storm_span(const struct storm_host *h, const struct storm_job *j,
                                   uint32_t from, uint32_t *ret_last) {
     return h->ops->span(h, j, from, ret_last);

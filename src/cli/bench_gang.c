@@ -31,7 +31,7 @@ enum { SIM_ARITY = 8, SIM_NODES_FIRST = 4, SIM_NODES_LAST = 4096 };
 /* As the paper has it, where it does not vary the quantum; and where gangs are compared with plain sharing. */
 #define PAPER_QUANTUM_NS   (50 * NS_PER_MS)
 #define SHARING_QUANTUM_NS (1 * NS_PER_MS)
-#define PROBE_UNITS ((uint64_t)2000) /* of some ten microseconds at most */
+#define PROBE_UNITS        ((uint64_t)2000) /* of some ten microseconds at most */
 #define QUANTUM_LEAST_NS   (100 * NS_PER_US)
 
 struct bench_gang {

@@ -180,6 +180,7 @@ static int play(struct replay *r) {
     workload_fini(&r->trace);
     roster_fini(&r->roster);
     joblist_fini(&r->jobs);
+    free(r->sources);
     free(r->bad);
     return status;
 }

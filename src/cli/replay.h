@@ -37,6 +37,7 @@ struct replay {
     struct contact contact;
     uint64_t start_ns; /* of the calendar: when the first might arrive */
     struct joblist jobs;
+    size_t *sources; /* of each of them: which job of the file it is */
     uint64_t refused, late;
     char policy[REPLAY_POLICY_MAX]; /* its name */
 };

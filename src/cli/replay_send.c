@@ -176,21 +176,25 @@ struct sender {
     size_t again_count;       /* were refused for want of room */
 };
 
-static void add_numbers(struct joblist *l, uint32_t first, uint32_t count) {
+static void add_numbers(struct replay *r, size_t job, uint32_t first, uint32_t count) {
+    struct joblist *l = &r->jobs;
     if (l->count + count > l->cap) {
         l->cap = 2 * l->cap + count + 256;
         l->at = reallocarray(l->at, l->cap, sizeof *l->at);
-        ASSERT(l->at != NULL);
+        r->sources = reallocarray(r->sources, l->cap, sizeof *r->sources);
+        ASSERT(l->at != NULL && r->sources != NULL);
     }
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
+        r->sources[l->count] = job;
         l->at[l->count++] = first + i;
+    }
 }
 
 static void heard(struct sender *s, size_t job, const struct contact_answer *a) {
     struct replay *r = s->r;
     char place[REPLAY_PLACE_MAX];
     if (a->code == ANSWER_DONE) {
-        add_numbers(&r->jobs, a->job, a->count > 0 ? a->count : 1);
+        add_numbers(r, job, a->job, a->count > 0 ? a->count : 1);
         r->late += r->start_ns + replay_arrival(r, job) < when_now();
     } else if (a->code == ANSWER_FULL) {
         s->again[s->again_count++] = job;

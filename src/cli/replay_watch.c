@@ -125,15 +125,29 @@ static int collect(struct replay *r, const struct swf_config *c, struct swf *s) 
     return status;
 }
 
+/* How long a job ran; one of a trace only so long as it was to, as what is more is that others shared its processors. */
+static uint64_t run_of_job(const struct replay *r, const struct swf_job *j) {
+    uint64_t ran = j->end - j->start;
+    for (uint32_t i = 0; r->is_trace && i < r->jobs.count; i++) {
+        uint32_t at =
+            (uint32_t)((j->job - r->jobs.at[0] + i) % r->jobs.count); /* mostly the first */
+        uint64_t work = r->trace.jobs[r->sources[at]].run;
+        if (r->jobs.at[at] == j->job)
+            return work < ran ? work : ran;
+    }
+    return ran;
+}
+
 /* What was, as if it had been simulated. */
-static int reckon(const struct swf *s, uint32_t pes, struct workload *w, struct sim_stats *ret) {
+static int reckon(const struct replay *p, const struct swf *s, uint32_t pes, struct workload *w,
+                  struct sim_stats *ret) {
     struct batch_result result = {.times = calloc(s->count + 1, sizeof *result.times)};
     int r = result.times == NULL ? -ENOMEM : 0;
     for (size_t i = 0; i < s->count && r == 0; i++) {
         const struct swf_job *j = &s->jobs[i];
         struct workload_job job = {.id = j->job,
                                    .submit = j->submit,
-                                   .run = j->end - j->start,
+                                   .run = run_of_job(p, j),
                                    .estimate = j->limit,
                                    .pes = j->pes};
         result.times[i] =
@@ -178,7 +192,7 @@ static int summarize(struct replay *r) {
     if (status != 0)
         return status;
     workload_init(&w);
-    if (s.count > 0 && reckon(&s, pes, &w, &stats) == 0)
+    if (s.count > 0 && reckon(r, &s, pes, &w, &stats) == 0)
         print(r, &s, pes, &w, &stats);
     for (size_t i = 0; i < s.count; i++)
         unwell += s.jobs[i].status != 1;

@@ -177,6 +177,7 @@ struct input_strobe {
     uint32_t channel;
     uint64_t number;
     struct bytes body;
+    bool far; /* it may have come from a machine with another clock */
 };
 
 struct input_joined {

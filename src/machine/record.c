@@ -125,6 +125,7 @@ static void walk_prepared(struct walker *w, struct input_prepared *p) {
 static void walk_strobe(struct walker *w, struct input_strobe *s) {
     codec_u32(&w->c, &s->channel);
     codec_u64(&w->c, &s->number);
+    codec_bool(&w->c, &s->far);
     codec_bytes(&w->c, &s->body, 1);
 }
 

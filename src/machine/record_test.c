@@ -87,7 +87,7 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
         in.prepared = (struct input_prepared){111, 112, body, true};
         break;
     case INPUT_STROBE:
-        in.strobe = (struct input_strobe){121, 122, body};
+        in.strobe = (struct input_strobe){121, 122, body, true};
         break;
     case INPUT_JOINED:
         in.joined = (struct input_joined){131, 132, 133};

@@ -120,6 +120,7 @@ static void ear_ready(struct source *s, uint32_t events) {
             continue;
         newest.strobe = (struct input_strobe){.channel = load_le32(bytes[i]),
                                               .number = load_le64(bytes[i] + 4),
+                                              .far = e->tagged,
                                               .body = bytes_of(bytes[i] + HEAD, len - HEAD)};
     }
     if (newest.strobe.number != 0)

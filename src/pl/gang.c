@@ -189,15 +189,15 @@ void gang_turn(struct pl *p, const struct message_turn *m, uint64_t from, uint64
                   now + 1); /* when all this is done, and the clock is read again */
 }
 
-/* By a way of its own, past the manager; the world has seen that it is the root's. Its body is as say_all's. That way is
- * within one machine, where there is one clock: the turn began when it was sent. */
+/* By a way of its own, past the manager; the world has seen that it is the root's. Its body is as say_all's. Within one
+ * machine there is one clock: the turn began when it was sent. From another: now. */
 void gang_strobe(struct pl *p, const struct input_strobe *in, uint64_t now, struct effects *out) {
     union message m;
     if (in->channel != CHANNEL_TURN || in->body.len < 2 || load_le16(in->body.at) != MESSAGE_TURN ||
         message_decode(MESSAGE_TURN, bytes_of(in->body.at + 2, in->body.len - 2), NULL, &m) < 0)
         return;
     m.turn.number = in->number;
-    uint64_t from = m.turn.sent_ns <= now ? m.turn.sent_ns : now;
+    uint64_t from = in->far || m.turn.sent_ns > now ? now : m.turn.sent_ns;
     gang_turn(p, &m.turn, from, now, out);
 }
 

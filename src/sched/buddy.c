@@ -48,6 +48,11 @@ void buddy_add(struct buddy *b, uint32_t first, uint32_t last, uint64_t pes) {
         }
 }
 
+/* Sums are modulo a power of two: what was added goes away again. */
+void buddy_remove(struct buddy *b, uint32_t first, uint32_t last, uint64_t pes) {
+    buddy_add(b, first, last, -pes);
+}
+
 /* Until it is reckoned the lowest level has differences to the node before. */
 void buddy_note(struct buddy *b, uint32_t first, uint32_t last, uint64_t pes) {
     b->loads[0][first] += pes;
@@ -77,6 +82,15 @@ uint32_t buddy_blocks(const struct buddy *b, uint32_t level) {
 
 uint64_t buddy_load(const struct buddy *b, uint32_t level, uint32_t block) {
     return b->loads[level][block];
+}
+
+uint32_t buddy_below(const struct buddy *b, uint32_t level, uint32_t from, uint64_t load) {
+    const uint64_t *loads = b->loads[level];
+    uint32_t blocks = blocks_of(b->nodes, level);
+    for (uint32_t i = from; i < blocks && load > 0; i++)
+        if (loads[i] < load)
+            return i;
+    return BUDDY_NONE;
 }
 
 uint32_t buddy_first(uint32_t level, uint32_t block) {

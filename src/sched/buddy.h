@@ -10,6 +10,8 @@
 
 enum { BUDDY_LEVELS_MAX = 31 };
 
+#define BUDDY_NONE UINT32_MAX
+
 struct buddy {
     uint32_t nodes;
     uint32_t levels;
@@ -21,8 +23,9 @@ size_t buddy_words(uint32_t nodes);
 void buddy_init(struct buddy *b, uint32_t nodes, uint64_t *words);
 void buddy_clear(struct buddy *b);
 
-/* So many PEs more are used on each of these nodes. */
+/* So many PEs more are used on each of these nodes, or fewer. */
 void buddy_add(struct buddy *b, uint32_t first, uint32_t last, uint64_t pes);
+void buddy_remove(struct buddy *b, uint32_t first, uint32_t last, uint64_t pes);
 
 /* The same for many at once: after buddy_clear() note them all, then reckon; in between nothing else can be asked. */
 void buddy_note(struct buddy *b, uint32_t first, uint32_t last, uint64_t pes);
@@ -32,6 +35,9 @@ void buddy_reckon(struct buddy *b);
 uint32_t buddy_level(const struct buddy *b, uint32_t count);
 uint32_t buddy_blocks(const struct buddy *b, uint32_t level);
 uint64_t buddy_load(const struct buddy *b, uint32_t level, uint32_t block);
+
+/* The first block of the level, from this on, that has less to do than that; BUDDY_NONE: none has. */
+uint32_t buddy_below(const struct buddy *b, uint32_t level, uint32_t from, uint64_t load);
 
 /* The nodes of a block. */
 uint32_t buddy_first(uint32_t level, uint32_t block);

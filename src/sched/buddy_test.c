@@ -32,6 +32,17 @@ static void check_sums(const struct buddy *b, const uint64_t *sums) {
         }
 }
 
+static void check_below(const struct buddy *b, uint64_t load) {
+    for (uint32_t level = 0; level < b->levels; level++)
+        for (uint32_t i = 0, from = 0; i < buddy_blocks(b, level); i++) {
+            if (buddy_load(b, level, i) >= load)
+                continue;
+            CHECK_EQ(buddy_below(b, level, from, load), i);
+            from = i + 1;
+        }
+    CHECK_EQ(buddy_below(b, 0, buddy_blocks(b, 0), UINT64_MAX), BUDDY_NONE);
+}
+
 static void test_loads(void) {
     uint64_t words[2 * NODES + 16], other[2 * NODES + 16], sums[NODES];
     struct random r;
@@ -52,6 +63,12 @@ static void test_loads(void) {
         }
         buddy_reckon(&many);
         check_sums(&b, sums);
+        check_sums(&many, sums);
+        for (uint64_t load = 0; load < 40; load += 3)
+            check_below(&many, load);
+        buddy_remove(&many, 0, nodes - 1, 1);
+        for (uint32_t n = 0; n < nodes; n++)
+            sums[n]--;
         check_sums(&many, sums);
         CHECK_EQ(buddy_blocks(&b, b.levels - 1), 1);
     }

@@ -91,7 +91,8 @@ struct court *court_new(const struct court_config *given, const struct storm_pol
         c->set_free[i] = c->config.running - 1 - i;
     }
     c->set_free_count = c->config.running;
-    c->jobs_free = c->queue_first = c->queue_last = c->news_first = c->news_last = COURT_NONE;
+    c->jobs_free = c->queue_root = c->queue_first = c->queue_last = c->news_first = c->news_last =
+        COURT_NONE;
     c->quantum_at = c->wake_at = STORM_NEVER;
     begin_policy(c, policy);
     return c;
@@ -144,11 +145,15 @@ struct places_want court_want(const struct court_job *j) {
                                 .exclude = j->exclude};
 }
 
-uint64_t court_span_of(const struct court *c, const struct court_job *j) {
+uint64_t court_span(const struct court *c, uint64_t estimate) {
     uint64_t slots = court_sliced(c) ? c->limits.slots : 1, ticks;
-    if (__builtin_mul_overflow(j->pub.estimate, slots, &ticks))
+    if (__builtin_mul_overflow(estimate, slots, &ticks))
         return STORM_NEVER;
     return ticks;
+}
+
+uint64_t court_span_of(const struct court *c, const struct court_job *j) {
+    return court_span(c, j->pub.estimate);
 }
 
 /* ---- what runs, by expected end ---- */

@@ -9,13 +9,18 @@ static uint32_t place_of(const struct court *c, const struct court_job *j) {
     return (uint32_t)(j - c->jobs);
 }
 
-/* The job that a policy means, NULL if there is none. */
-static struct court_job *find(struct court *c, const struct storm_job *job) {
+/* The job that a policy means, be it over; NULL if there is none. */
+static struct court_job *find_any(struct court *c, const struct storm_job *job) {
     uintptr_t base = (uintptr_t)c->jobs, at = (uintptr_t)job;
     if (at < base || (at - base) % sizeof c->jobs[0] != 0)
         return NULL;
     size_t i = (at - base) / sizeof c->jobs[0];
-    return i < c->jobs_used && c->jobs[i].pub.state != STORM_OVER ? &c->jobs[i] : NULL;
+    return i < c->jobs_used ? &c->jobs[i] : NULL;
+}
+
+static struct court_job *find(struct court *c, const struct storm_job *job) {
+    struct court_job *j = find_any(c, job);
+    return j != NULL && j->pub.state != STORM_OVER ? j : NULL;
 }
 
 int court_fault(struct court *c, const struct court_job *j, const char *words, uint32_t node) {
@@ -91,10 +96,8 @@ static const struct storm_job *host_candidate(struct storm_host *h, const struct
     struct court *c = court_of(h);
     if (slot >= c->limits.slots || c->matrix.rows[slot].free == 0)
         return NULL;
-    for (uint32_t at = next_of(c, after); at != COURT_NONE; at = c->jobs[at].next)
-        if (court_may(c, &c->jobs[at], slot))
-            return &c->jobs[at].pub;
-    return NULL;
+    uint32_t at = court_candidate(c, next_of(c, after), slot);
+    return at == COURT_NONE ? NULL : &c->jobs[at].pub;
 }
 
 static uint64_t host_pes(const struct storm_host *h) {
@@ -109,7 +112,7 @@ static uint64_t host_free(const struct storm_host *h, uint32_t slot) {
 static uint32_t host_span(const struct storm_host *h, const struct storm_job *job, uint32_t from,
                           uint32_t *ret_last) {
     struct court *c = court_of(h);
-    const struct court_job *j = find(c, job);
+    const struct court_job *j = find_any(c, job); /* while its end is told it still has its nodes */
     struct noderange run;
     if (j == NULL || j->where != WHERE_RUNS || !nodeset_next_range(&c->sets[j->set], from, &run))
         return UINT32_MAX;

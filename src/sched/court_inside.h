@@ -13,13 +13,21 @@
 enum court_where { WHERE_NOWHERE, WHERE_LATER, WHERE_QUEUE, WHERE_RUNS, WHERE_SPENT };
 enum court_pending { PENDING_START = 1, PENDING_STOP = 2, PENDING_SLOTS = 4 };
 
+/* The queue is a tree, too, see court_queue.c: of all jobs at and below this one the smallest of each. */
+struct court_twig {
+    uint32_t up, left, right;
+    uint32_t nodes, pes;
+    uint64_t estimate;
+};
+
 struct court_job {
     struct storm_job pub; /* first: policies point at it */
     const struct nodeset *only, *exclude;
     struct heap_item later;
     uint64_t tie;        /* as it came, then as it started */
     uint32_t prev, next; /* in the queue, or of free places */
-    uint32_t set;        /* of its nodes */
+    struct court_twig tree;
+    uint32_t set; /* of its nodes */
     uint32_t news_next;
     uint64_t found; /* slots it may run in, while that is found out */
     uint8_t where;
@@ -61,6 +69,7 @@ struct court {
     uint32_t jobs_used, jobs_free;
     uint64_t ties;
     uint32_t queue_first, queue_last, queued;
+    uint32_t queue_root;
     struct heap later;
 
     struct court_end_entry *ends; /* sorted */
@@ -91,8 +100,9 @@ static inline uint64_t court_end_at(const struct court *c, uint64_t ends) {
     return ends > c->now ? ends : c->now + 1;
 }
 
-uint64_t court_span_of(const struct court *c,
-                       const struct court_job *j); /* ticks from start to expected end */
+/* Ticks from start to expected end, of a job and of any with that estimate. */
+uint64_t court_span(const struct court *c, uint64_t estimate);
+uint64_t court_span_of(const struct court *c, const struct court_job *j);
 struct places_want court_want(const struct court_job *j);
 void court_run(struct court *c, struct court_job *j, uint64_t started, uint32_t slot);
 void court_news(struct court *c, struct court_job *j, uint8_t what);
@@ -102,6 +112,9 @@ uint32_t court_ends_at(const struct court *c, uint64_t ends,
 /* court_queue.c */
 void court_enqueue(struct court *c, struct court_job *j);
 void court_dequeue(struct court *c, struct court_job *j);
+/* The first job of the queue, from this place on, that may start in the slot now. COURT_NONE: none may. */
+uint32_t court_candidate(const struct court *c, uint32_t from, uint32_t slot);
+bool court_tree_conserved(const struct court *c);
 
 /* court_host.c: what policies call */
 extern const struct storm_host_ops court_host_ops;

@@ -119,7 +119,7 @@ static bool queue_conserved(const struct court *c) {
     for (uint32_t at = c->queue_first; at != COURT_NONE; prev = at, at = c->jobs[at].next, count++)
         if (c->jobs[at].prev != prev || c->jobs[at].where != WHERE_QUEUE)
             return false;
-    return count == c->queued && prev == c->queue_last;
+    return count == c->queued && prev == c->queue_last && court_tree_conserved(c);
 }
 
 /* PEs of a row, as its jobs have them. */

@@ -23,6 +23,7 @@ const struct storm_policy policy_gang = {
     .words = "gang scheduling: jobs share the machine in slices of time",
     .bytes = seats_bytes,
     .init = seats_init,
+    .resumed = seats_resumed,
     .ended = seats_ended,
     .decide = decide,
 };

@@ -44,6 +44,7 @@ const struct storm_policy policy_gang_backfill = {
     .words = "gang scheduling in rows that are backfilled",
     .bytes = seats_bytes,
     .init = seats_init,
+    .resumed = seats_resumed,
     .ended = seats_ended,
     .decide = decide,
 };

@@ -18,5 +18,7 @@ const struct storm_policy policy_local = {
     .words = "no coordination: each node shares its processors as it likes",
     .bytes = seats_bytes,
     .init = seats_init,
+    .resumed = seats_resumed,
+    .ended = seats_ended,
     .decide = decide,
 };

@@ -11,20 +11,31 @@ void seats_init(void *self, struct storm_host *h) {
     buddy_init(&s->buddy, storm_limits(h)->nodes, s->words);
 }
 
-void seats_ended(void *self, struct storm_host *h, const struct storm_job *j) {
+/* Tells the tree of all nodes of a job; false if it has none. */
+static bool load(struct seats *s, struct storm_host *h, const struct storm_job *j,
+                 void (*tell)(struct buddy *, uint32_t, uint32_t, uint64_t)) {
+    uint32_t last = 0, each = j->pes / j->nodes;
+    bool some = false;
+    for (uint32_t first = 0; (first = storm_span(h, j, first, &last)) != UINT32_MAX;
+         first = last + 1) {
+        tell(&s->buddy, first, last, each);
+        some = true;
+    }
+    return some;
+}
+
+void seats_resumed(void *self, struct storm_host *h, const struct storm_job *j) {
     struct seats *s = self;
     (void)h;
     (void)j;
-    s->left = true;
+    s->exact = false;
 }
 
-/* Tells the tree of all nodes of a job. */
-static void load(struct seats *s, struct storm_host *h, const struct storm_job *j,
-                 void (*tell)(struct buddy *, uint32_t, uint32_t, uint64_t)) {
-    uint32_t last = 0, each = j->pes / j->nodes;
-    for (uint32_t first = 0; (first = storm_span(h, j, first, &last)) != UINT32_MAX;
-         first = last + 1)
-        tell(&s->buddy, first, last, each);
+/* One whose nodes are not known any more may have been in the tree. */
+void seats_ended(void *self, struct storm_host *h, const struct storm_job *j) {
+    struct seats *s = self;
+    s->left = true;
+    s->exact = s->exact && load(s, h, j, buddy_remove);
 }
 
 bool seats_wanted(struct storm_host *h) {
@@ -35,6 +46,9 @@ bool seats_wanted(struct storm_host *h) {
 }
 
 void seats_look(struct seats *s, struct storm_host *h) {
+    if (s->exact)
+        return;
+    s->exact = true;
     buddy_clear(&s->buddy);
     for (const struct storm_job *j = NULL; (j = storm_running(h, j)) != NULL;)
         load(s, h, j, buddy_note);
@@ -61,6 +75,13 @@ static bool slot_in(struct storm_host *h, const struct storm_job *j, uint64_t sl
     return false;
 }
 
+/* With so much to do a block has no room for the job, in no slot. */
+static uint64_t too_much(struct storm_host *h, const struct storm_job *j, uint32_t level) {
+    const struct storm_limits *l = storm_limits(h);
+    uint64_t all = ((uint64_t)l->slots * l->pes_max) << level;
+    return all < j->pes ? 0 : all - j->pes + 1;
+}
+
 bool seats_find(const struct seats *s, struct storm_host *h, const struct storm_job *j,
                 struct seat *ret) {
     const struct buddy *b = &s->buddy;
@@ -68,16 +89,15 @@ bool seats_find(const struct seats *s, struct storm_host *h, const struct storm_
     if (slots == 0)
         return false;
     uint32_t level = buddy_level(b, j->nodes);
-    uint64_t least = UINT64_MAX;
-    for (uint32_t i = 0; i < buddy_blocks(b, level); i++) {
+    uint64_t least = too_much(h, j, level);
+    *ret = (struct seat){.slot = (uint32_t)__builtin_ctzll(slots), .last = UINT32_MAX};
+    for (uint32_t i = 0; (i = buddy_below(b, level, i, least)) != BUDDY_NONE; i++) {
         struct seat seat = {.first = buddy_first(level, i), .last = buddy_last(b, level, i)};
-        if (buddy_load(b, level, i) >= least || !slot_in(h, j, slots, &seat))
+        if (!slot_in(h, j, slots, &seat))
             continue;
         least = buddy_load(b, level, i);
         *ret = seat;
     }
-    if (least == UINT64_MAX)
-        *ret = (struct seat){.slot = (uint32_t)__builtin_ctzll(slots), .last = UINT32_MAX};
     return true;
 }
 

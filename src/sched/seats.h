@@ -11,7 +11,8 @@
 
 /* All that such a policy keeps. */
 struct seats {
-    bool left; /* somebody has ended: rows may become one */
+    bool left;  /* somebody has ended: rows may become one */
+    bool exact; /* the tree has all who run, and no one else */
     struct buddy buddy;
     uint64_t words[];
 };
@@ -23,12 +24,13 @@ struct seat {
 /* Functions of the policy itself: its memory is a struct seats. */
 size_t seats_bytes(const struct storm_limits *l);
 void seats_init(void *self, struct storm_host *h);
+void seats_resumed(void *self, struct storm_host *h, const struct storm_job *j);
 void seats_ended(void *self, struct storm_host *h, const struct storm_job *j);
 
 /* Is there room for anybody who waits? */
 bool seats_wanted(struct storm_host *h);
 
-/* Reckons the loads anew: what runs now. */
+/* The loads are those of what runs now. */
 void seats_look(struct seats *s, struct storm_host *h);
 
 /* A seat for it now, in a slot where storm_may allows it; false: there is none. */

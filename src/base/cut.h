@@ -2,7 +2,7 @@
 /* Where to cut a stream of bytes into pieces, as its contents say: bytes inserted or removed somewhere move
  * few of the cuts, and none far behind.
  *
- * A rolling hash over the last 64 bytes; a cut is where its upper bits are zero. The first part of a piece
+ * A hash over the last sixteen bytes; a cut is where its upper bits are zero. The first part of a piece
  * is not looked at at all: that is most of the speed. */
 #pragma once
 
@@ -11,7 +11,6 @@
 struct cut {
     uint32_t least, most; /* bytes of a piece; the last one may have fewer */
     uint64_t mask;
-    uint64_t gear[256]; /* what each byte adds to the hash: the same everywhere */
 };
 
 /* Pieces of about this many bytes (4 KiB to 1 GiB), three quarters to seven quarters of it. */

@@ -189,6 +189,8 @@ int giver_new(struct loop *loop, const struct cluster *cluster, const struct giv
         config.depot = &depot;
         g->fetches = *fetches;
     }
+    signal(SIGPIPE,
+           SIG_IGN); /* a taker dies while a file is sent to it: sendfile has no word for that */
     r = fd;
     if (fd >= 0)
         g->porter = porter_new(&config, &r, why);

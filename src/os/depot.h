@@ -46,6 +46,11 @@ struct bytes depot_table(const struct depot_bundle *b, uint32_t page);
  * last piece of the manifest it may turn out that the bundle cannot go where it shall: -EISDIR, -ENOTDIR, -ELOOP, ...;
  * then all that follows says the same. */
 int depot_store(struct depot_bundle *b, uint32_t piece, struct bytes bytes, char why[256]);
+/* The same, but for writing, if that is all there is to do: 1, and where to; whoever asked writes the bytes there, and says with
+ * depot_written how that went. The descriptor is the depot's, and may be gone after the next call. */
+int depot_judge(struct depot_bundle *b, uint32_t piece, struct bytes bytes, int *ret_fd,
+                uint64_t *ret_offset, char why[256]);
+int depot_written(struct depot_bundle *b, uint32_t piece, int status, char why[256]);
 /* Reads a piece that is here, also after the commit; returns its length, 0 of a hole, or -errno: -ESTALE if somebody
  * has changed it on the disk. */
 long depot_load(struct depot_bundle *b, uint32_t piece, struct room out, char why[256]);

@@ -534,19 +534,51 @@ int bundle_bring(struct depot_bundle *b, uint32_t piece, const struct piece *p, 
     return r < 0 ? r : bundle_mark(b, piece, p, start, true, why);
 }
 
-int depot_store(struct depot_bundle *b, uint32_t piece, struct bytes bytes, char why[256]) {
-    uint64_t start;
+/* 1: it fits, and is not here; 0: it came twice. */
+static int judge(struct depot_bundle *b, uint32_t piece, struct bytes bytes, struct piece *p,
+                 uint64_t *start, char why[256]) {
     int r = bundle_error(b, why);
     if (r < 0)
         return r;
     if (piece >= b->b.pieces || piece / b->b.page_pieces >= b->pages)
         return depot_fail(why, -EBADMSG, "piece %u is in no page that has come", piece);
     if (bits_test(b->have, piece))
-        return 0; /* it came twice */
-    struct piece p = bundle_piece(b, piece, &start);
-    if (!bundle_fits(b, &p, bytes))
+        return 0;
+    *p = bundle_piece(b, piece, start);
+    if (!bundle_fits(b, p, bytes))
         return depot_fail(why, -EBADMSG, "piece %u does not fit its digest", piece);
-    return bundle_bring(b, piece, &p, start, bytes, why);
+    return 1;
+}
+
+int depot_store(struct depot_bundle *b, uint32_t piece, struct bytes bytes, char why[256]) {
+    struct piece p;
+    uint64_t start;
+    int r = judge(b, piece, bytes, &p, &start, why);
+    return r == 1 ? bundle_bring(b, piece, &p, start, bytes, why) : r;
+}
+
+int depot_judge(struct depot_bundle *b, uint32_t piece, struct bytes bytes, int *ret_fd,
+                uint64_t *ret_offset, char why[256]) {
+    struct piece p;
+    uint64_t start;
+    int r = judge(b, piece, bytes, &p, &start, why);
+    if (r != 1)
+        return r;
+    int fd = place_for(b, start, p.bytes, ret_offset, why);
+    if (fd == -ENOENT) /* it is not so simple; or, if it is that, it says so again */
+        return bundle_bring(b, piece, &p, start, bytes, why);
+    *ret_fd = fd;
+    return fd < 0 ? fd : 1;
+}
+
+int depot_written(struct depot_bundle *b, uint32_t piece, int status, char why[256]) {
+    uint64_t start;
+    int r = bundle_error(b, why);
+    if (r < 0)
+        return r;
+    struct piece p = bundle_piece(b, piece, &start);
+    return status < 0 ? place_blame(b, start, status, why)
+                      : bundle_mark(b, piece, &p, start, true, why);
 }
 
 /* What others could have changed is looked at again. */

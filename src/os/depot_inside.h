@@ -191,6 +191,12 @@ int bundle_bring(struct depot_bundle *b, uint32_t piece, const struct piece *p, 
 
 int place_write(struct depot_bundle *b, uint64_t offset, struct bytes bytes, char why[256]);
 int place_read(struct depot_bundle *b, uint64_t offset, struct room room, char why[256]);
+/* Where a part of the stream is to be written if it is all in one file of an entry, which is made: a descriptor, -ENOENT if
+ * it is not, or -errno. */
+int place_for(struct depot_bundle *b, uint64_t start, uint32_t bytes, uint64_t *ret_offset,
+              char why[256]);
+/* What has failed there; returns the error. */
+int place_blame(struct depot_bundle *b, uint64_t start, int error, char why[256]);
 /* The file of an entry. */
 int place_part(struct depot_bundle *b, const struct manifest_cursor *c, bool make, char why[256]);
 /* Closes all files: one that is open for writing cannot be run. */

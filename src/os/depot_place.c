@@ -297,6 +297,27 @@ int place_read(struct depot_bundle *b, uint64_t offset, struct room room, char w
     return room.len > 0 ? spoilt(why) : 0;
 }
 
+/* The entry that has all of these bytes, of which some are not here already. */
+static bool one_file(struct depot_bundle *b, uint64_t start, uint32_t bytes,
+                     struct manifest_cursor *c) {
+    return b->known && start >= b->b.manifest_bytes && manifest_seek(&b->m, start, c) &&
+           share(c, start, bytes) == bytes && !bits_test(b->whole, c->number);
+}
+
+int place_for(struct depot_bundle *b, uint64_t start, uint32_t bytes, uint64_t *ret_offset,
+              char why[256]) {
+    struct manifest_cursor c;
+    if (!one_file(b, start, bytes, &c))
+        return -ENOENT;
+    *ret_offset = start - c.offset;
+    return place_part(b, &c, true, why);
+}
+
+int place_blame(struct depot_bundle *b, uint64_t start, int error, char why[256]) {
+    struct manifest_cursor c;
+    return manifest_seek(&b->m, start, &c) ? place_fail(b, &c.e, error, why) : spoilt(why);
+}
+
 int depot_where(struct depot_bundle *b, uint32_t piece, uint64_t *ret_offset) {
     struct manifest_cursor c;
     char why[256];
@@ -304,8 +325,7 @@ int depot_where(struct depot_bundle *b, uint32_t piece, uint64_t *ret_offset) {
     if (b->committed || b->error < 0 || !b->known || !bits_test(b->have, piece))
         return -1;
     struct piece p = bundle_piece(b, piece, &start);
-    if (p.hole || start < b->b.manifest_bytes || !manifest_seek(&b->m, start, &c) ||
-        share(&c, start, p.bytes) < p.bytes || bits_test(b->whole, c.number))
+    if (p.hole || !one_file(b, start, p.bytes, &c))
         return -1;
     *ret_offset = start - c.offset;
     return place_part(b, &c, false, why);

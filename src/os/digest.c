@@ -6,6 +6,7 @@
  * run its initialisation. */
 #include "os/digest.h"
 
+#include "base/assert.h"
 #include "os/digest_wide.h"
 
 #define OPENSSL_SUPPRESS_DEPRECATED
@@ -45,42 +46,102 @@ void digest_of(enum digest_kind kind, struct bytes bytes, uint8_t out[DIGEST_BYT
 /* ---- sums ---- */
 
 /* Where the parts of a sum by XXH3 are, and the sign: no SHA-256 ends so. */
-enum { SUM_LENGTH_AT = 16, SUM_SIGN_AT = 24, SUM_SIGN_BYTES = 8 };
-static const char sum_sign[SUM_SIGN_BYTES + 1] = "xxh3-128";
+enum { SUM_LENGTH_AT = 16, SUM_SIGN_AT = 24, SUM_SIGN_BYTES = 8, XXH3_BYTES = 16 };
+static const char sum_sign[SUM_SIGN_BYTES + 1] = "xxh3-mib";
 
 struct sum {
     enum digest_kind kind;
     uint64_t bytes;
     union {
         SHA256_CTX sha;
-        XXH3_state_t xxh;
+        struct {
+            XXH3_state_t block; /* the one that is not whole */
+            XXH3_state_t all;   /* of the digests of those that are */
+        };
     };
+    /* Of a part: the digests, for whom it is a part of. */
+    uint64_t digest_count, digest_room;
+    uint8_t digests[][XXH3_BYTES];
 };
 
-struct sum *sum_new(enum digest_kind kind) {
-    struct sum *s = aligned_alloc(_Alignof(struct sum), sizeof *s);
+static struct sum *sum_alloc(enum digest_kind kind, uint64_t digests) {
+    size_t unit = _Alignof(struct sum);
+    size_t size = sizeof(struct sum) + (size_t)digests * XXH3_BYTES;
+    struct sum *s = aligned_alloc(unit, (size + unit - 1) / unit * unit);
     if (s == NULL)
         return NULL;
     s->kind = kind;
-    s->bytes = 0;
-    if (kind == DIGEST_XXH3)
-        XXH3_128bits_reset(&s->xxh);
-    else
-        SHA256_Init(&s->sha);
+    s->bytes = s->digest_count = 0;
+    s->digest_room = digests;
     return s;
 }
 
-void sum_add(struct sum *s, struct bytes bytes) {
-    s->bytes += bytes.len;
-    if (s->kind == DIGEST_XXH3)
-        XXH3_128bits_update(&s->xxh, bytes.at, bytes.len);
-    else
-        SHA256_Update(&s->sha, bytes.at, bytes.len);
+struct sum *sum_new(enum digest_kind kind) {
+    struct sum *s = sum_alloc(kind, 0);
+    if (s != NULL && kind == DIGEST_XXH3) {
+        XXH3_128bits_reset(&s->block);
+        XXH3_128bits_reset(&s->all);
+    } else if (s != NULL) {
+        SHA256_Init(&s->sha);
+    }
+    return s;
 }
 
-static void end_xxh3(const struct sum *s, uint8_t out[32]) {
+struct sum *sum_part(uint64_t bytes) {
+    struct sum *s = sum_alloc(DIGEST_XXH3, bytes / SUM_BLOCK_BYTES);
+    if (s != NULL)
+        XXH3_128bits_reset(&s->block);
+    return s;
+}
+
+static void end_block(struct sum *s) {
     XXH128_canonical_t canonical;
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&s->xxh));
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&s->block));
+    XXH3_128bits_reset(&s->block);
+    if (s->digest_room == 0) {
+        XXH3_128bits_update(&s->all, canonical.digest, sizeof canonical.digest);
+        return;
+    }
+    ASSERT(s->digest_count < s->digest_room);
+    memcpy(s->digests[s->digest_count++], canonical.digest, sizeof canonical.digest);
+}
+
+static void add_to_block(struct sum *s, struct bytes bytes) {
+    if (digest_wide_works())
+        digest_wide_add(&s->block, bytes);
+    else
+        XXH3_128bits_update(&s->block, bytes.at, bytes.len);
+    s->bytes += bytes.len;
+    if (s->bytes % SUM_BLOCK_BYTES == 0)
+        end_block(s);
+}
+
+void sum_add(struct sum *s, struct bytes bytes) {
+    if (s->kind != DIGEST_XXH3) {
+        s->bytes += bytes.len;
+        SHA256_Update(&s->sha, bytes.at, bytes.len);
+        return;
+    }
+    while (bytes.len > 0) {
+        uint64_t left = SUM_BLOCK_BYTES - s->bytes % SUM_BLOCK_BYTES;
+        size_t n = left < bytes.len ? (size_t)left : bytes.len;
+        add_to_block(s, bytes_of(bytes.at, n));
+        bytes = bytes_of(bytes.at + n, bytes.len - n);
+    }
+}
+
+void sum_join(struct sum *s, const struct sum *part) {
+    ASSERT(s->kind == DIGEST_XXH3 && s->digest_room == 0 && s->bytes % SUM_BLOCK_BYTES == 0);
+    XXH3_128bits_update(&s->all, part->digests, (size_t)part->digest_count * XXH3_BYTES);
+    XXH3_copyState(&s->block, &part->block);
+    s->bytes += part->bytes;
+}
+
+static void end_xxh3(struct sum *s, uint8_t out[32]) {
+    XXH128_canonical_t canonical;
+    if (s->bytes % SUM_BLOCK_BYTES != 0)
+        end_block(s);
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&s->all));
     memcpy(out, canonical.digest, sizeof canonical.digest);
     store_le64(out + SUM_LENGTH_AT, s->bytes);
     memcpy(out + SUM_SIGN_AT, sum_sign, SUM_SIGN_BYTES);

@@ -9,11 +9,17 @@
 void digest_of(enum digest_kind kind, struct bytes bytes, uint8_t out[DIGEST_BYTES_MAX]);
 
 /* What names the contents of a file in caches, from bytes that come bit by bit: their SHA-256 or, where pieces are
- * digested by XXH3, too, that of the whole with its length and a sign. */
+ * digested by XXH3, too, that of the digests of its blocks, with its length and a sign: so two processors can sum one
+ * file. */
+enum { SUM_BLOCK_BYTES = 1 << 20 };
 struct sum;
 /* NULL: no memory. */
 struct sum *sum_new(enum digest_kind kind);
 void sum_add(struct sum *s, struct bytes bytes);
+/* By XXH3, of so many bytes that follow others, whole blocks of them: */
+struct sum *sum_part(uint64_t bytes);
+/* those, which are in `s`. The part can only be given up afterwards: sum_end(part, NULL). */
+void sum_join(struct sum *s, const struct sum *part);
 /* The sum of all that came, if `out` is not NULL; frees it (NULL: nothing to do). */
 void sum_end(struct sum *s, uint8_t out[32]);
 /* What it was made by. */

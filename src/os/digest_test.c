@@ -56,22 +56,65 @@ static void test_sha256_bit_by_bit(void) {
     CHECK_EQ(sum_kind(digest), DIGEST_SHA256);
 }
 
-/* The whole by XXH3, its length and a sign, however it comes. */
+/* The digest of the digests of blocks, by XXH3, with the length and a sign. */
+static void by_definition(const uint8_t *at, size_t len, uint8_t out[32]) {
+    uint8_t digests[16 * 8];
+    size_t count = 0;
+    for (size_t from = 0; from < len; from += SUM_BLOCK_BYTES, count++)
+        digest_of(DIGEST_XXH3,
+                  bytes_of(at + from, len - from < SUM_BLOCK_BYTES ? len - from : SUM_BLOCK_BYTES),
+                  digests + 16 * count);
+    digest_of(DIGEST_XXH3, bytes_of(digests, 16 * count), out);
+    store_le64(out + 16, len);
+    memcpy(out + 24, "xxh3-mib", 8);
+}
+
+enum { SUMMED = 4 * SUM_BLOCK_BYTES };
+
+static uint8_t *some_bytes(void) {
+    uint8_t *block = malloc(SUMMED);
+    ASSERT(block != NULL);
+    for (size_t i = 0; i < SUMMED; i++)
+        block[i] = (uint8_t)(i * 7 + (i >> 12));
+    return block;
+}
+
+/* However it comes. */
 static void test_sum_by_xxh3(void) {
-    static uint8_t block[100000];
-    for (size_t i = 0; i < sizeof block; i++)
-        block[i] = (uint8_t)(i * 7);
-    for (size_t part = 1; part < sizeof block; part = part * 7 + 1) {
-        uint8_t sum[32];
-        struct sum *s = sum_new(DIGEST_XXH3);
-        for (size_t at = 0; s != NULL && at < sizeof block; at += part)
-            sum_add(s, bytes_of(block + at, sizeof block - at < part ? sizeof block - at : part));
-        sum_end(s, sum);
-        CHECK_STR(hex(sum, 32), "4fb78cd2670dad5801271d2740e5fca3"
-                                "a086010000000000"
-                                "787868332d313238");
-        CHECK_EQ(sum_kind(sum), DIGEST_XXH3);
-    }
+    uint8_t *block = some_bytes();
+    static const size_t lengths[] = {0, 1, 100000, SUM_BLOCK_BYTES, SUM_BLOCK_BYTES + 1, SUMMED};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        for (size_t len = lengths[i], part = 1; part < 8 * SUMMED; part = part * 7 + 1) {
+            uint8_t sum[32], expected[32];
+            struct sum *s = sum_new(DIGEST_XXH3);
+            for (size_t at = 0; s != NULL && at < len; at += part)
+                sum_add(s, bytes_of(block + at, len - at < part ? len - at : part));
+            sum_end(s, sum);
+            by_definition(block, len, expected);
+            CHECK(memcmp(sum, expected, 32) == 0);
+            CHECK_EQ(sum_kind(sum), DIGEST_XXH3);
+        }
+    free(block);
+}
+
+/* In two parts, one of which has whole blocks. */
+static void test_sum_in_parts(void) {
+    uint8_t *block = some_bytes();
+    for (size_t middle = 0; middle <= SUMMED; middle += SUM_BLOCK_BYTES)
+        for (size_t less = 0; less < 3 && middle + less <= SUMMED; less++) {
+            uint8_t sum[32], expected[32];
+            size_t end = SUMMED - less;
+            struct sum *s = sum_new(DIGEST_XXH3), *part = sum_part(end - middle);
+            ASSERT(s != NULL && part != NULL);
+            sum_add(s, bytes_of(block, middle));
+            sum_add(part, bytes_of(block + middle, end - middle));
+            sum_join(s, part);
+            sum_end(part, NULL);
+            sum_end(s, sum);
+            by_definition(block, end, expected);
+            CHECK(memcmp(sum, expected, 32) == 0);
+        }
+    free(block);
 }
 
 /* As `xxhsum -H128` prints them: the canonical order of bytes. Short, middle and long inputs go different
@@ -91,5 +134,6 @@ int main(void) {
     TEST(test_sha256_bit_by_bit);
     TEST(test_xxh3);
     TEST(test_sum_by_xxh3);
+    TEST(test_sum_in_parts);
     return tap_finish();
 }

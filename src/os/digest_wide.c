@@ -20,6 +20,10 @@ void digest_wide(struct bytes bytes, uint8_t out[16]) {
     memcpy(out, canonical.digest, sizeof canonical.digest);
 }
 
+void digest_wide_add(void *state, struct bytes bytes) {
+    XXH3_128bits_update(state, bytes.at, bytes.len);
+}
+
 #else
 
 #include "base/assert.h"
@@ -31,6 +35,12 @@ bool digest_wide_works(void) {
 void digest_wide(struct bytes bytes, uint8_t out[16]) {
     (void)bytes;
     (void)out;
+    ASSERT(false);
+}
+
+void digest_wide_add(void *state, struct bytes bytes) {
+    (void)state;
+    (void)bytes;
     ASSERT(false);
 }
 

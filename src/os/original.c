@@ -5,6 +5,7 @@
 #include "os/original.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -30,11 +31,9 @@ struct original {
 #define GIVEN_BACK_BYTES (8 * MIB)
 #define AROUND_BYTES     (2 * MIB)
 
-static const char *const names[SEND_TYPES] = {[SEND_USUAL] = "usual",
-                                              [SEND_READ] = "read",
-                                              [SEND_MMAP_ALL] = "mmap-all",
-                                              [SEND_ONE_MAP] = "one-map",
-                                              [SEND_MULTI_MAP] = "multi-map"};
+static const char *const names[SEND_TYPES] = {
+    [SEND_USUAL] = "usual",       [SEND_READ] = "read",       [SEND_FILE] = "sendfile",
+    [SEND_MMAP_ALL] = "mmap-all", [SEND_ONE_MAP] = "one-map", [SEND_MULTI_MAP] = "multi-map"};
 
 bool send_type_parse(const char *name, enum send_type *ret) {
     for (enum send_type t = SEND_READ; t < SEND_TYPES; t++)
@@ -88,7 +87,7 @@ static int copy_mapping(const struct original *o, uint64_t from, struct room out
 /* ---- all of it ---- */
 
 static bool maps_all(enum send_type t) {
-    return t == SEND_MMAP_ALL || t == SEND_ONE_MAP;
+    return t == SEND_FILE || t == SEND_MMAP_ALL || t == SEND_ONE_MAP;
 }
 
 /* The address space may be limited, and some file systems map nothing: then it is read. */
@@ -107,7 +106,7 @@ int original_open(int fd, uint64_t bytes, enum send_type type, struct original *
         return -ENOMEM;
     }
     if (type == SEND_USUAL)
-        type = SEND_MMAP_ALL;
+        type = SEND_FILE;
     *o = (struct original){.fd = fd, .type = type, .users = 1, .bytes = bytes};
     if (maps_all(type))
         map_all(o);
@@ -161,7 +160,12 @@ int original_read(struct original *o, uint64_t from, struct room out) {
 }
 
 struct bytes original_part(struct original *o, uint64_t from, size_t len) {
-    if (o->type != SEND_MMAP_ALL || o->map == NULL)
+    if ((o->type != SEND_FILE && o->type != SEND_MMAP_ALL) || o->map == NULL)
         return (struct bytes){0};
     return bytes_of(hand_out(o, from, len), len);
+}
+
+/* Where the system cannot send from this file it is sent from the map. */
+int original_lend_fd(const struct original *o) {
+    return o->type == SEND_FILE ? fcntl(o->fd, F_DUPFD_CLOEXEC, 0) : -1;
 }

@@ -13,7 +13,8 @@
 enum send_type {
     SEND_USUAL,     /* the best of these: see original.c */
     SEND_READ,      /* read into a buffer */
-    SEND_MMAP_ALL,  /* the file is mapped, and sent from there: nothing is copied */
+    SEND_FILE,      /* sent from the file: its pages go, and nothing is copied */
+    SEND_MMAP_ALL,  /* the file is mapped, and sent from there: copied by the kernel only */
     SEND_ONE_MAP,   /* the file is mapped, and copied piece by piece into buffers */
     SEND_MULTI_MAP, /* each piece is mapped, copied into a buffer, and unmapped */
     SEND_TYPES
@@ -22,7 +23,7 @@ enum send_type {
 /* False if there is none of that name. */
 bool send_type_parse(const char *name, enum send_type *ret);
 /* All of them, for people. */
-#define SEND_TYPE_NAMES "mmap-all, one-map, multi-map or read"
+#define SEND_TYPE_NAMES "sendfile, mmap-all, one-map, multi-map or read"
 
 struct original;
 
@@ -37,3 +38,5 @@ int original_fd(const struct original *o);
 int original_read(struct original *o, uint64_t from, struct room out);
 /* Where these bytes lie, to be sent from there and touched by nobody but the kernel; empty if they are to be read. */
 struct bytes original_part(struct original *o, uint64_t from, size_t len);
+/* A descriptor of its own for whoever sends them from the file, or -1: from memory. */
+int original_lend_fd(const struct original *o);

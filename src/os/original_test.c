@@ -39,6 +39,7 @@ static int read_part(struct original *o, uint64_t from, size_t len) {
 
 static void test_names(void) {
     enum send_type t = SEND_TYPES;
+    CHECK(send_type_parse("sendfile", &t) && t == SEND_FILE);
     CHECK(send_type_parse("mmap-all", &t) && t == SEND_MMAP_ALL);
     CHECK(send_type_parse("one-map", &t) && t == SEND_ONE_MAP);
     CHECK(send_type_parse("multi-map", &t) && t == SEND_MULTI_MAP);
@@ -55,7 +56,11 @@ static void test_same_bytes(void) {
         CHECK_EQ(read_part(o, SIZE - 1, 1), 0);
         CHECK_EQ(read_part(o, 5, 0), 0);
         struct bytes part = original_part(o, 4097, PART);
-        if (t == SEND_MMAP_ALL)
+        int fd = original_lend_fd(o);
+        CHECK_EQ(fd >= 0, t == SEND_FILE || t == SEND_USUAL);
+        if (fd >= 0)
+            close(fd);
+        if (t == SEND_MMAP_ALL || t == SEND_FILE)
             CHECK(part.len == PART && memcmp(part.at, contents + 4097, PART) == 0);
         else if (t != SEND_USUAL)
             CHECK_EQ(part.len, 0);

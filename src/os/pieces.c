@@ -10,8 +10,10 @@
 #include "base/units.h"
 #include "os/digest.h"
 
-/* What is read at once, beside what waits to be cut: small enough to stay in a processor's cache. */
-#define STEP_BYTES (512 * KIB)
+/* What is read at once, beside what waits to be cut: small enough to stay in a processor's cache. There is room for several
+ * of them, as what waits is moved to the front when there is none left. */
+#define STEP_BYTES (256 * KIB)
+enum { STEPS = 4 };
 
 uint32_t pieces_usual(uint32_t asked, uint64_t bytes, uint64_t files) {
     uint32_t usual = asked == 0 ? PIECES_USUAL : asked;
@@ -143,17 +145,17 @@ struct bytes pieces_rows(const struct pieces *p, uint32_t from) {
 /* ---- Bytes ------------------------------------------------------------------------------------- */
 
 struct room pieces_room(struct pieces *p) {
-    size_t size = p->cut.most + STEP_BYTES;
+    size_t size = p->cut.most + STEPS * STEP_BYTES;
     if (p->buffer == NULL)
         p->buffer = malloc(size);
     if (p->buffer == NULL)
         return (struct room){0};
-    if (p->used > 0) {
+    if (size - p->filled < STEP_BYTES) {
         memmove(p->buffer, p->buffer + p->used, p->filled - p->used);
         p->filled -= p->used;
         p->used = 0;
     }
-    return room_of(p->buffer + p->filled, size - p->filled);
+    return room_of(p->buffer + p->filled, STEP_BYTES);
 }
 
 static int cut_one(struct pieces *p) {
@@ -162,6 +164,22 @@ static int cut_one(struct pieces *p) {
     digest_of(p->digest, bytes_of(rest.at, piece.bytes), piece.digest);
     p->used += piece.bytes;
     return add_row(p, &piece);
+}
+
+void pieces_fill(struct pieces *p, size_t len) {
+    p->filled += len;
+}
+
+size_t pieces_waiting(const struct pieces *p) {
+    return p->filled - p->used;
+}
+
+int pieces_cut(struct pieces *p) {
+    return cut_one(p);
+}
+
+void pieces_forget(struct pieces *p) {
+    p->used = p->filled = 0;
 }
 
 int pieces_add(struct pieces *p, size_t len) {
@@ -176,6 +194,28 @@ int pieces_end(struct pieces *p) {
     int r = 0;
     while (r == 0 && p->used < p->filled)
         r = cut_one(p);
-    p->used = p->filled = 0;
+    pieces_forget(p);
     return r;
+}
+
+int pieces_append(struct pieces *p, const struct pieces *from, uint32_t row) {
+    uint64_t bytes = 0;
+    for (uint32_t i = row; i < from->count; i++)
+        bytes += pieces_bytes_of(from, i);
+    struct bytes rows = pieces_rows(from, row);
+    uint8_t *room = pieces_row_room(p, from->count - row);
+    if (room == NULL)
+        return p->count + (from->count - row) > p->max ? -E2BIG : -ENOMEM;
+    if (rows.len > 0)
+        memcpy(room, rows.at, rows.len);
+    bool good = pieces_take_rows(p, from->count - row, bytes);
+    ASSERT(good);
+    return 0;
+}
+
+uint32_t pieces_bytes_of(const struct pieces *p, uint32_t row) {
+    struct piece piece;
+    bool there = piece_load(&piece, p->digest, pieces_rows(p, 0), row);
+    ASSERT(there);
+    return piece.bytes;
 }

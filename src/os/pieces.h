@@ -35,12 +35,19 @@ void pieces_fini(struct pieces *p);
 /* Gives the room for bytes back; it comes again if it is needed. Between pieces only. */
 void pieces_trim(struct pieces *p);
 
-/* Where the next bytes go; empty: no memory. Not to be filled to the end: as much as one likes. */
+/* Where the next bytes go; empty: no memory. As much of it as one likes. */
 struct room pieces_room(struct pieces *p);
 /* So many were put there. -ENOMEM, or -E2BIG: more pieces than there may be. The same of those below. */
 int pieces_add(struct pieces *p, size_t len);
 /* What was added ends here, and with it a piece. */
 int pieces_end(struct pieces *p);
+
+/* For whoever wants to see each cut: bytes were put into the room, which are not cut; how many wait; and one piece off
+ * what waits, which must be `cut.most` or all that there is. What waits can be forgotten. */
+void pieces_fill(struct pieces *p, size_t len);
+size_t pieces_waiting(const struct pieces *p);
+int pieces_cut(struct pieces *p);
+void pieces_forget(struct pieces *p);
 
 /* These come between pieces only. */
 int pieces_add_hole(struct pieces *p, uint64_t bytes);
@@ -50,6 +57,10 @@ uint8_t *pieces_row_room(struct pieces *p, uint32_t rows);
 bool pieces_take_rows(struct pieces *p, uint32_t rows, uint64_t bytes);
 /* All of another's rows, in front of ours. */
 int pieces_put_before(struct pieces *p, const struct pieces *front);
+/* Those of another from this one on, behind ours. */
+int pieces_append(struct pieces *p, const struct pieces *from, uint32_t row);
 
+/* The length of a piece. */
+uint32_t pieces_bytes_of(const struct pieces *p, uint32_t row);
 /* The rows from this one on. */
 struct bytes pieces_rows(const struct pieces *p, uint32_t from);

@@ -111,6 +111,7 @@ static void overhear(struct porter *p, uint32_t link, uint16_t type, struct byte
     if ((type != MESSAGE_TRANSFER && type != MESSAGE_JOIN) ||
         message_decode(type, body, p->scratch, &m) < 0)
         return;
+    p->receivers = type == MESSAGE_TRANSFER ? nodeset_count(m.transfer.set) : p->receivers;
     if (type == MESSAGE_TRANSFER)
         carriage_transfer(p->carriage, &m.transfer);
     else
@@ -344,6 +345,7 @@ struct porter *porter_new(const struct porter_config *c, int *ret_error, char wh
         p->config = *c;
         p->limits = mover_usual(c->universe, c->self);
         p->buffers.thrifty = true;
+        writer_init(&p->writer, c->loop, porter_written);
         r = reserve(p);
     }
     if (r == 0)
@@ -364,6 +366,7 @@ struct porter *porter_new(const struct porter_config *c, int *ret_error, char wh
 void porter_free(struct porter *p) {
     if (p == NULL)
         return;
+    writer_fini(&p->writer);
     for (uint32_t i = 0; p->bundles != NULL && i < p->limits.hauls; i++)
         if (p->bundles[i].in != NULL)
             depot_close(p->bundles[i].in, true);

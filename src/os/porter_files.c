@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* What is to be done with files: see porter_inside.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/assert.h"
+#include "base/list.h"
+#include "os/files.h"
 #include "os/porter_inside.h"
 
 static struct bytes keep_bytes(struct deed *d, struct bytes bytes) {
@@ -41,6 +45,15 @@ void porter_do_later(struct porter *p, const struct effect *e) {
     }
 }
 
+/* Whether pieces are to be written by a thread of their own, while we see to the next. Where all receivers are on this
+ * machine there must be processors for that: otherwise there is always another mover who could use them. */
+static bool worth_beside(const struct porter *p, struct bytes descriptor) {
+    struct bundle b;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    bool here = bundle_decode(descriptor, &b) == 0 && b.digest == DIGEST_XXH3;
+    return processors >= 2 && (!here || 2L * p->receivers <= processors);
+}
+
 static int open_bundle(struct porter *p, const struct effect_bundle *e, char why[256]) {
     struct opened *o = &p->bundles[e->bundle];
     int r = 0;
@@ -55,6 +68,7 @@ static int open_bundle(struct porter *p, const struct effect_bundle *e, char why
         r = -EROFS;
     } else {
         r = depot_open(p->depot, e->descriptor, &o->in, why);
+        o->beside = worth_beside(p, e->descriptor);
     }
     o->open = r == 0;
     return r;
@@ -78,10 +92,92 @@ void porter_tell_opened(struct porter *p) {
     }
 }
 
+/* ---- pieces that are written ---- */
+
+static void tell_piece(struct porter *p, const struct effect_piece *e, bool loaded, long r,
+                       const char *why) {
+    struct input in = {.kind = INPUT_PIECE};
+    in.piece = (struct input_piece){.bundle = e->bundle,
+                                    .piece = e->piece,
+                                    .loaded = loaded,
+                                    .error = r < 0 ? (int32_t)r : 0,
+                                    .buffer = e->buffer,
+                                    .offset = e->offset,
+                                    .len = r > 0 ? (uint32_t)r : 0,
+                                    .text = bytes_from_str(why)};
+    porter_feed(p, &in);
+}
+
+static void tell_stored(struct porter *p, const struct pending *w, int r, const char *why) {
+    porter_note_twin(p, &w->piece, r == 0);
+    diary_note(&p->diary, DIARY_STORE, w->since, diary_now(&p->diary), w->piece.piece);
+    tell_piece(p, &w->piece, false, r, why);
+}
+
+/* What the writer has done, but for what belongs to this bundle (of UINT32_MAX: to none), which nobody wants to
+ * hear of any more. */
+static void take_written(struct porter *p, uint32_t without) {
+    for (struct writing done; writer_take(&p->writer, &done);) {
+        char why[256] = "";
+        const struct pending w = p->pending[done.tag % WRITER_MAX];
+        buffers_unlend(&p->buffers, w.piece.buffer);
+        if (w.piece.bundle == without)
+            continue;
+        int r = depot_written(p->bundles[w.piece.bundle].in, w.piece.piece, done.status, why);
+        tell_stored(p, &w, r, why);
+    }
+}
+
+void porter_written(struct source *s, uint32_t events) {
+    struct writer *w = CONTAINER_OF(s, struct writer, source);
+    struct porter *p = CONTAINER_OF(w, struct porter, writer);
+    (void)events;
+    porter_work_off(
+        p); /* what is to be closed is closed first: its number may be another's already */
+    take_written(p, UINT32_MAX);
+}
+
+static void forget_pending(struct porter *p, uint32_t bundle) {
+    writer_wait(&p->writer);
+    take_written(p, bundle);
+}
+
+/* Hands it to the writer: 1; or 0 or -errno if there is nothing more to be done with it. */
+static int store_beside(struct porter *p, const struct pending *w, struct bytes bytes,
+                        char why[256]) {
+    struct depot_bundle *in = p->bundles[w->piece.bundle].in;
+    struct writing writing = {.fd = -1, .tag = p->pending_count, .bytes = bytes};
+    int fd = -1;
+    int r = depot_judge(in, w->piece.piece, bytes, &fd, &writing.offset, why);
+    if (r != 1)
+        return r;
+    writing.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (writing.fd >= 0 && writer_give(&p->writer, &writing)) {
+        p->pending[p->pending_count++ % WRITER_MAX] = *w;
+        buffers_lend(&p->buffers, w->piece.buffer);
+        return 1;
+    }
+    if (writing.fd >= 0)
+        close(writing.fd);
+    return depot_written(in, w->piece.piece, files_write(fd, bytes, writing.offset), why);
+}
+
+static void store(struct porter *p, const struct effect_piece *e, struct bytes bytes) {
+    char why[256] = "";
+    struct pending w = {.piece = *e, .since = diary_now(&p->diary)};
+    const struct opened *o = &p->bundles[e->bundle];
+    int r = o->beside ? store_beside(p, &w, bytes, why) : depot_store(o->in, e->piece, bytes, why);
+    if (r != 1)
+        tell_stored(p, &w, r, why);
+}
+
+/* ---- bundles and pages ---- */
+
 static void do_bundle(struct porter *p, const struct deed *d) {
     char why[256] = "";
     struct opened *o = &p->bundles[d->bundle.bundle];
     if (d->kind == EFFECT_BUNDLE_CLOSE) {
+        forget_pending(p, d->bundle.bundle);
         if (o->in != NULL)
             depot_close(o->in, d->bundle.keep);
         porter_forget_twins(p, d->bundle.bundle);
@@ -162,27 +258,17 @@ static void do_piece(struct porter *p, const struct deed *d) {
     if (!o->open || b == NULL)
         return;
     ASSERT(e->offset <= b->bytes && e->len <= b->bytes - e->offset);
-    bool loads = d->kind == EFFECT_PIECE_LOAD;
     struct room room = room_of(b->at + e->offset, e->len);
+    if (d->kind == EFFECT_PIECE_STORE) {
+        store(p, e, room_bytes(room));
+        return;
+    }
     uint64_t began = diary_now(&p->diary);
-    long r;
-    if (loads)
-        r = o->out != NULL ? load_offered(p, o->out, e, room, why)
-                           : depot_load(o->in, e->piece, room, why);
-    else
-        r = depot_store(o->in, e->piece, room_bytes(room), why);
-    porter_note_twin(p, e, !loads && r == 0);
-    diary_note(&p->diary, loads ? DIARY_LOAD : DIARY_STORE, began, diary_now(&p->diary), e->piece);
-    struct input in = {.kind = INPUT_PIECE};
-    in.piece = (struct input_piece){.bundle = e->bundle,
-                                    .piece = e->piece,
-                                    .loaded = loads,
-                                    .error = r < 0 ? (int32_t)r : 0,
-                                    .buffer = e->buffer,
-                                    .offset = e->offset,
-                                    .len = r > 0 ? (uint32_t)r : 0,
-                                    .text = bytes_from_str(why)};
-    porter_feed(p, &in);
+    long r = o->out != NULL ? load_offered(p, o->out, e, room, why)
+                            : depot_load(o->in, e->piece, room, why);
+    porter_note_twin(p, e, false);
+    diary_note(&p->diary, DIARY_LOAD, began, diary_now(&p->diary), e->piece);
+    tell_piece(p, e, true, r, why);
 }
 
 /* A file was changed while it was sent from where it lies. */

@@ -8,6 +8,7 @@
 #include "os/carriage.h"
 #include "os/loans.h"
 #include "os/porter.h"
+#include "os/writer.h"
 
 enum { PORTER_OFFERS_MAX = 32 };
 
@@ -35,6 +36,13 @@ struct opened {
     char why[256];
     struct depot_bundle *in;
     struct survey *out;
+    bool beside; /* pieces of it are written by the writer */
+};
+
+/* A piece that the writer has. */
+struct pending {
+    struct effect_piece piece;
+    uint64_t since; /* for the diary */
 };
 
 /* What is under way. */
@@ -77,6 +85,10 @@ struct porter {
     struct input_sent *sent; /* to be told */
     uint32_t sent_count, sent_cap;
     struct loans loans;
+    struct writer writer;
+    struct pending pending[WRITER_MAX]; /* by tag */
+    uint64_t pending_count;             /* since ever */
+    uint32_t receivers;                 /* of the last transfer that was ordered */
     struct diary diary;
     uint64_t asked_at; /* for a link, last; for the diary */
     bool spoilt;       /* some bundle has an error that is to be told */
@@ -106,6 +118,8 @@ void porter_forget_twins(struct porter *p, uint32_t bundle);
 /* After this step of the mover. */
 void porter_do_later(struct porter *p, const struct effect *e);
 void porter_work_off(struct porter *p);
+/* The writer has something. */
+void porter_written(struct source *s, uint32_t events);
 /* Bundles whose fabric is open now, or never will be. */
 void porter_tell_opened(struct porter *p);
 

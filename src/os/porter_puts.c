@@ -111,8 +111,8 @@ void porter_put(struct porter *p, const struct effect_put *put) {
     buffers_lend(&p->buffers, put->buffer);
     if (carriage_put(p->carriage, put, b, (uint64_t)tag))
         return;
-    uint64_t offset = 0;
-    int fd = l == NULL ? open_twin(p, put, &offset) : -1;
+    uint64_t offset = l == NULL ? 0 : l->loan.offset;
+    int fd = l == NULL ? open_twin(p, put, &offset) : original_lend_fd(l->loan.file);
     const uint8_t *at = l == NULL ? b->at + put->offset : l->loan.bytes.at;
     links_lend(p->links, put, bytes_of(at, put->len), (uint64_t)tag, fd, offset);
 }

@@ -4,13 +4,14 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/units.h"
 #include "os/digest.h"
+#include "os/half.h"
+#include "os/thread.h"
 
 #define TELL_BYTES   (4 * MIB)   /* progress is told so often */
 #define SECOND_BYTES (2 * MIB)   /* from here on a second thread is worth its start */
@@ -18,7 +19,6 @@
 #define LEAD_BYTES \
     (64 * MIB) /* that one thread may be ahead: what is read once stays cached so long */
 #define PATIENCE_NS (100 * NS_PER_MS)
-#define STACK_BYTES (128 * KIB)
 
 /* ---- Progress ---------------------------------------------------------------------------------- */
 
@@ -195,15 +195,16 @@ static void *sum_thread(void *context) {
 
 /* ---- Pieces ------------------------------------------------------------------------------------ */
 
-/* Bytes of a file go to the pieces; to `sum`, too, if there is no other thread (`p`) for that. */
-static int add_bytes(struct scan *s, int fd, uint64_t from, uint64_t to, struct sum *sum,
-                     struct pair *p) {
+/* Bytes of a file go to the pieces; to `sum`, too, if there is no other thread (`p`) for that. Another may be busy with
+ * the second half of them. */
+static int add_bytes(struct scan *s, int fd, struct stretch t, struct sum *sum, struct pair *p,
+                     const struct half *half) {
     int r = 0;
-    for (uint64_t at = from; at < to && r == 0;) {
+    for (uint64_t at = t.from; at < t.to && r == 0;) {
         struct room room = pieces_room(s->pieces);
         if (room.len == 0)
             return -ENOMEM;
-        long n = read_some(fd, room_of(room.at, room.len < to - at ? room.len : to - at), at);
+        long n = read_some(fd, room_of(room.at, room.len < t.to - at ? room.len : t.to - at), at);
         if (n < 0)
             return (int)n;
         if (sum != NULL)
@@ -211,10 +212,24 @@ static int add_bytes(struct scan *s, int fd, uint64_t from, uint64_t to, struct 
         at += (uint64_t)n;
         s->read += (uint64_t)n;
         r = pieces_add(s->pieces, (size_t)n);
+        uint64_t beside = half != NULL ? half_done(half) : 0;
         if (r == 0)
-            r = p != NULL ? pace_cutter(p, at, s) : tell(s, at, false);
+            r = p != NULL ? pace_cutter(p, at, s) : tell(s, at + beside, false);
     }
     return r;
+}
+
+/* The same; where there are many, in two threads. */
+static int add_many(struct scan *s, int fd, struct stretch t, struct sum *sum, struct pair *p) {
+    struct half half;
+    uint64_t middle = half_middle(t.from, t.to, s->pieces->digest);
+    if (middle == 0 || half_start(&half, fd, middle, t.to, s->pieces) < 0)
+        return add_bytes(s, fd, t, sum, p, NULL);
+    int r = add_bytes(s, fd, (struct stretch){.from = t.from, .to = middle}, sum, p, &half);
+    while (r == 0 && !half_await(&half))
+        r = tell(s, middle + half_done(&half), true);
+    s->read += half_done(&half);
+    return half_end(&half, r, s->pieces, sum);
 }
 
 /* All zeros, which nobody has to read, but somebody has to sum. */
@@ -236,7 +251,7 @@ static int add_all(struct scan *s, int fd, const struct found *f, struct sum *su
         if (t.hole) {
             r = add_hole(s, t, sum, p);
         } else {
-            r = add_bytes(s, fd, t.from, t.to, sum, p);
+            r = add_many(s, fd, t, sum, p);
             int ended = pieces_end(s->pieces);
             r = r < 0 ? r : ended;
         }
@@ -245,20 +260,7 @@ static int add_all(struct scan *s, int fd, const struct found *f, struct sum *su
     return r;
 }
 
-static int start(struct pair *p, pthread_t *thread) {
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for those who know about them */
-    int r = -pthread_create(thread, &attributes, sum_thread, p);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return r;
-}
-
-/* 1: it cannot be done in two threads, or is not worth it: XXH3 is faster than reading. */
+/* 1: it cannot be done in two threads so, or is not worth it: XXH3 is faster than reading. */
 static int in_two_threads(struct scan *s, int fd, const struct found *f, struct sum *sum) {
     if (f->e.bytes < SECOND_BYTES || s->pieces->digest != DIGEST_SHA256)
         return 1;
@@ -274,7 +276,7 @@ static int in_two_threads(struct scan *s, int fd, const struct found *f, struct 
                      .mutex = PTHREAD_MUTEX_INITIALIZER,
                      .moved = PTHREAD_COND_INITIALIZER};
     pthread_t thread;
-    if (start(&p, &thread) < 0)
+    if (thread_start(&thread, sum_thread, &p) < 0)
         return 1;
     int r = add_all(s, fd, f, NULL, &p);
     pace_over(&p, CUTTER);
@@ -296,7 +298,7 @@ int scan_small(struct scan *s, int fd, struct found *f) {
     struct sum *sum = sum_new(s->pieces->digest);
     if (sum == NULL)
         return -ENOMEM;
-    return finish(s, f, sum, add_bytes(s, fd, 0, f->e.bytes, sum, NULL));
+    return finish(s, f, sum, add_bytes(s, fd, (struct stretch){.to = f->e.bytes}, sum, NULL, NULL));
 }
 
 int scan_large(struct scan *s, int fd, struct found *f) {

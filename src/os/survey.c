@@ -393,8 +393,8 @@ int survey_lend(struct survey *s, uint64_t offset, uint32_t len, struct survey_l
     int r = open_file(s, number, why);
     if (r < 0)
         return r;
-    struct survey_loan l = {.file = s->open, .number = number};
-    l.bytes = original_part(s->open, offset - f->offset, len);
+    struct survey_loan l = {.file = s->open, .number = number, .offset = offset - f->offset};
+    l.bytes = original_part(s->open, l.offset, len);
     if (l.bytes.len == 0)
         return 0;
     r = survey_loan_check(s, &l, why);

@@ -68,6 +68,7 @@ struct survey_loan {
     struct original *file; /* held; NULL: nothing is lent */
     uint32_t number;
     struct bytes bytes;
+    uint64_t offset; /* of them in the file */
 };
 
 /* Lends a part of the stream: 1, or 0 if it is to be read, as it lies in several files or the send type wants it so, or

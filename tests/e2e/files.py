@@ -254,7 +254,7 @@ def program(t, name, code, size=0):
     return path
 
 
-SENDS = ('mmap-all', 'one-map', 'multi-map', 'read')
+SENDS = ('sendfile', 'mmap-all', 'one-map', 'multi-map', 'read')
 
 
 def sends(t):

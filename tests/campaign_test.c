@@ -27,8 +27,9 @@ static void test_seeds_that_once_failed(void) {
         4356,       /* a node that one root had not collected was a survivor for the next */
         9220,       /* an incarnation that was given up was admitted again */
     };
+    struct campaign_config c = {.kind = CAMPAIGN_PRIMITIVES};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-        CHECK_EQ(campaign_seed(kept[i], CAMPAIGN_PRIMITIVES, false, stderr), 0);
+        CHECK_EQ(campaign_seed(&c, kept[i], false, stderr), 0);
 }
 
 int main(void) {

@@ -47,8 +47,9 @@ static void test_seeds_that_once_failed(void) {
         9121,  /* whatever came was spoiled, and it never ended */
         19441, /* there was no place at the source for so long that it was given up */
     };
+    struct campaign_config c = {.kind = CAMPAIGN_FILES};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-        CHECK_EQ(campaign_seed(kept[i], CAMPAIGN_FILES, false, stderr), 0);
+        CHECK_EQ(campaign_seed(&c, kept[i], false, stderr), 0);
 }
 
 int main(void) {

@@ -4,13 +4,14 @@
  * `make soak` runs the full count. See campaign_test.c. */
 #include "sim/campaign.h"
 
+#include "sched/policies.h"
 #include "sim/jobs_trial.h"
 #include "tap.h"
 
 #ifdef STORM_EMULATED
-enum { QUICK_SEEDS = 20 };
+enum { QUICK_SEEDS = 20, SHARED_SEEDS = 8 };
 #else
-enum { QUICK_SEEDS = 150 };
+enum { QUICK_SEEDS = 150, SHARED_SEEDS = 40 };
 #endif
 
 static void test_quick_share_holds_all_promises(void) {
@@ -18,11 +19,23 @@ static void test_quick_share_holds_all_promises(void) {
     CHECK_EQ(campaign_run(&c, stderr), 0);
 }
 
+static void run_share(struct jobs_terms terms) {
+    struct campaign_config c = {
+        .seed_first = 1, .seed_count = SHARED_SEEDS, .kind = CAMPAIGN_JOBS, .terms = terms};
+    CHECK_EQ(campaign_run(&c, stderr), 0);
+}
+
+static void test_so_does_a_share_where_slots_take_turns(void) {
+    run_share((struct jobs_terms){.policy = &policy_gang});
+    run_share((struct jobs_terms){.any = true});
+}
+
 static void test_the_same_seed_is_the_same_run(void) {
+    const struct jobs_terms fcfs = {0};
     struct trial_result one, two;
     for (uint64_t seed = 3; seed < 6; seed++) {
-        jobs_trial_run(seed, &one, NULL);
-        jobs_trial_run(seed, &two, NULL);
+        jobs_trial_run(seed, &fcfs, &one, NULL);
+        jobs_trial_run(seed, &fcfs, &two, NULL);
         CHECK_EQ(one.hash, two.hash);
         CHECK_EQ(one.steps, two.steps);
     }
@@ -44,13 +57,37 @@ static void test_seeds_that_once_failed(void) {
         44390, /* what a former root had left undecided was started, ended, and then decided */
         48531, 800173, /* what was never decided was begun by a node whose manager had come back */
     };
+    struct campaign_config c = {.kind = CAMPAIGN_JOBS};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-        CHECK_EQ(campaign_seed(kept[i], CAMPAIGN_JOBS, false, stderr), 0);
+        CHECK_EQ(campaign_seed(&c, kept[i], false, stderr), 0);
+}
+
+static void run_kept(struct jobs_terms terms, const uint64_t *kept, size_t count) {
+    struct campaign_config c = {.kind = CAMPAIGN_JOBS, .terms = terms};
+    for (size_t i = 0; i < count; i++)
+        CHECK_EQ(campaign_seed(&c, kept[i], false, stderr), 0);
+}
+
+static void test_seeds_that_once_failed_where_slots_take_turns(void) {
+    static const uint64_t gang[] = {
+        14,            /* a new manager told that what ran belonged to all slots */
+        30,  173, 285, /* it told the slots of some; those of others were of its former life */
+        537, /* a node came back when there were no strobes any more, and waited for one */
+    };
+    static const uint64_t any[] = {
+        424, /* what became of a condition was not in the log, as the disk was full */
+        34,  96,
+        109, 135, /* a policy was chosen while the disk was full: a new manager did not know */
+    };
+    run_kept((struct jobs_terms){.policy = &policy_gang}, gang, sizeof gang / sizeof *gang);
+    run_kept((struct jobs_terms){.any = true}, any, sizeof any / sizeof *any);
 }
 
 int main(void) {
     TEST(test_quick_share_holds_all_promises);
+    TEST(test_so_does_a_share_where_slots_take_turns);
     TEST(test_the_same_seed_is_the_same_run);
     TEST(test_seeds_that_once_failed);
+    TEST(test_seeds_that_once_failed_where_slots_take_turns);
     return tap_finish();
 }

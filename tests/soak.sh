@@ -14,6 +14,12 @@ echo "== campaign"
 build/storm campaign --seeds "${1:-5000}" --cover
 echo "== campaign of jobs"
 build/storm campaign --jobs --seeds "${STORM_JOBS_SEEDS:-2000}"
+echo "== campaign of jobs whose slots take turns, and under other policies"
+build/storm campaign --jobs --policy gang --seeds "${STORM_GANG_SEEDS:-1000}"
+build/storm campaign --jobs --policy any --seeds "${STORM_GANG_SEEDS:-1000}"
+for policy in gang-backfill local easy easy-sjbf conservative; do
+    build/storm campaign --jobs --policy $policy --seeds 300
+done
 echo "== campaign of files"
 build/storm campaign --files --seeds "${STORM_FILES_SEEDS:-20000}"
 echo "== 12 MB to 16,384 nodes and 1 GB to 1,024, simulated"

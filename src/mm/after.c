@@ -2,7 +2,7 @@
 /* What happens when an event is durable: a ring in the order of tickets.
  *
  * Nothing is said before its event is safe. When an event could not be kept (the disk is full) a
- * submission is refused as if it had never been, a start is put off, and an end is logged again later. */
+ * submission is refused as if it had never been, a start is put off, and an end or a policy is logged again later. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -74,6 +74,7 @@ static void durable(struct mm *m, const struct after *a) {
     case AFTER_KEEP:
         break;
     case AFTER_ACT:
+    case AFTER_POLICY:
         client_answer(m, a->link, a->request, ANSWER_DONE, a->job, a->count, "");
         break;
     case AFTER_RESERVE:
@@ -126,6 +127,8 @@ void after_stalled(struct mm *m) {
         if (r->job != 0 && r->unkept && r->phase != PHASE_OVER)
             keep_again(m, job_find(m, r->job), r);
     }
+    if (m->kept.unkept)
+        policy_keep(m);
 }
 
 static void put_off(struct mm *m, struct job *j) {
@@ -178,6 +181,10 @@ static void refused(struct mm *m, const struct after *a) {
             stall(m);
         }
         break;
+    case AFTER_POLICY:
+        m->kept.unkept = true;
+        stall(m);
+        /* fallthrough */
     case AFTER_ACT:
         client_answer(m, a->link, a->request, ANSWER_FULL, a->job, a->count,
                       "it is done, but the manager's disk is full: a new manager would not know");

@@ -120,7 +120,8 @@ void client_answer(struct mm *m, uint32_t link, const uint64_t request[2], enum 
                                   .job = job,
                                   .count = count,
                                   .text = bytes_from_str(text)}};
-    say_link(m->out, link, MESSAGE_ANSWER, &a, (struct bytes){0});
+    if (link != 0) /* else nobody has asked */
+        say_link(m->out, link, MESSAGE_ANSWER, &a, (struct bytes){0});
 }
 
 static struct bytes words_of(const struct mm *m, const struct job *j) {

@@ -257,6 +257,7 @@ enum after_kind {
     AFTER_NODE,   /* and an answer */
     AFTER_KEEP,   /* what was asked for a running job */
     AFTER_ACT,    /* the answer to it */
+    AFTER_POLICY, /* the same, if somebody has asked */
     AFTER_RESERVE /* and an answer */
 };
 
@@ -299,6 +300,7 @@ struct turns {
 /* What the log says of the policy. */
 struct policy_kept {
     bool any;
+    bool unkept;                       /* the newest was not, as the disk was full */
     const struct storm_policy *policy; /* NULL: one that is not there */
     uint32_t slots;
     uint64_t quantum;
@@ -447,6 +449,8 @@ uint64_t why_waits(struct mm *m, const struct job *j, enum why how, struct text 
 void policy_begin(struct mm *m);
 void policy_heard(struct mm *m, uint32_t link, const struct message_act *a);
 void policy_fault(struct mm *m, const char *words);
+/* Writes down which there is; what follows when it is durable may be added. */
+struct after *policy_keep(struct mm *m);
 void policy_replay(struct mm *m, struct bytes name, uint32_t slots, uint64_t quantum_ns);
 /* The one at this place, and all about it if it is the chosen one; false: there is none. */
 bool policy_row_at(struct mm *m, uint32_t index, struct policy_row *ret);
@@ -483,6 +487,8 @@ void waits_drop(struct mm *m, struct job *j);
 void waits_ended(struct mm *m, const struct job *j);
 /* The log tells what became of a condition. */
 void waits_replay(struct mm *m, uint32_t job, uint32_t on, bool good);
+/* All of the log is read: what is over by now, and nobody was told so. */
+void waits_resume(struct mm *m);
 void waits_timer(struct mm *m);
 void waits_begin(struct mm *m);
 /* Ends those that will never start. */
@@ -603,6 +609,8 @@ void slices_launch(struct mm *m, const struct job *j, struct running *r,
 void slices_began(struct mm *m, struct running *r);
 /* The court has put this job into other slots. */
 void slices_moved(struct mm *m, const struct job *j);
+/* What runs is of a former life, which may have said anything of slots. */
+void slices_resume(struct mm *m);
 /* A node has told what it has: it may know nothing of slots. */
 void slices_node(struct mm *m, uint32_t node);
 /* Every run may be in other slots than nodes know. */

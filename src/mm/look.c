@@ -69,6 +69,15 @@ uint64_t mm_calendar(const struct mm *m) {
     return wall(m);
 }
 
+void mm_policy(const struct mm *m, struct mm_policy *ret) {
+    const struct storm_limits *l = court_limits(m->court);
+    *ret = (struct mm_policy){.policy = court_policy(m->court),
+                              .slots = l->slots,
+                              .quantum_ns = l->quantum,
+                              .rows = court_rows(m->court),
+                              .fault = m->fault};
+}
+
 /* ---- S9 ---- */
 
 /* What is looked at: places of jobs and of what runs. */

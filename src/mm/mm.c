@@ -183,6 +183,8 @@ static void on_replay(struct mm *m, const struct input_replay *in) {
     node_resume(m);
     start_resume(m);
     queue_resume(m);
+    waits_resume(m);
+    slices_resume(m);
 }
 
 static void on_mail(struct mm *m, const struct input_message *in) {

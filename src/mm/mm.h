@@ -93,6 +93,15 @@ bool mm_drained(const struct mm *m, uint32_t node);
 uint64_t mm_reserved(const struct mm *m, uint32_t node, uint64_t at_ns);
 uint64_t mm_calendar(const struct mm *m);
 
+/* Who starts when, for how long they share, and what was wrong with the policy before this ("": nothing). */
+struct mm_policy {
+    const struct storm_policy *policy;
+    uint32_t slots, rows; /* rows: that have jobs */
+    uint64_t quantum_ns;
+    const char *fault;
+};
+void mm_policy(const struct mm *m, struct mm_policy *ret);
+
 /* S9: reckons anew what is held for whom, in `scratch`, a word for each node. NULL, or what is wrong.
  * Places that were never taken have nothing in them: they are looked at only if `all`. */
 const char *mm_wrong(const struct mm *m, uint32_t *scratch, bool all);

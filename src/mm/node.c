@@ -98,6 +98,8 @@ void node_changed(struct mm *m, const struct input_nodes *in) {
             n->absent_at = m->now;
         }
         set_usable(m, i);
+        if (in->up)
+            slices_node(m, i);
     }
     watch_from(m, m->now + (in->up ? ASK_NS : m->config.absent_ns));
 }

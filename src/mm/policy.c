@@ -32,9 +32,11 @@ static void choose(struct mm *m, const struct storm_policy *p, uint32_t slots,
     m->dirty = true;
 }
 
-static uint64_t keep(struct mm *m) {
+struct after *policy_keep(struct mm *m) {
     const struct storm_limits *l = court_limits(m->court);
-    return record_policy(m, court_policy(m->court)->name, l->slots, l->quantum);
+    m->kept.unkept = false;
+    return after_add(m, record_policy(m, court_policy(m->court)->name, l->slots, l->quantum),
+                     AFTER_POLICY);
 }
 
 /* For who asks, and for the log of the daemons. */
@@ -66,13 +68,13 @@ void policy_begin(struct mm *m) {
     }
     choose(m, m->config.policy, m->config.slots, m->config.quantum_ns);
     if (k->any)
-        keep(m);
+        policy_keep(m);
 }
 
 void policy_fault(struct mm *m, const char *words) {
     say_fault(m, words);
     slices_all_moved(m);
-    keep(m);
+    policy_keep(m);
 }
 
 void policy_heard(struct mm *m, uint32_t link, const struct message_act *a) {
@@ -96,7 +98,7 @@ void policy_heard(struct mm *m, uint32_t link, const struct message_act *a) {
     }
     m->fault[0] = '\0';
     choose(m, p, slots, quantum);
-    struct after *w = after_add(m, keep(m), AFTER_ACT);
+    struct after *w = policy_keep(m);
     w->link = link;
     w->request[0] = a->request[0];
     w->request[1] = a->request[1];

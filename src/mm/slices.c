@@ -8,7 +8,8 @@
  * Slots that take turns one after the other need no strobe for each: it says the cycle, nodes keep the time by their own clocks, and
  * now and then it is said again. So we are not woken for a turn, but know by the same arithmetic whose it is.
  *
- * Clusters that have never shared time say nothing of slots at all. */
+ * Clusters that have never shared time say nothing of slots, but for a manager that has come anew and finds jobs: he cannot know
+ * what was said last. */
 #include "base/units.h"
 #include "mm/inside.h"
 
@@ -116,6 +117,14 @@ void slices_all_moved(struct mm *m) {
         if (j != NULL && j->kind != JOB_ALLOC)
             move(m, r, slots_of(m, j));
     }
+}
+
+void slices_resume(struct mm *m) {
+    struct turns *t = &m->turns;
+    if (m->running_count == 0)
+        return;
+    t->used = t->again = true;
+    slices_all_moved(m);
 }
 
 void slices_moved(struct mm *m, const struct job *j) {
@@ -229,7 +238,7 @@ void slices_settle(struct mm *m) {
     bool other = slot != t->slot || cycle != t->cycle ||
                  (cycle != 0 && t->ends != court_turn_ends(m->court));
     if (other || t->again || tell || (t->sync_at != 0 && t->sync_at <= m->now)) {
-        set_repeat(m, shared || slot != t->slot);
+        set_repeat(m, shared || t->again || slot != t->slot);
         say_turn(m, slot, cycle, tell);
     }
 }

@@ -6,7 +6,8 @@
  * since nobody wants to wait for ever.
  *
  * What became of a condition is in the log before the end of the job that it was about. So when the log is read again, one
- * about a job that is not known any more was met, unless the log says that it was missed. */
+ * about a job that is not known any more was met, unless the log says that it was missed. On a full disk it may be missing:
+ * then the job's own end, which is logged again, tells the same. */
 #include <errno.h>
 
 #include "base/assert.h"
@@ -263,6 +264,15 @@ void waits_replay(struct mm *m, uint32_t job, uint32_t on, bool good) {
         }
     if (!good) /* about a job that is not known any more */
         doom(m, job_find(m, job));
+}
+
+void waits_resume(struct mm *m) {
+    for (uint32_t i = 0; i < m->await_peak; i++) {
+        struct await *a = &m->awaits[i];
+        const struct job *on = a->job == 0 || a->on == 0 ? NULL : job_find(m, a->on);
+        if (on != NULL && is_over(on))
+            settle(m, a, !is_missed(on, a->kind));
+    }
 }
 
 void waits_timer(struct mm *m) {

@@ -3,15 +3,32 @@
  *
  * A run belongs to some slots; the newest strobe says which slot runs. Whatever is known, late or lost, one rule
  * holds: all that runs here belongs to one slot. So two gangs never run at once: who
- * leaves is held before who comes is let go. The other way round measured the same. */
+ * leaves is held before who comes is let go. The other way round measured the same.
+ *
+ * A manager that has come anew gives slots anew. What one life has said of slots cannot be compared with what another has:
+ * as soon as we know the new slots of anybody, those who have only old ones wait until they are told. */
 #include "base/assert.h"
 #include "base/units.h"
 #include "pl/inside.h"
 
 #define ALL_SLOTS UINT64_MAX
 
-static uint64_t slots_of(const struct run *r) {
-    return r->slots == 0 ? ALL_SLOTS : r->slots;
+static uint64_t life_of(const struct run *r) {
+    return r->version >> 32;
+}
+
+static uint64_t newest_life(const struct pl *p) {
+    uint64_t newest = 0;
+    RUNS_EACH (r, p)
+        if (r->state != RUN_ENDED && life_of(r) > newest)
+            newest = life_of(r);
+    return newest;
+}
+
+static uint64_t slots_of(const struct pl *p, const struct run *r) {
+    if (r->slots == 0)
+        return ALL_SLOTS;
+    return life_of(r) < p->gang.life ? 0 : r->slots;
 }
 
 /* Has it anything to do if it may? Not what has ended but for its offspring, nor what its user holds. */
@@ -24,7 +41,7 @@ static uint64_t wanted(const struct pl *p) {
     uint64_t any = 0;
     RUNS_EACH (r, p)
         if (wants(r))
-            any |= slots_of(r);
+            any |= slots_of(p, r);
     return any;
 }
 
@@ -33,7 +50,7 @@ static uint64_t common(const struct pl *p) {
     uint64_t all = ALL_SLOTS;
     RUNS_EACH (r, p)
         if (wants(r))
-            all &= slots_of(r);
+            all &= slots_of(p, r);
     return all;
 }
 
@@ -57,7 +74,7 @@ static uint8_t choose(const struct pl *p) {
 }
 
 static bool may_run(const struct pl *p, const struct run *r) {
-    return slots_of(r) >> p->gang.now & 1;
+    return slots_of(p, r) >> p->gang.now & 1;
 }
 
 /* What is being ended is not held any more: that would only put off its end. */
@@ -81,6 +98,7 @@ static void start(struct pl *p, struct run *r, struct effects *out) {
 }
 
 void gang_settle(struct pl *p, struct effects *out) {
+    p->gang.life = newest_life(p);
     p->gang.now = choose(p);
     RUNS_EACH (r, p)
         if (!may_run(p, r) || r->suspended)
@@ -95,7 +113,7 @@ void gang_settle(struct pl *p, struct effects *out) {
 
 void gang_left(struct pl *p, const struct run *r, struct effects *out) {
     struct gang *g = &p->gang;
-    if (g->heard && g->slot != GANG_ALL && (slots_of(r) >> g->slot & 1))
+    if (g->heard && g->slot != GANG_ALL && (slots_of(p, r) >> g->slot & 1))
         g->over = true;
     gang_settle(p, out);
 }

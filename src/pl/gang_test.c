@@ -299,6 +299,23 @@ static void test_slots_change(void) {
     finish(&b);
 }
 
+/* What a former life of the manager said of slots is not compared with what this one says. */
+static void test_slots_of_another_life(void) {
+    const uint64_t first = (uint64_t)1 << 32, second = (uint64_t)2 << 32;
+    struct bench b;
+    begin(&b);
+    launch(&b, 1, 1);
+    launch(&b, 2, 2);
+    move(&b, first, 1, 1);
+    move(&b, first, 2, 2);
+    CHECK_STR(turn(&b, 1), "hold 0; start 1; prompt");
+    CHECK_STR(move(&b, second, 1, 2), "hold 1; go 0"); /* it has changed places with the other */
+    CHECK_STR(turn(&b, 0), "hold 0");                  /* whose turn it is, nobody knows yet */
+    CHECK_STR(move(&b, second, 2, 1), "go 1");
+    CHECK_STR(turn(&b, 1), "hold 1; go 0");
+    finish(&b);
+}
+
 static void test_a_cycle(void) {
     struct bench b;
     begin(&b);
@@ -513,6 +530,7 @@ int main(void) {
     TEST(test_the_next_at_once);
     TEST(test_users_hold_and_end_in_foreign_slots);
     TEST(test_slots_change);
+    TEST(test_slots_of_another_life);
     TEST(test_a_cycle);
     TEST(test_no_cycle);
     TEST(test_how_long_it_took);

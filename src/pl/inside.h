@@ -66,6 +66,7 @@ struct gang {
     uint8_t slot;    /* that it names */
     uint8_t now;     /* whose runs run here */
     bool over;       /* since then something of it has ended here */
+    uint64_t life;   /* of the manager who has said of slots what is known last */
     bool prompt;
     uint64_t cycle;           /* slots that take turns by themselves; 0: only strobes change it */
     uint64_t quantum;         /* of a turn */

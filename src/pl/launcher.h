@@ -45,5 +45,12 @@ uint32_t pl_runs(const struct pl *p); /* that are here, ended ones too */
 
 uint32_t pl_groups(const struct pl *p); /* that the world keeps for them */
 
+/* What checkers may know of a run; false: it is not here. */
+struct pl_look {
+    uint64_t slots; /* as bits; 0: all */
+    bool started, suspended, killing;
+};
+bool pl_look(const struct pl *p, uint64_t run, struct pl_look *ret);
+
 /* S10: do the tables add up, within their limits? NULL, or what is wrong. For checkers. */
 const char *pl_wrong(const struct pl *p);

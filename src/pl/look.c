@@ -50,3 +50,16 @@ uint32_t pl_groups(const struct pl *p) {
         n += !r->closed;
     return n;
 }
+
+bool pl_look(const struct pl *p, uint64_t run, struct pl_look *ret) {
+    RUNS_EACH (r, p) {
+        if (r->run != run)
+            continue;
+        *ret = (struct pl_look){.slots = r->slots,
+                                .started = r->state == RUN_STARTED,
+                                .suspended = r->suspended,
+                                .killing = r->killing};
+        return true;
+    }
+    return false;
+}

@@ -37,15 +37,22 @@ const struct mm *audit_manager(const struct audit *a) {
 
 /* ---- S1, S2, S4: the living ---- */
 
+/* In the row of this one, as the manager has it. If there is none, nobody knows of rows. */
+static bool beside(const struct mm *m, const struct living *l, const struct living *other) {
+    return other->node == l->node &&
+           (m == NULL || audit_row(m, run_job(other->run)) == audit_row(m, run_job(l->run)));
+}
+
 static void judge_nodes(struct audit *a, const struct deeds *d) {
-    for (uint32_t i = 0; i < d->living_count; i++)
-        a->scratch[d->living[i].node] = 0;
-    for (uint32_t i = 0; i < d->living_count; i++) {
+    const struct mm *m = audit_manager(a);
+    for (uint32_t i = 0; i < d->living_count && (m != NULL || !a->shared); i++) {
         const struct living *l = &d->living[i];
-        a->scratch[l->node] += l->own;
-        if (a->scratch[l->node] > a->pes)
+        uint32_t own = 0;
+        for (uint32_t k = 0; k <= i; k++)
+            own += beside(m, l, &d->living[k]) ? d->living[k].own : 0;
+        if (own > a->pes)
             verdict_add(a->verdict, "S1", "node %" PRIu32 " has %" PRIu32 " processes", l->node,
-                        a->scratch[l->node]);
+                        own);
     }
 }
 
@@ -158,12 +165,14 @@ void audit_step(struct audit *a, uint32_t who) {
     if (began)
         audit_living(a);
     if (who == root) {
+        audit_policy(a);
         audit_root(a, a->steps++ % ALL_EVERY == 0);
         audit_jobs(a);
     } else if (who < root) {
         audit_node(a, who);
     } else if (who <= root + a->nodes) {
         audit_launcher(a, who - root - 1);
+        audit_still(a, who - root - 1);
     }
     if (began || who == root)
         audit_held(a);

@@ -4,7 +4,7 @@
  * It knows what customers asked and were told (the book), what became of every process (the deeds of the
  * model kernels), and may look into managers and launchers; it knows nothing of how they work.
  *
- *   S1   no node has more processes than processors, no job more than it was given there
+ *   S1   no node has more processes than processors in a slot, no job more than it was given there
  *   S2   a job that is said to be over has no process, offspring included, and never gets one again
  *   S3   what was accepted is there, and has exactly one end; the end that a customer is told is that one
  *   S4   no two attempts of a job live at once, no process is started twice
@@ -12,6 +12,8 @@
  *   S9   processors are held for those who have them, and for nobody else
  *   S10  tables, rings and links stay within their limits
  *   S11  the log says what the manager knows, and is ahead of everything that was told or begun
+ *   gang  what runs on a node belongs to one slot, and there are processors for it; what its user has
+ *         suspended does not run; who may run gets turns
  *   after  what waits for the end of others does not run before
  *   status  how a job ended is what its processes did; all output was received, none twice
  *
@@ -23,6 +25,8 @@
  *     that live are looked at.
  *   - That what lives is held (S9) can be broken by a process that begins and by a step of the manager. All
  *     that live are looked at then.
+ *   - What runs at once ("gang") can be broken by who is started or let go, and is looked at at that very
+ *     moment, in the midst of the launcher's step.
  *   - The log grows; nothing in it changes. A second manager reads what is new in it, event by event, and is
  *     at every moment what a new life would be. It is compared, all jobs, after every step of the first
  *     (S11, S3). What customers are told is in the book, in order, and compared when it is new.
@@ -65,6 +69,8 @@ struct audit {
     uint32_t told;              /* the same of the book */
     uint64_t steps;             /* of the manager */
     uint32_t links_max;         /* of anybody */
+    bool shared;                /* time is, or was */
+    bool loose;                 /* a policy was chosen that does not let slots take turns */
     struct audit_end *ends;     /* by job */
     struct audit_epoch *epochs; /* by node, the root's last */
     uint32_t *scratch;          /* by node */
@@ -80,6 +86,12 @@ void audit_step(struct audit *a, uint32_t who);
 /* Everything from the ground, at any moment. True if nothing was under way to the disk, and so a new
  * manager was made that has read the log as it would after a crash, and was compared, too. */
 bool audit_whole(struct audit *a);
+
+/* In the midst of a step: processes of this node were started, or let go. */
+void audit_woke(struct audit *a, uint32_t node);
+
+/* Nobody is in anybody's way any more: who may run has had a turn of late. */
+void audit_turns(struct audit *a);
 
 /* Everything should be over. */
 bool audit_done(const struct audit *a);

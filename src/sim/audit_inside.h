@@ -17,6 +17,15 @@ void audit_held(struct audit *a);
 void audit_over(struct audit *a, uint32_t job, enum job_state state, uint32_t status,
                 const char *who);
 
+/* ---- audit_gang.c: who runs at once ---- */
+
+/* In which slot the job is, as the manager has it; that of its allocation for a step. */
+uint32_t audit_row(const struct mm *m, uint32_t job);
+/* After a step of the manager: which policy there is. */
+void audit_policy(struct audit *a);
+/* After a step of a launcher. */
+void audit_still(struct audit *a, uint32_t node);
+
 /* ---- audit_books.c: those who keep books: S8, S9, S10 ---- */
 
 void audit_root(struct audit *a, bool all);

@@ -28,7 +28,11 @@ static void make(struct audit *a, struct shadow *s) {
     s->mm = mm_new(c, &arena);
     s->read = 0;
     struct input in = {.kind = INPUT_BOOT, .now = hall_now(a->hall)};
-    in.boot = (struct input_boot){.node = hall_root(a->hall), .root = true, .epoch = 1};
+    in.boot =
+        (struct input_boot){.node = hall_root(a->hall),
+                            .root = true,
+                            .epoch = 1,
+                            .boots = world_boots(hall_world(a->hall), hall_root(a->hall)) + 1};
     feed(s, &in);
 }
 
@@ -204,6 +208,16 @@ static void judge_census(struct audit *a) {
         verdict_add(a->verdict, "S2", "processes are counted wrong");
 }
 
+static void judge_policy(struct audit *a, const struct mm *live, const struct mm *log) {
+    struct mm_policy x, y;
+    mm_policy(live, &x);
+    mm_policy(log, &y);
+    if (x.policy != y.policy || x.slots != y.slots || x.quantum_ns != y.quantum_ns)
+        verdict_add(a->verdict, "S11",
+                    "the policy is %s, %" PRIu32 " slots, and in the log %s, %" PRIu32 " slots",
+                    x.policy->name, x.slots, y.policy->name, y.slots);
+}
+
 /* A manager that has just been made, and reads the log as the disk tells it. */
 static void judge_new_life(struct audit *a, const struct mm *live) {
     struct shadow s = {0};
@@ -215,6 +229,7 @@ static void judge_new_life(struct audit *a, const struct mm *live) {
     in.replay = (struct input_replay){0};
     feed(&s, &in);
     compare(a, live, s.mm, true);
+    judge_policy(a, live, s.mm);
     shadow_free(&s);
 }
 

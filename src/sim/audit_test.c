@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "mm/inside.h"
+#include "sched/policies.h"
 #include "sched/court_inside.h"
 #include "sim/customer.h"
 #include "tap.h"
@@ -24,6 +25,7 @@ struct play {
     struct customer *customer;
     bool closed;
     int32_t hangs, waits, over, alloc; /* orders */
+    int32_t gangs[2];
 };
 
 /* ---- the stage ---- */
@@ -50,12 +52,13 @@ static void observe(void *context, struct hall *h, uint32_t who) {
     audit_step(&p->audit, who);
 }
 
-static int32_t ask(struct play *p, enum job_kind kind, uint32_t nodes, const char *word) {
+static int32_t ask(struct play *p, enum job_kind kind, uint32_t nodes, uint32_t ppn,
+                   const char *word) {
     struct order o = {.request = {(uint64_t)p->book.count + 1, 1},
                       .kind = kind,
                       .nodes = nodes,
-                      .ppn = 1,
-                      .procs = nodes,
+                      .ppn = ppn,
+                      .procs = nodes * ppn,
                       .count = 1,
                       .around = NO_ORDER,
                       .on = -1,
@@ -66,8 +69,10 @@ static int32_t ask(struct play *p, enum job_kind kind, uint32_t nodes, const cha
     return customer_order(p->customer, &o);
 }
 
-/* One job is over, one hangs on two nodes, there is an allocation of one more, one waits. */
-static void begin(struct play *p) {
+static void woke(void *context, struct hall *h, uint32_t node);
+
+/* An empty cluster. */
+static void begin_with(struct play *p, const struct storm_policy *policy) {
     *p = (struct play){.config = {.nodes = NODES,
                                   .pes = PES,
                                   .clients = 1,
@@ -77,21 +82,28 @@ static void begin(struct play *p) {
                                            .durable_ns = NS_PER_MS},
                                   .period_ns = NS_PER_S,
                                   .seed = 7,
+                                  .policy = policy,
+                                  .lease_ns = policy == NULL ? 0 : 100 * NS_PER_S,
+                                  .quantum_ns = 100 * NS_PER_MS,
                                   .client = make_client,
-                                  .observe = observe}};
+                                  .observe = observe,
+                                  .woke = policy == NULL ? NULL : woke}};
     p->config.context = p;
     p->book.verdict = &p->verdict;
     p->hall = hall_new(&p->config);
     audit_init(&p->audit, p->hall, &p->book, &p->verdict);
     hall_boot_all(p->hall);
     hall_run_until(p->hall, NS_PER_S);
-    p->over = ask(p, JOB_BATCH, 1, "");
+}
+
+/* One job is over, one hangs on two nodes, there is an allocation of one more, one waits. */
+static void begin(struct play *p) {
+    begin_with(p, NULL);
+    p->over = ask(p, JOB_BATCH, 1, 1, "");
     hall_run_until(p->hall, 4 * NS_PER_S);
-    p->hangs = ask(p, JOB_RUN, 2, "hang");
-    p->alloc = ask(p, JOB_ALLOC, 1, "hang");
-    p->waits = ask(p, JOB_RUN, NODES, "hang");
-    p->book.orders[p->waits].ppn = PES;
-    p->book.orders[p->waits].procs = NODES * PES;
+    p->hangs = ask(p, JOB_RUN, 2, 1, "hang");
+    p->alloc = ask(p, JOB_ALLOC, 1, 1, "hang");
+    p->waits = ask(p, JOB_RUN, NODES, PES, "hang");
     hall_run_until(p->hall, 8 * NS_PER_S);
 }
 
@@ -218,6 +230,112 @@ static void test_a_group_that_is_closed_with_somebody_in_it(void) {
     sim_kernel_carry((struct sim_kernel *)hall_kernel(p.hall, 3), &e, hall_now(p.hall));
     audit_whole(&p.audit);
     CHECK(said(&p, "S2", "has no group any more"));
+    end(&p);
+}
+
+/* ---- slots that take turns ---- */
+
+/* Two gangs of all processors in two slots; the first has its turn, and waits for the other's. */
+static void begin_gangs(struct play *p) {
+    begin_with(p, &policy_gang);
+    for (uint32_t i = 0; i < 2; i++)
+        p->gangs[i] = ask(p, JOB_RUN, NODES, PES, "hang");
+    hall_run_until(p->hall, 3 * NS_PER_S);
+}
+
+/* Does to the group of this gang on node 1 what its launcher would not. */
+static void carry(struct play *p, uint32_t gang, bool frozen) {
+    uint64_t run = run_of(p->book.orders[p->gangs[gang]].job, 1);
+    struct sim_kernel *k = (struct sim_kernel *)hall_kernel(p->hall, 1);
+    struct sim_census c;
+    uint32_t at = 0;
+    while (sim_kernel_census(k, &at, &c) && c.run != run)
+        ;
+    CHECK_EQ(c.run, run);
+    struct effect e = {.kind = EFFECT_GROUP_FREEZE};
+    e.group = (struct effect_group){.group = at - 1, .value = frozen};
+    sim_kernel_carry(k, &e, hall_now(p->hall));
+}
+
+static void woke(void *context, struct hall *h, uint32_t node) {
+    struct play *p = context;
+    (void)h;
+    audit_woke(&p->audit, node);
+}
+
+static void test_gangs_take_turns_and_nothing_is_said(void) {
+    struct play p;
+    begin_gangs(&p);
+    CHECK_EQ(hall_deeds(p.hall)->living_count, 2 * NODES);
+    CHECK(!p.audit.loose && p.audit.shared);
+    CHECK(audit_whole(&p.audit));
+    audit_turns(&p.audit);
+    CHECK_EQ(p.verdict.count, 0);
+    verdict_print(&p.verdict, VERDICT_LINES, stderr);
+    end(&p);
+}
+
+/* Whoever of the two is held is let go; what its launcher would undo with the next turn is seen before. */
+static void test_two_gangs_at_once(void) {
+    struct play p;
+    begin_gangs(&p);
+    carry(&p, 0, false);
+    carry(&p, 1, false);
+    CHECK(said(&p, "gang", "are of different slots"));
+    end(&p);
+}
+
+/* Of no slot, or so its launcher thinks: but there is no processor for it. */
+static void test_more_at_once_than_processors(void) {
+    struct play p;
+    begin_gangs(&p);
+    start_stray(&p, 1, run_of(STRAY, 1), PES);
+    CHECK(said(&p, "gang", "2 runs at once on node 1 need 4 processors"));
+    end(&p);
+}
+
+static void test_a_suspended_gang_that_runs(void) {
+    struct play p;
+    begin_gangs(&p);
+    customer_act(p.customer, p.gangs[0], VERB_SUSPEND, 0);
+    hall_run_until(p.hall, 6 * NS_PER_S);
+    CHECK_EQ(p.verdict.count, 0);
+    carry(&p, 1, true);
+    carry(&p, 0, false);
+    audit_step(&p.audit, hall_launcher(p.hall, 1));
+    CHECK(said(&p, "gang", "is suspended, and runs on node 1"));
+    end(&p);
+}
+
+/* A launcher stands still, nobody is let go. */
+static void test_a_gang_without_turns(void) {
+    struct play p;
+    begin_gangs(&p);
+    world_pause(hall_world(p.hall), hall_launcher(p.hall, 1), hall_now(p.hall) + 60 * NS_PER_S);
+    hall_run_until(p.hall, hall_now(p.hall) + 15 * NS_PER_S);
+    audit_turns(&p.audit);
+    CHECK_EQ(p.verdict.count, 0);
+    hall_run_until(p.hall, hall_now(p.hall) + 15 * NS_PER_S);
+    audit_turns(&p.audit);
+    CHECK(said(&p, "gang", "has had no turn for"));
+    end(&p);
+}
+
+static void test_a_policy_that_was_wrong(void) {
+    struct play p;
+    begin_gangs(&p);
+    snprintf(manager(&p)->fault, sizeof manager(&p)->fault, "it has started a job twice");
+    audit_step(&p.audit, hall_root(p.hall));
+    CHECK(said(&p, "policy", "started a job twice"));
+    end(&p);
+}
+
+static void test_a_policy_that_is_not_in_the_log(void) {
+    struct play p;
+    begin_gangs(&p);
+    court_change(manager(&p)->court, hall_now(p.hall), &policy_gang, 3, NS_PER_S);
+    audit_whole(&p.audit);
+    CHECK(said(&p, "S11", "3 slots, and in the log gang"));
     end(&p);
 }
 
@@ -615,6 +733,13 @@ int main(void) {
     TEST(test_more_processes_than_processors);
     TEST(test_a_process_of_a_job_that_is_over);
     TEST(test_two_attempts);
+    TEST(test_gangs_take_turns_and_nothing_is_said);
+    TEST(test_two_gangs_at_once);
+    TEST(test_more_at_once_than_processors);
+    TEST(test_a_suspended_gang_that_runs);
+    TEST(test_a_gang_without_turns);
+    TEST(test_a_policy_that_was_wrong);
+    TEST(test_a_policy_that_is_not_in_the_log);
     TEST(test_a_process_that_is_started_twice);
     TEST(test_processes_for_which_nothing_is_held);
     TEST(test_a_group_that_is_closed_with_somebody_in_it);

@@ -13,7 +13,6 @@
 
 #include "base/assert.h"
 #include "sim/files_trial.h"
-#include "sim/jobs_trial.h"
 #include "sim/trial.h"
 
 enum { SHARES_MAX = 64, VIOLATIONS_SHOWN = 6 };
@@ -28,10 +27,11 @@ struct totals {
     struct coverage coverage;
 };
 
-static void run_one(uint64_t seed, enum campaign_kind kind, struct trial_result *ret, FILE *trace) {
-    if (kind == CAMPAIGN_JOBS)
-        jobs_trial_run(seed, ret, trace);
-    else if (kind == CAMPAIGN_FILES)
+static void run_one(const struct campaign_config *c, uint64_t seed, struct trial_result *ret,
+                    FILE *trace) {
+    if (c->kind == CAMPAIGN_JOBS)
+        jobs_trial_run(seed, &c->terms, ret, trace);
+    else if (c->kind == CAMPAIGN_FILES)
         files_trial_run(seed, ret, trace);
     else
         trial_run(seed, ret, trace);
@@ -118,7 +118,7 @@ static _Noreturn void work(const struct campaign_config *c, uint64_t from, uint3
                            int fd) {
     struct trial_result r;
     for (uint64_t i = from; i < c->seed_count; i += stride) {
-        run_one(c->seed_first + i, c->kind, &r, NULL);
+        run_one(c, c->seed_first + i, &r, NULL);
         if (!write_all(fd, &r, sizeof r))
             break;
     }
@@ -184,15 +184,15 @@ int campaign_run(const struct campaign_config *config, FILE *out) {
     if (shares > 1)
         run_shared(config, shares, &t, out);
     for (uint64_t i = 0; shares <= 1 && i < config->seed_count; i++) {
-        run_one(config->seed_first + i, config->kind, &r, NULL);
+        run_one(config, config->seed_first + i, &r, NULL);
         take(&t, config, &r, out);
     }
     return conclude(&t, config, out);
 }
 
-int campaign_seed(uint64_t seed, enum campaign_kind kind, bool trace, FILE *out) {
+int campaign_seed(const struct campaign_config *config, uint64_t seed, bool trace, FILE *out) {
     struct trial_result r;
-    run_one(seed, kind, &r, trace ? out : NULL);
+    run_one(config, seed, &r, trace ? out : NULL);
     print_result(&r, out);
     if (r.verdict.count > VIOLATIONS_SHOWN)
         verdict_print(&r.verdict, VERDICT_LINES, out);

@@ -180,7 +180,10 @@ static void carry_out(struct carrier *c, const struct effect *e) {
         carry_look(c, e);
         break;
     case EFFECT_PROMPT: /* everybody is served at once here */
-    case EFFECT_CAST:   /* and all of these are lost */
+        break;
+    case EFFECT_CAST:
+        if (c->w->config.cast != NULL)
+            c->w->config.cast(c->w->config.context, &e->cast);
         break;
     case EFFECT_STOW:
         node_stow(c->n, e->stow);

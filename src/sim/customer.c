@@ -49,7 +49,8 @@ struct errand {
 struct wish {
     int32_t order; /* NO_ORDER: about nodes */
     uint8_t verb;
-    uint32_t value;
+    uint32_t value, more;
+    const char *text;
     uint64_t request[2];
     uint64_t said_at;
     uint32_t reservation; /* its number; 0: it is none */
@@ -507,16 +508,18 @@ static void say_wish(struct customer *c, struct wish *w) {
     for (uint32_t k = 0; k < count; k++)
         store_le32(jobs + 4 * (size_t)k, o->job + k);
     nodeset_clear(&c->nodes);
-    if (o == NULL)
+    bool about_nodes = w->verb == VERB_DRAIN || w->verb == VERB_UNDRAIN;
+    if (about_nodes)
         nodeset_add(&c->nodes, w->value);
     else if (w->verb == VERB_END || w->verb == VERB_KILL || w->verb == VERB_SIGNAL)
         o->killed = true;
     union message m = {.act = {.request = {w->request[0], w->request[1]},
                                .verb = w->verb,
-                               .value = o == NULL ? 0 : w->value,
+                               .value = about_nodes ? 0 : w->value,
+                               .more = w->more,
                                .nodes = &c->nodes,
                                .jobs = bytes_of(jobs, 4 * (size_t)count),
-                               .text = bytes_from_str("as it was wished")}};
+                               .text = bytes_from_str(w->text)}};
     w->said_at = c->now;
     say(c, MESSAGE_ACT, &m);
 }
@@ -660,11 +663,26 @@ int32_t customer_order(struct customer *c, const struct order *o) {
     return number;
 }
 
-void customer_act(struct customer *c, int32_t order, enum verb verb, uint32_t value) {
+static struct wish *wish(struct customer *c, int32_t order, enum verb verb, uint32_t value) {
     ASSERT(c->wish_count < ACTS_MAX);
     uint64_t one = random_u64(&c->random);
-    c->wishes[c->wish_count++] =
-        (struct wish){.order = order, .verb = (uint8_t)verb, .value = value, .request = {one, 9}};
+    struct wish *w = &c->wishes[c->wish_count++];
+    *w = (struct wish){.order = order,
+                       .verb = (uint8_t)verb,
+                       .value = value,
+                       .text = "as it was wished",
+                       .request = {one, 9}};
+    return w;
+}
+
+void customer_act(struct customer *c, int32_t order, enum verb verb, uint32_t value) {
+    wish(c, order, verb, value);
+}
+
+void customer_policy(struct customer *c, const char *name, uint32_t slots, uint32_t quantum_us) {
+    struct wish *w = wish(c, NO_ORDER, VERB_POLICY, slots);
+    w->text = name;
+    w->more = quantum_us;
 }
 
 void customer_drain(struct customer *c, uint32_t node, bool drained) {

@@ -42,6 +42,8 @@ void customer_drain(struct customer *c, uint32_t node, bool drained);
 /* Reserves nodes in the name of that number, for then; or takes it back if `to_ns` is 0. */
 void customer_reserve(struct customer *c, uint32_t number, uint32_t first, uint32_t last,
                       uint64_t from_ns, uint64_t to_ns);
+/* And another policy, by its name, which is borrowed. */
+void customer_policy(struct customer *c, const char *name, uint32_t slots, uint32_t quantum_us);
 
 /* Has it heard the last of everything? */
 bool customer_idle(const struct customer *c);

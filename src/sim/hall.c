@@ -9,7 +9,17 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/random.h"
 #include "base/units.h"
+
+enum { CASTS = 8, CAST_BYTES = 64 };
+
+/* Strobes that are on their way to a launcher, in no order. */
+struct cast {
+    uint64_t at; /* 0: none */
+    struct input_strobe strobe;
+    uint8_t body[CAST_BYTES];
+};
 
 enum { BODY_BYTES = 4096, RUNS = 192, JOBS_MAX = 1024, OUTSTANDING = 16 };
 
@@ -32,8 +42,10 @@ struct hall {
     uint32_t universe;
     struct life *lives; /* of nodes, seat and launchers */
     struct sim_kernel **kernels;
-    uint64_t *wakes; /* of the kernels */
-    bool *poked;     /* the launchers */
+    uint64_t *wakes;    /* of the kernels */
+    bool *poked;        /* the launchers */
+    struct cast *casts; /* CASTS for each launcher */
+    struct random random;
     struct deeds deeds;
 };
 
@@ -57,6 +69,7 @@ static void choose_prim(struct hall *h) {
                                      .transfers = 1,
                                      .chunk_bytes = 1024,
                                      .slots = 1};
+    h->prim.casts = c->policy != NULL && c->lost_permille < 1000;
     prim_config_times(&h->prim, c->period_ns);
 }
 
@@ -66,6 +79,9 @@ static void choose_others(struct hall *h) {
                                .pes = c->pes,
                                .jobs_max = JOBS_MAX,
                                .clients_max = 64,
+                               .policy = c->policy,
+                               .slots = c->slots,
+                               .quantum_ns = c->quantum_ns,
                                .prefix = "n"};
     mm_config_times(&h->mm);
     if (c->lease_ns != 0)
@@ -140,9 +156,62 @@ static void on_process(void *context, uint32_t body, const struct effect *e) {
     look_at(h, node);
 }
 
+static void on_deed(void *context, const struct sim_deed *deed) {
+    deeds_watch(&((struct hall *)context)->deeds, deed);
+}
+
+static void on_life(void *context, const struct sim_life *life) {
+    deeds_lives(&((struct hall *)context)->deeds, life);
+}
+
+static void on_woke(void *context, uint32_t node) {
+    struct hall *h = context;
+    if (h->config.woke != NULL)
+        h->config.woke(h->config.context, h, node);
+}
+
+/* ---- strobes past the tree: some are lost, some overtake others ---- */
+
+static void on_cast(void *context, const struct effect_cast *e) {
+    struct hall *h = context;
+    ASSERT(e->body.len <= CAST_BYTES);
+    NODESET_EACH (node, e->set) {
+        if (node >= h->config.nodes)
+            break; /* the root has no launcher */
+        uint64_t delay = random_between(&h->random, 1, 3 * h->config.link.latency_ns + 1);
+        struct cast *c = h->casts + (size_t)node * CASTS, *end = c + CASTS;
+        while (c < end && c->at != 0)
+            c++;
+        if (c == end || !world_up(h->world, hall_launcher(h, node)) ||
+            random_chance(&h->random, h->config.lost_permille, 1000))
+            continue;
+        memcpy(c->body, e->body.at, e->body.len);
+        c->at = hall_now(h) + delay;
+        c->strobe = (struct input_strobe){
+            .channel = e->channel, .number = e->number, .body = bytes_of(c->body, e->body.len)};
+        world_poke(h->world, hall_launcher(h, node), c->at);
+    }
+}
+
+static bool hear_cast(struct hall *h, uint32_t node, struct input *ret) {
+    struct cast *c = h->casts + (size_t)node * CASTS, *end = c + CASTS;
+    while (c < end && (c->at == 0 || c->at > hall_now(h)))
+        c++;
+    if (c == end)
+        return false;
+    c->at = 0;
+    *ret = (struct input){.kind = INPUT_STROBE, .strobe = c->strobe};
+    return true;
+}
+
 static bool on_news(void *context, uint32_t body, struct input *ret) {
     struct hall *h = context;
     uint32_t node = body - h->universe;
+    if (hear_cast(h, node, ret)) {
+        if (h->poked[node]) /* this may have been for its processes */
+            world_poke(h->world, body, hall_now(h));
+        return true;
+    }
     h->poked[node] = false;
     bool told = sim_kernel_tell(h->kernels[node], hall_now(h), ret);
     look_at(h, node);
@@ -155,6 +224,7 @@ static void on_death(void *context, uint32_t who) {
         return;
     uint32_t node = who - h->universe;
     sim_kernel_crash(h->kernels[node]);
+    memset(h->casts + (size_t)node * CASTS, 0, CASTS * sizeof *h->casts);
     h->poked[node] = false;
     h->wakes[node] = UINT64_MAX;
 }
@@ -234,9 +304,10 @@ static void make_kernels(struct hall *h) {
                                       .seed = h->config.seed * 1000003 + i,
                                       .spawn_ns = NS_PER_MS,
                                       .fail_permille = h->config.fail_permille,
-                                      .watch = deeds_watch,
-                                      .lives = deeds_lives,
-                                      .context = &h->deeds};
+                                      .watch = on_deed,
+                                      .lives = on_life,
+                                      .woke = on_woke,
+                                      .context = h};
         h->kernels[i] = sim_kernel_new(&k);
         h->wakes[i] = UINT64_MAX;
     }
@@ -253,7 +324,10 @@ struct hall *hall_new(const struct hall_config *c) {
     h->kernels = calloc(c->nodes, sizeof(struct sim_kernel *));
     h->wakes = calloc(c->nodes, sizeof *h->wakes);
     h->poked = calloc(c->nodes, sizeof *h->poked);
-    ASSERT(h->lives != NULL && h->kernels != NULL && h->wakes != NULL && h->poked != NULL);
+    h->casts = calloc((size_t)c->nodes * CASTS, sizeof *h->casts);
+    ASSERT(h->lives != NULL && h->kernels != NULL && h->wakes != NULL && h->poked != NULL &&
+           h->casts != NULL);
+    random_init(&h->random, c->seed ^ 0x63617374);
     make_kernels(h);
     struct world_config config = {.prim = h->prim,
                                   .link = c->link,
@@ -266,6 +340,7 @@ struct hall *hall_new(const struct hall_config *c) {
                                   .clients = c->clients,
                                   .process = on_process,
                                   .news = on_news,
+                                  .cast = on_cast,
                                   .died = on_death};
     h->world = world_new(&config);
     if (h->world == NULL) {
@@ -288,6 +363,7 @@ void hall_free(struct hall *h) {
     free(h->kernels);
     free(h->wakes);
     free(h->poked);
+    free(h->casts);
     free(h);
 }
 

@@ -24,10 +24,17 @@ struct hall_config {
     uint64_t seed;
     uint32_t fail_permille; /* of starts of processes */
     uint64_t lease_ns;      /* 0: the usual */
+    /* Who starts when, as in mm_config; and of 1,000 strobes past the tree how many are lost. */
+    const struct storm_policy *policy;
+    uint32_t slots;
+    uint64_t quantum_ns;
+    uint32_t lost_permille; /* 1000: there is no such way */
     /* The machine of the k'th client, for each of its lives. */
     struct machine (*client)(void *context, struct hall *h, uint32_t k);
     /* After every step of anybody; `who` is the launcher's number if it was a process of its. May be NULL. */
     void (*observe)(void *context, struct hall *h, uint32_t who);
+    /* In the midst of a step: processes of this node were started, or let go. May be NULL. */
+    void (*woke)(void *context, struct hall *h, uint32_t node);
     void *context;
 };
 

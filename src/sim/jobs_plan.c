@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/units.h"
+#include "sched/policies.h"
 
 static uint32_t draw32(struct random *r, uint32_t low, uint32_t high) {
     return (uint32_t)random_between(r, low, high);
@@ -38,7 +39,55 @@ static void draw_link(struct random *r, struct link_model *m) {
     m->durable_ns = random_between(r, 20, 8000) * NS_PER_US;
 }
 
-void jobs_plan_draw(struct jobs_plan *p, uint64_t seed) {
+/* ---- policies ---- */
+
+static const struct storm_policy *draw_policy(const struct jobs_plan *p, struct random *r) {
+    uint32_t count = 0;
+    while (policies_at(count) != NULL)
+        count++;
+    const struct storm_policy *chosen;
+    do
+        chosen = policies_at((uint32_t)random_below(r, count));
+    while ((chosen->flags & STORM_UNCOORDINATED) != 0 && p->hall.seed % 3 != 0);
+    return chosen;
+}
+
+/* Every turn is many steps of a large cluster. */
+static uint64_t draw_quantum(const struct jobs_plan *p, struct random *r) {
+    uint64_t least = 2 * (uint64_t)p->hall.nodes * NS_PER_MS, kind = random_below(r, 3);
+    uint64_t quantum = kind == 0   ? random_between(r, 5, 50) * NS_PER_MS
+                       : kind == 1 ? random_between(r, 50, 500) * NS_PER_MS
+                                   : random_between(r, 500, 4000) * NS_PER_MS;
+    return quantum < least ? least : quantum;
+}
+
+void jobs_plan_policy(const struct jobs_plan *p, const struct jobs_terms *terms, struct random *r,
+                      struct hall_config *ret) {
+    uint32_t slots = draw32(r, 2, 5);
+    uint64_t quantum = draw_quantum(p, r);
+    ret->policy = terms->any ? draw_policy(p, r) : terms->policy;
+    ret->slots = terms->slots != 0 ? terms->slots : slots;
+    ret->quantum_ns = terms->quantum_ns != 0 ? terms->quantum_ns : quantum;
+}
+
+/* Where time is shared there is more to do at once, so that there is something to share. */
+static void draw_terms(struct jobs_plan *p, const struct jobs_terms *terms) {
+    struct random r;
+    random_init(&r, p->hall.seed ^ 0x7475726E);
+    if (terms->policy == NULL && !terms->any)
+        return;
+    jobs_plan_policy(p, terms, &r, &p->hall);
+    p->hall.lost_permille = random_chance(&r, 1, 2) ? 1000 : draw32(&r, 0, 400);
+    p->shared = terms->any || (terms->policy->flags & STORM_SLICED) != 0;
+    p->changes = terms->any ? draw32(&r, 1, 6) : 0;
+    p->change_gap_ns = random_between(&r, 100, 4000) * NS_PER_MS;
+    if (!p->shared)
+        return;
+    p->errands = draw32(&r, 2, 4);
+    p->hall.clients = draw32(&r, 2, 4);
+}
+
+void jobs_plan_draw(struct jobs_plan *p, uint64_t seed, const struct jobs_terms *terms) {
     struct random r;
     random_init(&r, seed ^ 0x6A6F6273);
     *p = (struct jobs_plan){.hall = {.seed = seed}};
@@ -61,6 +110,7 @@ void jobs_plan_draw(struct jobs_plan *p, uint64_t seed) {
     }
     if (p->faults > 0 && random_chance(&r, 1, 4))
         p->ambushes = draw32(&r, 1, 4);
+    draw_terms(p, terms);
 }
 
 /* ---- what processes do ---- */
@@ -142,7 +192,7 @@ static void draw_words(struct random *r, struct order *o, uint64_t most_output) 
 /* ---- what customers want ---- */
 
 static void draw_size(const struct jobs_plan *p, struct random *r, struct order *o) {
-    uint32_t most = p->hall.nodes / 3 > 0 ? p->hall.nodes / 3 : 1;
+    uint32_t most = p->shared ? p->hall.nodes : p->hall.nodes / 3 > 0 ? p->hall.nodes / 3 : 1;
     uint32_t part = draw32(r, 1, most);
     o->nodes = random_chance(r, 1, 8) ? p->hall.nodes : part;
     o->ppn = draw32(r, 1, p->hall.pes);

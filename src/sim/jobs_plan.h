@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "sim/book.h"
 #include "sim/hall.h"
+#include "sim/jobs_trial.h"
 
 struct jobs_plan {
     struct hall_config hall;
@@ -13,11 +14,18 @@ struct jobs_plan {
     uint32_t errands; /* of a customer at a time */
     uint64_t pause_ns;
     uint32_t faults;
-    uint64_t fault_gap_ns; /* on average */
-    uint32_t ambushes;     /* of launches */
+    uint64_t fault_gap_ns;  /* on average */
+    uint32_t ambushes;      /* of launches */
+    bool shared;            /* time is, or may be */
+    uint32_t changes;       /* of the policy, on the way */
+    uint64_t change_gap_ns; /* on average */
 };
 
-void jobs_plan_draw(struct jobs_plan *p, uint64_t seed);
+void jobs_plan_draw(struct jobs_plan *p, uint64_t seed, const struct jobs_terms *terms);
+
+/* Another policy and its slots and quantum; where some were asked for, these. */
+void jobs_plan_policy(const struct jobs_plan *p, const struct jobs_terms *terms, struct random *r,
+                      struct hall_config *ret);
 
 /* What a customer asks for next. */
 void jobs_plan_order(const struct jobs_plan *p, uint32_t customer, struct random *r,

@@ -38,6 +38,10 @@ struct jobs_trial {
     struct random books; /* of reservations */
     bool reserves;       /* there are some in this run */
     uint64_t reserve_at;
+    const struct jobs_terms *terms;
+    struct random whims; /* for policies */
+    uint32_t changes;    /* of the policy, still to come */
+    uint64_t change_at;
     struct random lurks; /* for ambushes */
     uint32_t ambushes;   /* still to come */
     bool launching;      /* the manager has just done something while a job was being started */
@@ -83,6 +87,12 @@ static struct machine make_client(void *context, struct hall *h, uint32_t k) {
     customer_free(t->customers[k]);
     t->customers[k] = customer_new(&c);
     return customer_machine(t->customers[k]);
+}
+
+static void woke(void *context, struct hall *h, uint32_t node) {
+    struct jobs_trial *t = context;
+    (void)h;
+    audit_woke(&t->audit, node);
 }
 
 static void observe(void *context, struct hall *h, uint32_t node) {
@@ -156,6 +166,18 @@ static void drain(struct jobs_trial *t, uint32_t node) {
     note(t, drained ? "drain" : "undrain", node, 0);
     if (world_up(hall_world(t->hall), hall_client(t->hall, k)))
         customer_drain(t->customers[k], node, drained);
+}
+
+static void change_policy(struct jobs_trial *t) {
+    struct hall_config c;
+    uint32_t k = (uint32_t)random_below(&t->whims, t->plan.hall.clients);
+    jobs_plan_policy(&t->plan, t->terms, &t->whims, &c);
+    t->change_at = hall_now(t->hall) + random_below(&t->whims, 2 * t->plan.change_gap_ns) + 1;
+    if (!world_up(hall_world(t->hall), hall_client(t->hall, k)))
+        return;
+    t->changes--;
+    note(t, c.policy->name, k, c.quantum_ns);
+    customer_policy(t->customers[k], c.policy->name, c.slots, (uint32_t)(c.quantum_ns / NS_PER_US));
 }
 
 static void inject(struct jobs_trial *t) {
@@ -261,6 +283,8 @@ static uint64_t next_duty(const struct jobs_trial *t) {
         next = t->fault_at;
     if (t->reserves && !t->closed && t->reserve_at < next)
         next = t->reserve_at;
+    if (t->changes > 0 && t->change_at < next)
+        next = t->change_at;
     for (uint32_t i = 0; i < t->restart_count; i++)
         if (t->restarts[i].at < next)
             next = t->restarts[i].at;
@@ -277,8 +301,13 @@ static void do_duties(struct jobs_trial *t) {
     }
     if (t->reserves && !t->closed && now >= t->reserve_at)
         reserve(t);
-    if (now >= t->log_at)
-        t->log_at = audit_whole(&t->audit) ? now + LOG_NS : now + NS_PER_S / 20;
+    if (t->changes > 0 && now >= t->change_at)
+        change_policy(t);
+    if (now < t->log_at)
+        return;
+    if (t->closed && now > t->heal_at)
+        audit_turns(&t->audit);
+    t->log_at = audit_whole(&t->audit) ? now + LOG_NS : now + NS_PER_S / 20;
 }
 
 /* Runs until `done` holds; false if time or events run out before. */
@@ -324,6 +353,9 @@ static bool over(struct jobs_trial *t) {
 /* Nothing stands in the way any more. */
 static void heal(struct jobs_trial *t) {
     t->closed = true;
+    t->changes = 0;
+    if (t->heal_at < hall_now(t->hall))
+        t->heal_at = hall_now(t->hall);
     t->plan.faults = t->injected;
     t->ambushes = 0;
     t->launching = false;
@@ -423,10 +455,11 @@ static void sum_up(const struct jobs_trial *t, struct trial_result *ret) {
         ret->lives += world_boots(hall_world(t->hall), i);
 }
 
-void jobs_trial_run(uint64_t seed, struct trial_result *ret, FILE *trace) {
-    struct jobs_trial t = {.verdict = &ret->verdict, .trace = trace};
+void jobs_trial_run(uint64_t seed, const struct jobs_terms *terms, struct trial_result *ret,
+                    FILE *trace) {
+    struct jobs_trial t = {.verdict = &ret->verdict, .trace = trace, .terms = terms};
     *ret = (struct trial_result){.seed = seed};
-    jobs_plan_draw(&t.plan, seed);
+    jobs_plan_draw(&t.plan, seed, terms);
     random_init(&t.random, seed ^ 0x6661756C74);
     t.book.verdict = &ret->verdict;
     t.orders_left = t.plan.orders;
@@ -437,7 +470,11 @@ void jobs_trial_run(uint64_t seed, struct trial_result *ret, FILE *trace) {
     random_init(&t.books, seed ^ 0x626F6F6B);
     t.reserves = random_chance(&t.books, 1, 2);
     t.reserve_at = NS_PER_S;
+    t.changes = t.plan.changes;
+    t.change_at = t.plan.change_gap_ns;
+    random_init(&t.whims, seed ^ 0x7768696D);
     t.plan.hall.client = make_client;
+    t.plan.hall.woke = woke;
     t.plan.hall.observe = observe;
     t.plan.hall.context = &t;
     t.hall = hall_new(&t.plan.hall);

@@ -7,6 +7,16 @@
 #pragma once
 
 #include "sim/trial.h"
+#include "storm/policy.h"
+
+/* Under which policy, with how many slots and which quantum. What is 0 is drawn from the seed. */
+struct jobs_terms {
+    const struct storm_policy *policy; /* NULL: first come, first served */
+    bool any;                          /* any of them, and another now and then */
+    uint32_t slots;
+    uint64_t quantum_ns;
+};
 
 /* `asked` are jobs, `done` those that ended so. `trace`: where to print what happened, or NULL. */
-void jobs_trial_run(uint64_t seed, struct trial_result *ret, FILE *trace);
+void jobs_trial_run(uint64_t seed, const struct jobs_terms *terms, struct trial_result *ret,
+                    FILE *trace);

@@ -85,6 +85,11 @@ void kernel_life(const struct actor *a, bool begins) {
         c->lives(c->context, &life);
 }
 
+static void woke(const struct sim_kernel *k) {
+    if (k->config.woke != NULL)
+        k->config.woke(k->config.context, k->config.node);
+}
+
 static bool is(struct bytes text, const char *name) {
     return bytes_equal(text, bytes_from_str(name));
 }
@@ -131,6 +136,7 @@ static void start(struct sim_group *g, uint64_t now) {
         if (g->frozen)
             actor_hold(&m->self, now);
     }
+    woke(g->kernel);
 }
 
 static void signal_all(struct sim_group *g, uint32_t number, uint64_t now) {
@@ -143,6 +149,7 @@ static void freeze(struct sim_group *g, bool frozen, uint64_t now) {
     if (g->frozen == frozen)
         return;
     g->frozen = frozen;
+    g->frozen_at = now;
     MEMBERS_EACH(m, g)
     ACTORS_EACH(a, m) {
         if (a->stopped || !a->alive)
@@ -152,6 +159,8 @@ static void freeze(struct sim_group *g, bool frozen, uint64_t now) {
         else
             actor_go_on(a, now);
     }
+    if (!frozen)
+        woke(g->kernel);
 }
 
 static uint32_t alive(const struct sim_group *g) {
@@ -446,7 +455,8 @@ bool sim_kernel_census(const struct sim_kernel *k, uint32_t *at, struct sim_cens
         const struct sim_group *g = k->groups[*at];
         if (g == NULL)
             continue;
-        *ret = (struct sim_census){.run = g->run, .all = alive(g)};
+        *ret = (struct sim_census){
+            .run = g->run, .all = alive(g), .frozen = g->frozen, .frozen_at = g->frozen_at};
         for (uint32_t i = 0; i < g->count; i++)
             ret->own += g->members[i].self.alive;
         (*at)++;

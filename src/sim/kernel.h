@@ -42,6 +42,7 @@ struct sim_kernel_config {
     uint32_t fail_permille; /* of starts fail for lack of memory */
     void (*watch)(void *context, const struct sim_deed *deed); /* may be NULL */
     void (*lives)(void *context, const struct sim_life *life); /* the same */
+    void (*woke)(void *context, uint32_t node); /* a group was started or let go; the same */
     void *context;
 };
 
@@ -83,5 +84,7 @@ uint32_t sim_kernel_open(const struct sim_kernel *k);
 struct sim_census {
     uint64_t run;
     uint32_t own, all;
+    bool frozen;
+    uint64_t frozen_at;
 };
 bool sim_kernel_census(const struct sim_kernel *k, uint32_t *at, struct sim_census *ret);

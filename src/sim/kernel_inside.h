@@ -57,6 +57,7 @@ struct sim_group {
     uint8_t *bytes; /* of the setup */
     int error;      /* why nothing of it can be started */
     bool started, frozen, killed;
+    uint64_t frozen_at;
     bool empty, empty_told;
     uint32_t count;
     struct member members[];

@@ -74,6 +74,8 @@ struct world_config {
     /* What is new outside for a body that was poked; false if nothing is. Bytes are lent until the next
      * call. */
     bool (*news)(void *context, uint32_t body, struct input *ret);
+    /* Carries strobes past the tree. NULL: all are lost. */
+    void (*cast)(void *context, const struct effect_cast *e);
     /* Called when a node or a body has died. NULL: nobody cares. */
     void (*died)(void *context, uint32_t node);
 };

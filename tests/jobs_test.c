@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "machine/record.h"
+#include "sched/policies.h"
 #include "sim/audit.h"
 #include "sim/customer.h"
 #include "tap.h"
@@ -50,8 +51,8 @@ static void observe(void *context, struct hall *h, uint32_t node) {
 }
 
 /* `send_ns`: of a processor for each message. */
-static void begin_slow(struct play *p, uint32_t nodes, uint32_t pes, uint32_t arity,
-                       uint64_t send_ns) {
+static void begin_with(struct play *p, uint32_t nodes, uint32_t pes, uint32_t arity,
+                       uint64_t send_ns, const struct storm_policy *policy) {
     *p = (struct play){.config = {.nodes = nodes,
                                   .pes = pes,
                                   .clients = CUSTOMERS,
@@ -63,6 +64,7 @@ static void begin_slow(struct play *p, uint32_t nodes, uint32_t pes, uint32_t ar
                                            .durable_ns = NS_PER_MS},
                                   .period_ns = NS_PER_S,
                                   .seed = 7,
+                                  .policy = policy,
                                   .client = make_client,
                                   .observe = observe}};
     p->config.context = p;
@@ -70,8 +72,14 @@ static void begin_slow(struct play *p, uint32_t nodes, uint32_t pes, uint32_t ar
     p->hall = hall_new(&p->config);
     audit_init(&p->audit, p->hall, &p->book, &p->verdict);
     p->audit.gone = true; /* plays know whether */
+    p->audit.shares = policy == NULL ? 1 : 4;
     hall_boot_all(p->hall);
     hall_run_until(p->hall, NS_PER_S);
+}
+
+static void begin_slow(struct play *p, uint32_t nodes, uint32_t pes, uint32_t arity,
+                       uint64_t send_ns) {
+    begin_with(p, nodes, pes, arity, send_ns, NULL);
 }
 
 static void begin(struct play *p, uint32_t nodes, uint32_t pes, uint32_t arity) {
@@ -381,7 +389,7 @@ static void test_the_link_to_a_launcher_breaks_on_the_way(void) {
 
 /* What it has agreed to is given up by all others meanwhile, and must not begin when it goes on: S2, S9. */
 static void test_a_node_stands_still_on_the_way(void) {
-    for (uint64_t at = 0; at < 100; at++) {
+    for (uint64_t at = 0; at < 20; at++) {
         struct play p;
         begin(&p, 3, 1, 3);
         int32_t n = ask_run(&p, 3, 1, "run 2s");
@@ -688,6 +696,29 @@ static void test_an_allocation_and_its_steps(void) {
     finish(&p);
 }
 
+/* ---- gangs ---- */
+
+static void begin_gangs(struct play *p, uint32_t nodes) {
+    begin_with(p, nodes, 1, 2, NS_PER_US, &policy_gang);
+}
+
+/* What runs goes on, and still not at once. */
+static void test_gangs_under_a_new_manager(void) {
+    struct play p;
+    begin_gangs(&p, 3);
+    int32_t first = ask_run(&p, 3, 1, "run 4s"), second = ask_run(&p, 3, 1, "run 4s");
+    wait_state(&p, first, STATE_RUNNING);
+    wait_state(&p, second, STATE_RUNNING);
+    uint64_t from = now(&p);
+    restart(&p, hall_root(p.hall), NS_PER_S);
+    wait_end(&p, first, 30 * NS_PER_S);
+    wait_end(&p, second, 30 * NS_PER_S);
+    CHECK(now(&p) - from > 7 * NS_PER_S);
+    check_end(&p, first, STATE_DONE, 0);
+    check_end(&p, second, STATE_DONE, 0);
+    finish(&p);
+}
+
 static void test_a_full_disk(void) {
     struct play p;
     begin(&p, 2, 1, 2);
@@ -763,6 +794,7 @@ int main(void) {
     TEST(test_a_drained_node_gets_nothing);
     TEST(test_an_array);
     TEST(test_an_allocation_and_its_steps);
+    TEST(test_gangs_under_a_new_manager);
     TEST(test_a_full_disk);
     TEST(test_wishes_on_a_full_disk);
     return tap_finish();

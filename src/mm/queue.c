@@ -110,10 +110,8 @@ bool queue_hold(struct mm *m, struct job *j, const struct running *r) {
     uint64_t ago = wall(m) > j->started_ns ? wall(m) - j->started_ns : 0;
     uint64_t started = m->now > ago ? m->now - ago : 0;
     for (uint32_t slot = 0; slot < STORM_SLOTS_MAX; slot++)
-        if (court_resume(m->court, m->now, &o, started, &r->set, slot, &j->seat) == 0) {
-            m->turns.used = m->turns.used || slot > 0;
+        if (court_resume(m->court, m->now, &o, started, &r->set, slot, &j->seat) == 0)
             return true;
-        }
     j->seat = COURT_NONE;
     return false;
 }

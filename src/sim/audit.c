@@ -15,6 +15,7 @@ void audit_init(struct audit *a, struct hall *h, const struct book *b, struct ve
                         .verdict = v,
                         .nodes = c->limits.nodes,
                         .pes = c->pes,
+                        .shares = 1,
                         .links_max = c->limits.nodes + c->clients_max + LINKS_SPARE,
                         .ends = calloc(JOBS, sizeof *a->ends),
                         .epochs = calloc(c->limits.nodes + 1, sizeof *a->epochs),
@@ -43,7 +44,7 @@ static void judge_nodes(struct audit *a, const struct deeds *d) {
     for (uint32_t i = 0; i < d->living_count; i++) {
         const struct living *l = &d->living[i];
         a->scratch[l->node] += l->own;
-        if (a->scratch[l->node] > a->pes)
+        if (a->scratch[l->node] > a->pes * a->shares)
             verdict_add(a->verdict, "S1", "node %" PRIu32 " has %" PRIu32 " processes", l->node,
                         a->scratch[l->node]);
     }

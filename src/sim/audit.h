@@ -58,9 +58,10 @@ struct audit {
     const struct book *book;
     struct verdict *verdict;
     uint32_t nodes, pes;
-    bool faultless; /* nothing was done to the cluster: then nothing may be lost */
-    bool gone;      /* a launcher has died, or somebody was away for long: jobs may be lost */
-    bool lossy;     /* a launcher has died, or a customer was away for long: output may be lost */
+    bool faultless;  /* nothing was done to the cluster: then nothing may be lost */
+    uint32_t shares; /* jobs that may share a processor, in turns */
+    bool gone;       /* a launcher has died, or somebody was away for long: jobs may be lost */
+    bool lossy;      /* a launcher has died, or a customer was away for long: output may be lost */
     uint64_t births, agains;    /* of the deeds, when we last looked */
     uint32_t told;              /* the same of the book */
     uint64_t steps;             /* of the manager */

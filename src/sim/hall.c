@@ -66,7 +66,8 @@ static void choose_others(struct hall *h) {
                                .pes = c->pes,
                                .jobs_max = JOBS_MAX,
                                .clients_max = 64,
-                               .prefix = "n"};
+                               .prefix = "n",
+                               .policy = c->policy};
     mm_config_times(&h->mm);
     if (c->lease_ns != 0)
         h->mm.lease_ns = c->lease_ns;

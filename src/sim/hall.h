@@ -22,8 +22,9 @@ struct hall_config {
     struct link_model link;
     uint64_t period_ns; /* of the heartbeat */
     uint64_t seed;
-    uint32_t fail_permille; /* of starts of processes */
-    uint64_t lease_ns;      /* 0: the usual */
+    uint32_t fail_permille;            /* of starts of processes */
+    uint64_t lease_ns;                 /* 0: the usual */
+    const struct storm_policy *policy; /* NULL: first come, first served */
     /* The machine of the k'th client, for each of its lives. */
     struct machine (*client)(void *context, struct hall *h, uint32_t k);
     /* After every step of anybody; `who` is the launcher's number if it was a process of its. May be NULL. */

@@ -719,6 +719,32 @@ static void test_gangs_under_a_new_manager(void) {
     finish(&p);
 }
 
+/* At every moment of its launch: its slots change, and its limit counts its own turns nevertheless. */
+static void test_a_limit_and_other_slots(void) {
+    for (uint64_t at = 0; at < 20; at++) {
+        struct play p;
+        begin_gangs(&p, 2);
+        pass(&p, 3 * NS_PER_S);
+        int32_t left = ask_run(&p, 1, 1, "hang"), right = ask_run(&p, 1, 1, "hang");
+        int32_t both = ask_run(&p, 2, 1, "hang");
+        wait_state(&p, left, STATE_RUNNING);
+        wait_state(&p, right, STATE_RUNNING);
+        wait_state(&p, both, STATE_RUNNING);
+        struct order o = order_of(JOB_RUN, 1, 1, "hang");
+        o.limit_ns = 2 * NS_PER_S;
+        int32_t n = ask(&p, o);
+        while (!is_state(&p, n, STATE_STARTING))
+            pass(&p, 50 * NS_PER_US);
+        pass(&p, at * 100 * NS_PER_US);
+        CHECK(hall_kill(p.hall, 0, 1, 9));
+        CHECK(wait_end(&p, n, 20 * NS_PER_S) > 3 * NS_PER_S);
+        check_end(&p, n, STATE_TIMEOUT, 124);
+        customer_act(p.customers[0], right, VERB_KILL, 0);
+        customer_act(p.customers[0], both, VERB_KILL, 0);
+        finish(&p);
+    }
+}
+
 static void test_a_full_disk(void) {
     struct play p;
     begin(&p, 2, 1, 2);
@@ -795,6 +821,7 @@ int main(void) {
     TEST(test_an_array);
     TEST(test_an_allocation_and_its_steps);
     TEST(test_gangs_under_a_new_manager);
+    TEST(test_a_limit_and_other_slots);
     TEST(test_a_full_disk);
     TEST(test_wishes_on_a_full_disk);
     return tap_finish();

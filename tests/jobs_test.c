@@ -733,8 +733,9 @@ static void test_a_limit_and_other_slots(void) {
         struct order o = order_of(JOB_RUN, 1, 1, "hang");
         o.limit_ns = 2 * NS_PER_S;
         int32_t n = ask(&p, o);
-        while (!is_state(&p, n, STATE_STARTING))
-            pass(&p, 50 * NS_PER_US);
+        for (uint64_t until = now(&p) + NS_PER_S; now(&p) < until; pass(&p, 50 * NS_PER_US))
+            if (is_state(&p, n, STATE_STARTING))
+                break;
         pass(&p, at * 100 * NS_PER_US);
         CHECK(hall_kill(p.hall, 0, 1, 9));
         CHECK(wait_end(&p, n, 20 * NS_PER_S) > 3 * NS_PER_S);

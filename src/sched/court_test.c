@@ -277,6 +277,27 @@ static struct storm_policy wrong(void (*decide)(void *, struct storm_host *)) {
         .version = STORM_POLICY_VERSION, .name = "wrong", .decide = decide};
 }
 
+/* It insists on some nodes, and will not have one of them. */
+static void test_a_node_that_is_not_wanted(void) {
+    struct bench b;
+    struct court_config c = bench_config(4, 1, 1);
+    struct storm_policy p = wrong(start_on_busy);
+    uint64_t words[2][8];
+    struct nodeset only, exclude;
+    nodeset_init(&only, 4, words[0]);
+    nodeset_init(&exclude, 4, words[1]);
+    nodeset_add_range(&only, 0, 2);
+    nodeset_add(&exclude, 1);
+    bench_init(&b, &c, &p);
+    struct court_order o = bench_order('A', 2, 10);
+    o.only = &only;
+    o.exclude = &exclude;
+    const char *said = bench_order_arrives(&b, 0, &o);
+    CHECK(strstr(said, "on a node that it must not have (job 65, node 1)") != NULL);
+    CHECK(strstr(said, "A:[0,2]@0") != NULL); /* as fcfs has it */
+    bench_fini(&b);
+}
+
 static void test_wrong_decisions(void) {
     static const struct {
         void (*decide)(void *, struct storm_host *);
@@ -337,6 +358,7 @@ int main(void) {
     TEST(test_policies_are_exchanged);
     TEST(test_turns);
     TEST(test_wrong_decisions);
+    TEST(test_a_node_that_is_not_wanted);
     TEST(test_down_node);
     return tap_finish();
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "sched/court.h"
+#include "sched/policies.h"
 
 static int judge(const struct storm_policy *p, const char *path, char *why) {
     if (p->version != STORM_POLICY_VERSION) {
@@ -15,7 +16,9 @@ static int judge(const struct storm_policy *p, const char *path, char *why) {
         return -EPROTO;
     }
     const char *lacks = p->name == NULL || p->name[0] == '\0' ? "has no name"
-                        : p->decide == NULL                   ? "has no function `decide`"
+                        : p->words == NULL                    ? "does not say what it does: `words`"
+                        : policies_find(p->name) != NULL ? "has the name of one that is built in"
+                        : p->decide == NULL              ? "has no function `decide`"
                         : p->own > COURT_OWN_MAX ? "wants too many bytes of its own for each job"
                                                  : NULL;
     if (lacks == NULL)

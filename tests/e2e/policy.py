@@ -49,6 +49,8 @@ def shown(t):
     t.check('storm up knows names', r.status == 2 and r.is_one_line('did you mean easy?'), r)
     r = t.run('up', '--cluster', 'other', '--policy', '/etc/passwd')
     t.check('and files', r.status == 2 and r.is_one_line('/etc/passwd'), r)
+    r = t.run('up', '--cluster', 'other', '--policy', os.path.join(BUILT, 'wrong-mute.so'))
+    t.check('and those that lack something', r.status == 2 and r.is_one_line('words'), r)
 
 
 def overtaking(t):

@@ -298,6 +298,32 @@ static void test_a_node_that_is_not_wanted(void) {
     bench_fini(&b);
 }
 
+static void start_unasked(void *self, struct storm_host *h, const struct storm_job *j) {
+    (void)self;
+    storm_start(h, j, 0);
+}
+
+/* While nothing may start it is found out, too: who is told of it sees fcfs. */
+static void test_wrong_while_held(void) {
+    struct bench b;
+    struct court_config c = bench_config(4, 1, 1);
+    struct storm_policy p = wrong(start_where_full);
+    struct court_effect e;
+    uint32_t job;
+    p.arrived = start_unasked;
+    bench_init(&b, &c, &p);
+    court_hold(b.court, 0, true);
+    struct court_order o = bench_order('A', 1, 10);
+    CHECK_EQ(court_arrive(b.court, 0, &o, &job), 0);
+    court_ask(b.court, 0, false);
+    CHECK(court_next(b.court, &e) && e.kind == COURT_FAULT);
+    CHECK(court_policy(b.court) == &policy_fcfs);
+    CHECK(!court_next(b.court, &e));
+    court_ask(b.court, 0, true);
+    CHECK(court_next(b.court, &e) && e.kind == COURT_START && e.job == job);
+    bench_fini(&b);
+}
+
 static void test_wrong_decisions(void) {
     static const struct {
         void (*decide)(void *, struct storm_host *);
@@ -359,6 +385,7 @@ int main(void) {
     TEST(test_turns);
     TEST(test_wrong_decisions);
     TEST(test_a_node_that_is_not_wanted);
+    TEST(test_wrong_while_held);
     TEST(test_down_node);
     return tap_finish();
 }

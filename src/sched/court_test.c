@@ -324,6 +324,26 @@ static void test_wrong_while_held(void) {
     bench_fini(&b);
 }
 
+/* One that waits for a node that is away keeps its time, and no longer: nothing need happen for the next to start. */
+static void test_conservative_past_one_that_cannot(void) {
+    struct bench b;
+    struct court_config c = bench_config(2, 1, 1);
+    uint64_t words[8];
+    struct nodeset away;
+    nodeset_init(&away, 2, words);
+    nodeset_add(&away, 0);
+    bench_init(&b, &c, &policy_conservative);
+    court_set_usable(b.court, 0, &away, false);
+    struct court_order o = bench_order('A', 1, 10);
+    o.only = &away;
+    CHECK_STR(bench_order_arrives(&b, 1, &o), "");
+    CHECK_STR(bench_arrives(&b, 1, 'B', 1, 10), "");
+    CHECK_EQ(bench_job(&b, 'B')->reserved, 11);
+    CHECK_EQ(court_due(b.court), 11);
+    CHECK_STR(bench_ticks(&b), "B:1@0");
+    bench_fini(&b);
+}
+
 static void test_wrong_decisions(void) {
     static const struct {
         void (*decide)(void *, struct storm_host *);
@@ -383,6 +403,7 @@ int main(void) {
     TEST(test_resumed);
     TEST(test_policies_are_exchanged);
     TEST(test_turns);
+    TEST(test_conservative_past_one_that_cannot);
     TEST(test_wrong_decisions);
     TEST(test_a_node_that_is_not_wanted);
     TEST(test_wrong_while_held);

@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "machine/record.h"
+#include "sched/policies.h"
 #include "sim/audit.h"
 #include "sim/customer.h"
 #include "tap.h"
@@ -50,8 +51,8 @@ static void observe(void *context, struct hall *h, uint32_t node) {
 }
 
 /* `send_ns`: of a processor for each message. */
-static void begin_slow(struct play *p, uint32_t nodes, uint32_t pes, uint32_t arity,
-                       uint64_t send_ns) {
+static void begin_with(struct play *p, uint32_t nodes, uint32_t pes, uint32_t arity,
+                       uint64_t send_ns, const struct storm_policy *policy) {
     *p = (struct play){.config = {.nodes = nodes,
                                   .pes = pes,
                                   .clients = CUSTOMERS,
@@ -63,6 +64,7 @@ static void begin_slow(struct play *p, uint32_t nodes, uint32_t pes, uint32_t ar
                                            .durable_ns = NS_PER_MS},
                                   .period_ns = NS_PER_S,
                                   .seed = 7,
+                                  .policy = policy,
                                   .client = make_client,
                                   .observe = observe}};
     p->config.context = p;
@@ -72,6 +74,11 @@ static void begin_slow(struct play *p, uint32_t nodes, uint32_t pes, uint32_t ar
     p->audit.gone = true; /* plays know whether */
     hall_boot_all(p->hall);
     hall_run_until(p->hall, NS_PER_S);
+}
+
+static void begin_slow(struct play *p, uint32_t nodes, uint32_t pes, uint32_t arity,
+                       uint64_t send_ns) {
+    begin_with(p, nodes, pes, arity, send_ns, NULL);
 }
 
 static void begin(struct play *p, uint32_t nodes, uint32_t pes, uint32_t arity) {
@@ -381,7 +388,7 @@ static void test_the_link_to_a_launcher_breaks_on_the_way(void) {
 
 /* What it has agreed to is given up by all others meanwhile, and must not begin when it goes on: S2, S9. */
 static void test_a_node_stands_still_on_the_way(void) {
-    for (uint64_t at = 0; at < 100; at++) {
+    for (uint64_t at = 0; at < 20; at++) {
         struct play p;
         begin(&p, 3, 1, 3);
         int32_t n = ask_run(&p, 3, 1, "run 2s");
@@ -688,6 +695,56 @@ static void test_an_allocation_and_its_steps(void) {
     finish(&p);
 }
 
+/* ---- gangs ---- */
+
+static void begin_gangs(struct play *p, uint32_t nodes) {
+    begin_with(p, nodes, 1, 2, NS_PER_US, &policy_gang);
+}
+
+/* What runs goes on, and still not at once. */
+static void test_gangs_under_a_new_manager(void) {
+    struct play p;
+    begin_gangs(&p, 3);
+    int32_t first = ask_run(&p, 3, 1, "run 4s"), second = ask_run(&p, 3, 1, "run 4s");
+    wait_state(&p, first, STATE_RUNNING);
+    wait_state(&p, second, STATE_RUNNING);
+    uint64_t from = now(&p);
+    restart(&p, hall_root(p.hall), NS_PER_S);
+    wait_end(&p, first, 30 * NS_PER_S);
+    wait_end(&p, second, 30 * NS_PER_S);
+    CHECK(now(&p) - from > 7 * NS_PER_S);
+    check_end(&p, first, STATE_DONE, 0);
+    check_end(&p, second, STATE_DONE, 0);
+    finish(&p);
+}
+
+/* At every moment of its launch: its slots change, and its limit counts its own turns nevertheless. */
+static void test_a_limit_and_other_slots(void) {
+    for (uint64_t at = 0; at < 20; at++) {
+        struct play p;
+        begin_gangs(&p, 2);
+        pass(&p, 3 * NS_PER_S);
+        int32_t left = ask_run(&p, 1, 1, "hang"), right = ask_run(&p, 1, 1, "hang");
+        int32_t both = ask_run(&p, 2, 1, "hang");
+        wait_state(&p, left, STATE_RUNNING);
+        wait_state(&p, right, STATE_RUNNING);
+        wait_state(&p, both, STATE_RUNNING);
+        struct order o = order_of(JOB_RUN, 1, 1, "hang");
+        o.limit_ns = 2 * NS_PER_S;
+        int32_t n = ask(&p, o);
+        for (uint64_t until = now(&p) + NS_PER_S; now(&p) < until; pass(&p, 50 * NS_PER_US))
+            if (is_state(&p, n, STATE_STARTING))
+                break;
+        pass(&p, at * 100 * NS_PER_US);
+        CHECK(hall_kill(p.hall, 0, 1, 9));
+        CHECK(wait_end(&p, n, 20 * NS_PER_S) > 3 * NS_PER_S);
+        check_end(&p, n, STATE_TIMEOUT, 124);
+        customer_act(p.customers[0], right, VERB_KILL, 0);
+        customer_act(p.customers[0], both, VERB_KILL, 0);
+        finish(&p);
+    }
+}
+
 static void test_a_full_disk(void) {
     struct play p;
     begin(&p, 2, 1, 2);
@@ -763,6 +820,8 @@ int main(void) {
     TEST(test_a_drained_node_gets_nothing);
     TEST(test_an_array);
     TEST(test_an_allocation_and_its_steps);
+    TEST(test_gangs_under_a_new_manager);
+    TEST(test_a_limit_and_other_slots);
     TEST(test_a_full_disk);
     TEST(test_wishes_on_a_full_disk);
     return tap_finish();

@@ -29,8 +29,16 @@ enum { NAMES_MAX = 16, DURATION_MAX = 32 };
 
 /* ---- names ---- */
 
-bool policy_quantum_fits(uint64_t ns) {
-    return ns >= QUANTUM_LEAST_NS && ns <= QUANTUM_MOST_NS;
+int policy_turns(const char *command, uint64_t *mpl, uint64_t *quantum_ns) {
+    if (*mpl == POLICY_UNSAID)
+        *mpl = 0;
+    else if (*mpl < 1 || *mpl > STORM_SLOTS_MAX)
+        return complain(command, "--mpl %" PRIu64 ": give 1 to %d", *mpl, STORM_SLOTS_MAX);
+    if (*quantum_ns == POLICY_UNSAID)
+        *quantum_ns = 0;
+    else if (*quantum_ns < QUANTUM_LEAST_NS || *quantum_ns > QUANTUM_MOST_NS)
+        return complain(command, "--quantum: give 300us to 1h");
+    return 0;
 }
 
 static int unknown(const char *command, const char *typed) {
@@ -182,17 +190,15 @@ struct change {
     uint64_t mpl, quantum_ns;
 };
 
-static int check(const struct change *w) {
-    if (w->mpl > STORM_SLOTS_MAX)
-        return complain("policy", "--mpl %" PRIu64 ": give 1 to %d", w->mpl, STORM_SLOTS_MAX);
-    if (w->quantum_ns > 0 && !policy_quantum_fits(w->quantum_ns))
-        return complain("policy", "--quantum: give 300us to 1h");
+static int check(struct change *w) {
+    if (w->name != NULL && *w->name == '\0')
+        return complain("policy", "which one? storm policy tells which there are");
     if (w->name != NULL && strchr(w->name, '/') != NULL)
         return complain("policy",
                         "%s: a file is loaded when the cluster is brought up: storm up "
                         "--policy FILE; give its policy's name here",
                         w->name);
-    return 0;
+    return policy_turns("policy", &w->mpl, &w->quantum_ns);
 }
 
 static int change(struct contact *c, const struct change *w) {
@@ -216,7 +222,7 @@ static int change(struct contact *c, const struct change *w) {
 int policy_main(int argc, char **argv) {
     bool json = false;
     const char *cluster = NULL;
-    struct change w = {0};
+    struct change w = {.mpl = POLICY_UNSAID, .quantum_ns = POLICY_UNSAID};
     const struct option table[] = {
         {"quantum", OPTION_DURATION, &w.quantum_ns, "T", "of turns, where jobs share processors"},
         {"mpl", OPTION_NUMBER, &w.mpl, "N", "jobs that share a processor at most, if they do"},
@@ -244,9 +250,10 @@ int policy_main(int argc, char **argv) {
         r = contact_open(&c, cluster, &callbacks);
     if (r != 0)
         return r;
-    if (w.name != NULL || w.mpl > 0 || w.quantum_ns > 0)
+    bool changes = w.name != NULL || w.mpl > 0 || w.quantum_ns > 0;
+    if (changes)
         r = change(&c, &w);
-    else
+    if (r == 0 && (!changes || json))
         r = show(&c, json);
     contact_close(&c);
     return r;

@@ -2,7 +2,6 @@
 /* What users type for a scheduling policy. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,5 +11,8 @@
  * exit status after a complaint. */
 int policy_name(const char *command, const char *typed, char *out, size_t cap);
 
-/* Can turns be so long? */
-bool policy_quantum_fits(uint64_t ns);
+/* Options that were not given. */
+#define POLICY_UNSAID UINT64_MAX
+
+/* Checks what was given of them, and makes 0 of what was not. 0, or the exit status after a complaint. */
+int policy_turns(const char *command, uint64_t *mpl, uint64_t *quantum_ns);

@@ -100,10 +100,9 @@ static int check_hook(struct up *u) {
 
 static int check_policy(struct up *u) {
     struct cluster *c = &u->cluster;
-    if (u->mpl > STORM_SLOTS_MAX)
-        return complain("up", "--mpl %" PRIu64 ": give 1 to %d", u->mpl, STORM_SLOTS_MAX);
-    if (u->quantum_ns > 0 && !policy_quantum_fits(u->quantum_ns))
-        return complain("up", "--quantum: give 300us to 1h");
+    int r = policy_turns("up", &u->mpl, &u->quantum_ns);
+    if (r != 0)
+        return r;
     c->slots = (uint32_t)u->mpl;
     c->quantum_ns = u->quantum_ns;
     return policy_name("up", u->policy, c->policy, sizeof c->policy);
@@ -442,6 +441,8 @@ static int bring_up(struct up *u, bool pes_said) {
 int up_main(int argc, char **argv) {
     struct up u = {.links = "unix",
                    .policy = "fcfs",
+                   .mpl = POLICY_UNSAID,
+                   .quantum_ns = POLICY_UNSAID,
                    .launchers = "node",
                    .confine = "auto",
                    .begin_ns = clock_ns()};

@@ -10,6 +10,9 @@
 #define CHECK_NS  NS_PER_S
 #define HOLD_NS   (2 * NS_PER_S)
 
+/* A limit that is nearly reached in another's turn is looked at so often. */
+#define LIMIT_LEAST_NS NS_PER_MS
+
 void due_set(struct mm *m, struct running *r) {
     const uint64_t times[] = {r->limit_at, r->force_at, r->repeat_at, r->orphan_at, r->lost_at};
     uint64_t at = UINT64_MAX;
@@ -65,10 +68,11 @@ static void lease_over(struct mm *m, struct running *r) {
 /* It has had its time, or the turns of others were in it. */
 static void limit(struct mm *m, struct job *j, struct running *r) {
     uint64_t ran = slices_ran(m, r);
-    if (ran >= j->limit_ns)
+    uint64_t left = ran < j->limit_ns ? j->limit_ns - ran : 0;
+    if (left == 0)
         end_job(m, j, REASON_TIME, 0, false);
-    else
-        r->limit_at = m->now + j->limit_ns - ran;
+    else /* not at once again and again while others have their turn */
+        r->limit_at = m->now + (left > LIMIT_LEAST_NS ? left : LIMIT_LEAST_NS);
 }
 
 /* One running job's times; true if it is over now. */

@@ -92,6 +92,11 @@ void policy_heard(struct mm *m, uint32_t link, const struct message_act *a) {
                       "at most 64 can share a processor");
         return;
     }
+    if (quantum < GANG_QUANTUM_LEAST_US * NS_PER_US) {
+        client_answer(m, link, a->request, ANSWER_REFUSED, 0, 0,
+                      "such short turns are nothing but switches");
+        return;
+    }
     if (m->after_count + SPARE_AFTER > m->after_cap) {
         client_answer(m, link, a->request, ANSWER_FULL, 0, 0, "try again in a moment");
         return;

@@ -113,10 +113,8 @@ bool queue_hold(struct mm *m, struct job *j, const struct running *r) {
     uint64_t ago = wall(m) > j->started_ns ? wall(m) - j->started_ns : 0;
     uint64_t started = m->now > ago ? m->now - ago : 0;
     for (uint32_t slot = 0; slot < STORM_SLOTS_MAX; slot++)
-        if (court_resume(m->court, m->now, &o, started, &r->set, slot, &j->seat) == 0) {
-            m->turns.used = m->turns.used || slot > 0;
+        if (court_resume(m->court, m->now, &o, started, &r->set, slot, &j->seat) == 0)
             return true;
-        }
     j->seat = COURT_NONE;
     return false;
 }
@@ -125,7 +123,8 @@ void queue_resume(struct mm *m) {
     uint32_t given = m->next_id < m->config.jobs_max ? m->next_id : m->config.jobs_max;
     for (uint32_t i = 0; i < given; i++) {
         struct job *j = &m->jobs[i];
-        if (j->id != 0 && j->state == STATE_QUEUED && !j->waits && j->kind != JOB_STEP)
+        if (j->id != 0 && j->state == STATE_QUEUED && !j->waits && j->kind != JOB_STEP &&
+            j->seat == COURT_NONE)
             arrive(m, j);
     }
 }

@@ -80,6 +80,7 @@ uint64_t slices_ran(struct mm *m, const struct running *r) {
 
 void slices_began(struct mm *m, struct running *r) {
     reckon(m);
+    r->ran_ns = 0; /* its slots may have changed while it was on its way */
     r->ran_base = had(&m->turns, r->slots);
 }
 

@@ -296,6 +296,8 @@ void start_hold(struct mm *m) {
             continue;
         r->unheld = !queue_hold(m, j, r);
         m->overlap = m->overlap || r->unheld;
+        if (!r->unheld)
+            slices_moved(m, j);
     }
 }
 

@@ -129,7 +129,7 @@ static bool broken(const struct conservative *s, struct storm_host *h) {
 
 static void decide(void *self, struct storm_host *h) {
     struct conservative *s = self;
-    uint64_t now = storm_now(h), next = STORM_NEVER;
+    uint64_t now = storm_now(h), next = STORM_NEVER, wake = STORM_NEVER;
     if (broken(s, h))
         plan_anew(s, h);
     if (s->next > now)
@@ -140,13 +140,14 @@ static void decide(void *self, struct storm_host *h) {
             s->anew = s->anew || o->start < now; /* late: it holds its PEs longer than planned */
             if (storm_start(h, j, 0) < 0)
                 return;
-        } else if (o->start < next) {
-            next = o->start;
+        } else {
+            next = o->start < next ? o->start : next;
+            wake = o->start > now && o->start < wake ? o->start : wake;
         }
     }
     s->next = next;
-    if (next > now && next != STORM_NEVER)
-        storm_wake(h, next);
+    if (wake != STORM_NEVER) /* also if one before it does not fit though its time has come */
+        storm_wake(h, wake);
 }
 
 const struct storm_policy policy_conservative = {

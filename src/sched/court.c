@@ -289,6 +289,8 @@ void court_stir(struct court *c) {
 
 void court_ask(struct court *c, uint64_t now, bool may) {
     court_pass_time(c, now);
+    if (c->broken) /* by what it was told: whoever hears of that finds another */
+        take_policy(c, &policy_fcfs);
     if (may && c->stirred)
         ask_now(c);
     else

@@ -226,8 +226,8 @@ static int host_start_on(struct storm_host *h, const struct storm_job *job, uint
     for (uint32_t i = 0; i < count; i++) {
         if (nodes[i] >= c->config.limits.nodes)
             return court_fault(c, j, "starts a job on a node that is not there", nodes[i]);
-        if (j->only ? !nodeset_has(j->only, nodes[i])
-                    : j->exclude && nodeset_has(j->exclude, nodes[i]))
+        if ((j->only != NULL && !nodeset_has(j->only, nodes[i])) ||
+            (j->exclude != NULL && nodeset_has(j->exclude, nodes[i])))
             return court_fault(c, j, "starts a job on a node that it must not have", nodes[i]);
         nodeset_add(set, nodes[i]);
     }

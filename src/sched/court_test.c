@@ -302,6 +302,73 @@ static struct storm_policy wrong(void (*decide)(void *, struct storm_host *)) {
         .version = STORM_POLICY_VERSION, .name = "wrong", .decide = decide};
 }
 
+/* It insists on some nodes, and will not have one of them. */
+static void test_a_node_that_is_not_wanted(void) {
+    struct bench b;
+    struct court_config c = bench_config(4, 1, 1);
+    struct storm_policy p = wrong(start_on_busy);
+    uint64_t words[2][8];
+    struct nodeset only, exclude;
+    nodeset_init(&only, 4, words[0]);
+    nodeset_init(&exclude, 4, words[1]);
+    nodeset_add_range(&only, 0, 2);
+    nodeset_add(&exclude, 1);
+    bench_init(&b, &c, &p);
+    struct court_order o = bench_order('A', 2, 10);
+    o.only = &only;
+    o.exclude = &exclude;
+    const char *said = bench_order_arrives(&b, 0, &o);
+    CHECK(strstr(said, "on a node that it must not have (job 65, node 1)") != NULL);
+    CHECK(strstr(said, "A:[0,2]@0") != NULL); /* as fcfs has it */
+    bench_fini(&b);
+}
+
+static void start_unasked(void *self, struct storm_host *h, const struct storm_job *j) {
+    (void)self;
+    storm_start(h, j, 0);
+}
+
+/* While nothing may start it is found out, too: who is told of it sees fcfs. */
+static void test_wrong_while_held(void) {
+    struct bench b;
+    struct court_config c = bench_config(4, 1, 1);
+    struct storm_policy p = wrong(start_where_full);
+    struct court_effect e;
+    uint32_t job;
+    p.arrived = start_unasked;
+    bench_init(&b, &c, &p);
+    court_hold(b.court, 0, true);
+    struct court_order o = bench_order('A', 1, 10);
+    CHECK_EQ(court_arrive(b.court, 0, &o, &job), 0);
+    court_ask(b.court, 0, false);
+    CHECK(court_next(b.court, &e) && e.kind == COURT_FAULT);
+    CHECK(court_policy(b.court) == &policy_fcfs);
+    CHECK(!court_next(b.court, &e));
+    court_ask(b.court, 0, true);
+    CHECK(court_next(b.court, &e) && e.kind == COURT_START && e.job == job);
+    bench_fini(&b);
+}
+
+/* One that waits for a node that is away keeps its time, and no longer: nothing need happen for the next to start. */
+static void test_conservative_past_one_that_cannot(void) {
+    struct bench b;
+    struct court_config c = bench_config(2, 1, 1);
+    uint64_t words[8];
+    struct nodeset away;
+    nodeset_init(&away, 2, words);
+    nodeset_add(&away, 0);
+    bench_init(&b, &c, &policy_conservative);
+    court_set_usable(b.court, 0, &away, false);
+    struct court_order o = bench_order('A', 1, 10);
+    o.only = &away;
+    CHECK_STR(bench_order_arrives(&b, 1, &o), "");
+    CHECK_STR(bench_arrives(&b, 1, 'B', 1, 10), "");
+    CHECK_EQ(bench_job(&b, 'B')->reserved, 11);
+    CHECK_EQ(court_due(b.court), 11);
+    CHECK_STR(bench_ticks(&b), "B:1@0");
+    bench_fini(&b);
+}
+
 static void test_wrong_decisions(void) {
     static const struct {
         void (*decide)(void *, struct storm_host *);
@@ -492,7 +559,10 @@ int main(void) {
     TEST(test_policies_are_exchanged);
     TEST(test_turns);
     TEST(test_late_ticks);
+    TEST(test_conservative_past_one_that_cannot);
     TEST(test_wrong_decisions);
+    TEST(test_a_node_that_is_not_wanted);
+    TEST(test_wrong_while_held);
     TEST(test_down_node);
     TEST(test_windows_keep_others_out);
     TEST(test_windows_have_jobs_of_their_own);

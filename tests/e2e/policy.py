@@ -40,6 +40,9 @@ def shown(t):
     r = t.run('policy', 'gnag')
     t.check('a name that is not there', r.status == 125 and r.is_one_line('gnag', 'storm policy'), r)
     r = t.run('policy', 'gang', '--mpl', '65')
+    t.check('none at all', t.run('policy', '--mpl', '0').is_one_line('--mpl 0') and
+            t.run('up', '--cluster', 'other', '--quantum', '0s').is_one_line('--quantum'))
+    t.check('no name', t.run('policy', '').status == 2)
     t.check('too many slots', r.status == 2 and r.is_one_line('--mpl 65'), r)
     r = t.run('policy', '--quantum', '100us')
     t.check('too short turns', r.status == 2 and r.is_one_line('300us'), r)
@@ -49,6 +52,8 @@ def shown(t):
     t.check('storm up knows names', r.status == 2 and r.is_one_line('did you mean easy?'), r)
     r = t.run('up', '--cluster', 'other', '--policy', '/etc/passwd')
     t.check('and files', r.status == 2 and r.is_one_line('/etc/passwd'), r)
+    r = t.run('up', '--cluster', 'other', '--policy', os.path.join(BUILT, 'wrong-mute.so'))
+    t.check('and those that lack something', r.status == 2 and r.is_one_line('words'), r)
 
 
 def overtaking(t):

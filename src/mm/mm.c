@@ -22,6 +22,7 @@ enum { RUNNING_SPARE = 1024, FOLLOWS_EACH = 4, AFTER_SPARE = 4096 };
 
 enum { SLOTS_USUAL = 4, RUNNING_SHARED = 4096 };
 #define QUANTUM_USUAL_NS (50 * NS_PER_MS)
+#define WAKE_LEAST_NS    (20 * NS_PER_MS)
 
 /* Where time is shared, more may run than there are processors; on large clusters that has an end. */
 static uint32_t running_jobs(const struct mm_config *c) {
@@ -44,6 +45,7 @@ static struct court_config court_of(const struct mm_config *c) {
                                             .quantum = QUANTUM_USUAL_NS},
                                  .universe = limits_universe(&c->limits),
                                  .running = running_jobs(c),
+                                 .wake_least = WAKE_LEAST_NS,
                                  .guest = c->guest};
 }
 

@@ -32,6 +32,9 @@ struct court_config {
     /* Nothing outlives its estimate: what has used it up counts as ended, even before that is told. So it is
      * in simulations; in the world it takes until it has ended. */
     bool ends_hold;
+    /* Policies that want to be woken sooner are woken so long after; 0: a tick. Where a tick is a nanosecond, a job that outlasts its
+     * estimate, and so is expected to end with the next tick, must not have them asked at each. */
+    uint64_t wake_least;
     const struct storm_policy
         *guest; /* one that is not built in and may be chosen later; NULL: none */
 };

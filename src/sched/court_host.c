@@ -284,7 +284,8 @@ static int host_turn(struct storm_host *h, uint32_t slot) {
 
 static int host_wake(struct storm_host *h, uint64_t at) {
     struct court *c = court_of(h);
-    c->wake_at = at > c->now ? at : c->now + 1;
+    uint64_t least = units_after(c->now, c->config.wake_least > 0 ? c->config.wake_least : 1);
+    c->wake_at = at > least ? at : least;
     return 0;
 }
 

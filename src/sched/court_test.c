@@ -190,6 +190,28 @@ static void test_policies_are_exchanged(void) {
     bench_fini(&b);
 }
 
+static void wake_at_once(void *self, struct storm_host *h) {
+    (void)self;
+    storm_wake(h, storm_now(h));
+}
+
+/* A policy that wants to be asked again at once is asked again soon. */
+static void test_not_woken_too_soon(void) {
+    static const struct storm_policy restless = {.version = STORM_POLICY_VERSION,
+                                                 .name = "restless",
+                                                 .words = "",
+                                                 .decide = wake_at_once};
+    struct bench b;
+    struct court_config c = bench_config(2, 1, 1);
+    c.wake_least = 7;
+    bench_init(&b, &c, &restless);
+    CHECK_STR(bench_arrives(&b, 3, 'A', 2, 10), "");
+    CHECK_EQ(court_due(b.court), 10);
+    court_tick(b.court, 10);
+    CHECK_EQ(court_due(b.court), 17);
+    bench_fini(&b);
+}
+
 /* ---- turns ---- */
 
 /* Whoever owns the court need not tick for every turn. */
@@ -557,6 +579,7 @@ int main(void) {
     TEST(test_too_much);
     TEST(test_resumed);
     TEST(test_policies_are_exchanged);
+    TEST(test_not_woken_too_soon);
     TEST(test_turns);
     TEST(test_late_ticks);
     TEST(test_conservative_past_one_that_cannot);

@@ -26,11 +26,13 @@ echo "== 12 MB to 16,384 nodes and 1 GB to 1,024, simulated"
 STORM_DELIVERY=full build/delivery_test
 echo "== $STORM_KILLS kills"
 build/kill_test
-echo "== $STORM_FILE_FAULTS transfers, something happens to a node in each"
-STORM=build/storm tests/e2e/files_faults.py >build/files_faults.log || {
-    grep -A 9 "^not ok" build/files_faults.log
-    exit 1
-}
+echo "== $STORM_FILE_FAULTS transfers, something happens to a node in each; again with a thread that writes"
+for writer in "" --writer; do
+    STORM=build/storm tests/e2e/files_faults.py $writer >build/files_faults.log || {
+        grep -A 9 "^not ok" build/files_faults.log
+        exit 1
+    }
+done
 echo "== $STORM_HAVOC launches, somebody killed in each"
 build/havoc_test build/storm
 echo "== $STORM_STANDSTILL s of standing still"

@@ -127,7 +127,7 @@ static bool read_row(const struct lender *l, uint32_t row, struct room room) {
            files_read_all(l->data, room, offset) == 0;
 }
 
-static const struct loan *loan_of(const struct depot_bundle *b, uint32_t piece) {
+static const struct borrowed *loan_of(const struct depot_bundle *b, uint32_t piece) {
     for (uint32_t i = 0; i < b->loan_count; i++)
         if (piece - b->loans[i].piece < b->loans[i].count)
             return &b->loans[i];
@@ -139,7 +139,7 @@ bool find_is_lent(const struct depot_bundle *b, uint32_t piece) {
 }
 
 int find_lent(struct depot_bundle *b, uint32_t piece, struct room room) {
-    const struct loan *l = loan_of(b, piece);
+    const struct borrowed *l = loan_of(b, piece);
     ASSERT(l != NULL);
     if (shelf_find(&b->d->shelf, l->sum) != l->slot)
         return -ENOENT;
@@ -157,7 +157,7 @@ void find_return(struct depot_bundle *b) {
 
 /* False if there are too many. */
 static bool borrow(struct depot_bundle *b, uint32_t piece, uint32_t slot, uint32_t row) {
-    struct loan *last = b->loan_count > 0 ? &b->loans[b->loan_count - 1] : NULL;
+    struct borrowed *last = b->loan_count > 0 ? &b->loans[b->loan_count - 1] : NULL;
     if (last != NULL && last->slot == slot && last->piece + last->count == piece &&
         last->row + last->count == row) {
         last->count++;
@@ -165,8 +165,8 @@ static bool borrow(struct depot_bundle *b, uint32_t piece, uint32_t slot, uint32
     }
     if (b->loan_count == DEPOT_LOANS)
         return false;
-    struct loan *l = &b->loans[b->loan_count++];
-    *l = (struct loan){.piece = piece, .count = 1, .row = row, .slot = slot};
+    struct borrowed *l = &b->loans[b->loan_count++];
+    *l = (struct borrowed){.piece = piece, .count = 1, .row = row, .slot = slot};
     memcpy(l->sum, b->d->shelf.objects[slot].sum, 32);
     b->d->shelf.objects[slot].pins++;
     return true;

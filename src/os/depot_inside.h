@@ -74,7 +74,7 @@ struct depot {
 };
 
 /* Pieces [piece, piece + count) are the rows from `row` on of an object, which is pinned. */
-struct loan {
+struct borrowed {
     uint32_t piece, count, row, slot;
     uint8_t sum[32];
 };
@@ -134,7 +134,7 @@ struct depot_bundle {
     struct part parts[DEPOT_PARTS];
     uint32_t next_part;
     uint32_t loan_count;
-    struct loan *loans;
+    struct borrowed *loans;
     struct spot spot;
     struct old old;
     struct cut cut;

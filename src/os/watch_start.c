@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "os/cast.h"
 #include "os/child.h"
 #include "os/home.h"
@@ -51,14 +52,19 @@ static void begin(pid_t parent, int listener, int flags) {
     child_close_from(FD_FIRST_OTHER);
 }
 
-/* The environment is made, never inherited. Sanitizers have their say by theirs. */
-static void make_environment(char *out[4]) {
+enum { ENVIRONMENT_MAX = 6 };
+
+/* The environment is made, never inherited. Sanitizers have their say by theirs, and tests of the mover of files by
+ * theirs: see worth_beside in porter_files.c. */
+static void make_environment(char *out[ENVIRONMENT_MAX]) {
     static char path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-    static const char *const kept[] = {"ASAN_OPTIONS", "UBSAN_OPTIONS"};
+    static const char *const kept[] = {"ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS",
+                                       "STORM_TEST_WRITER"};
     size_t count = 0;
     out[count++] = path;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
         const char *value = getenv(kept[i]);
+        ASSERT(count + 1 < ENVIRONMENT_MAX);
         if (value != NULL && asprintf(&out[count], "%s=%s", kept[i], value) > 0)
             count++;
     }
@@ -66,7 +72,7 @@ static void make_environment(char *out[4]) {
 }
 
 static _Noreturn void execute(const char *program, const char *const *argv) {
-    char *environment[4];
+    char *environment[ENVIRONMENT_MAX];
     make_environment(environment);
     execve(program, (char *const *)argv, environment);
     watch_log("%s: %s", program, strerror(errno));

@@ -4,13 +4,15 @@
 disk is full. Whatever it is: the command comes to its end and names that node and the reason, the others have the
 file, nowhere is half of it under its name, and afterwards the same copy works and leaves nothing on its way.
 
-STORM_FILE_FAULTS says how many (8), STORM_FILE_SEED which. Speaks TAP."""
+STORM_FILE_FAULTS says how many (8), STORM_FILE_SEED which; --writer: pieces are written by a thread of their own, however
+few processors there are. Speaks TAP."""
 import errno
 import os
 import random
 import re
 import signal
 import subprocess
+import sys
 
 from harness import play
 from transfers import (NODES, Held, everybody, folder, have, healthy, make, manager, mover, nodes, send, strays,
@@ -18,6 +20,9 @@ from transfers import (NODES, Held, everybody, folder, have, healthy, make, mana
 
 ROUNDS = int(os.environ.get('STORM_FILE_FAULTS', '8'))
 SEED = os.environ.get('STORM_FILE_SEED', '1')
+WRITER = '--writer' in sys.argv
+if WRITER:
+    os.environ['STORM_TEST_WRITER'] = '1'
 SMALL = nodes(0, 1, 2)    # have a disk of their own for what is copied
 DISK = 96 << 20
 SHAPES = ('chain', 'binomial', 'flat', 'pair', 'k-ary:2', 'k-ary:3')
@@ -113,6 +118,13 @@ def round_of(t, k, kinds, dice):
     return h.held
 
 
+def writers(t):
+    """Otherwise the rounds would say nothing about them."""
+    r = t.run('cp', *SLOWLY, make(t, 'written', 1 << 20), 'all:/written')
+    threads = {n: len(os.listdir(f'/proc/{mover(t, n)}/task')) for n in everybody()}
+    t.check('every mover has a thread that writes', r.status == 0 and set(threads.values()) == {2}, (r, threads))
+
+
 def faults(t):
     kinds = {'manager killed': Killed(manager), 'mover killed': Killed(mover),
              'node stopped': Stopped((manager, mover)), 'manager stopped': Stopped((manager,))}
@@ -126,6 +138,8 @@ def faults(t):
         kinds['full'] = Full()
     dice = random.Random(SEED)
     try:
+        if WRITER:
+            writers(t)
         held = sum(round_of(t, k, kinds, dice) for k in range(ROUNDS))
         t.check(f'{held} of {ROUNDS} were in the middle', held * 2 > ROUNDS)
     finally:

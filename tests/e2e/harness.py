@@ -52,7 +52,7 @@ class Suite:
                 shutil.copy(os.path.join(folder, name), self.bin)
         self.storm = os.path.join(self.bin, 'storm')
         self.home = os.path.join(self.scratch, 'home')
-        self.env = {k: v for k, v in os.environ.items() if not k.startswith('STORM')}
+        self.env = {k: v for k, v in os.environ.items() if k.startswith('STORM_TEST_') or not k.startswith('STORM')}
         self.env.update(STORM_HOME=self.home, HOME=self.work, TMPDIR=self.work, NO_COLOR='1',
                         ASAN_OPTIONS=os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0')
         if self.user:

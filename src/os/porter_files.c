@@ -45,15 +45,14 @@ void porter_do_later(struct porter *p, const struct effect *e) {
     }
 }
 
-/* Whether pieces are to be written by a thread of their own, while we see to the next. Where all receivers are on this
- * machine there must be processors for that: otherwise there is always another mover who could use them. Tests want it
- * anywhere. */
+/* Whether pieces are to be written by a thread of their own, while we see to the next. Only within one machine, as it is before they are
+ * written that they are compared, and a giver whom we need not trust could change them in between; and there must be
+ * processors for it: otherwise there is always another mover who could use them. Tests want it anywhere. */
 static bool worth_beside(const struct porter *p, struct bytes descriptor) {
     struct bundle b;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     bool here = bundle_decode(descriptor, &b) == 0 && b.digest == DIGEST_XXH3;
-    return getenv("STORM_TEST_WRITER") != NULL ||
-           (processors >= 2 && (!here || 2L * p->receivers <= processors));
+    return getenv("STORM_TEST_WRITER") != NULL || (here && 2L * p->receivers <= processors);
 }
 
 static int open_bundle(struct porter *p, const struct effect_bundle *e, char why[256]) {

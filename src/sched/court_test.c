@@ -197,10 +197,8 @@ static void wake_at_once(void *self, struct storm_host *h) {
 
 /* A policy that wants to be asked again at once is asked again soon. */
 static void test_not_woken_too_soon(void) {
-    static const struct storm_policy restless = {.version = STORM_POLICY_VERSION,
-                                                 .name = "restless",
-                                                 .words = "",
-                                                 .decide = wake_at_once};
+    static const struct storm_policy restless = {
+        .version = STORM_POLICY_VERSION, .name = "restless", .words = "", .decide = wake_at_once};
     struct bench b;
     struct court_config c = bench_config(2, 1, 1);
     c.wake_least = 7;

@@ -96,6 +96,8 @@ void node_changed(struct mm *m, const struct input_nodes *in) {
         if (!in->up) {
             n->announced = false;
             n->absent_at = m->now;
+        } else if (n->announced) {
+            n->absent_at = 0;
         }
         set_usable(m, i);
         if (in->up)
@@ -107,7 +109,8 @@ void node_changed(struct mm *m, const struct input_nodes *in) {
 void node_announced(struct mm *m, uint32_t node) {
     struct node *n = &m->nodes[node];
     n->announced = true;
-    n->absent_at = 0;
+    if (n->member) /* it may tell before it has joined: until then it is away */
+        n->absent_at = 0;
     slices_node(m, node);
     n->since = wall(m);
     set_usable(m, node);
@@ -129,6 +132,7 @@ void node_tick(struct mm *m) {
         if (n->absent_at == 0 || n->absent_at + m->config.absent_ns > m->now)
             continue;
         n->absent_at = 0;
+        n->announced = false;
         n->down = true;
         end_node_lost(m, i);
         nodeset_add(&m->scratch[0], i);

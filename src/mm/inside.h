@@ -282,6 +282,7 @@ enum { INQUIRIES = 64 };
 /* Whose turn it is, see slices.c. */
 struct turns {
     bool used;        /* runs belong to slots: time is shared, or was */
+    bool sharing;     /* it is: what is launched belongs to some */
     bool moved;       /* some run belongs to others than its nodes were told */
     bool again;       /* the turn is to be said, though it is the same */
     uint8_t slot;     /* whose turn it is, as far as was said */

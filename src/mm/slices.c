@@ -92,7 +92,7 @@ uint32_t slices_share(const struct mm *m) {
 
 void slices_launch(struct mm *m, const struct job *j, struct running *r,
                    struct message_launch *ret) {
-    r->slots = slots_of(m, j);
+    r->slots = m->turns.sharing ? slots_of(m, j) : 0;
     r->moved = false;
     ret->slots = r->slots;
     ret->version = m->turns.version;
@@ -122,7 +122,7 @@ void slices_all_moved(struct mm *m) {
 
 void slices_resume(struct mm *m) {
     struct turns *t = &m->turns;
-    if (m->running_count == 0)
+    if (m->running_count == 0 || m->fresh)
         return;
     t->used = t->again = true;
     slices_all_moved(m);
@@ -224,10 +224,11 @@ void slices_settle(struct mm *m) {
     struct turns *t = &m->turns;
     bool shared = court_rows(m->court) > 1 && coordinated(m);
     bool sliced = (court_policy(m->court)->flags & STORM_SLICED) != 0 && coordinated(m);
-    if (!t->used && (shared || sliced)) {
+    if ((shared || sliced) && !t->sharing) {
         t->used = true;
         slices_all_moved(m);
     }
+    t->sharing = shared || sliced;
     if (!t->used)
         return;
     bool tell = repeat(m);

@@ -147,7 +147,7 @@ storm up --confine rope
 check 'an unknown way to hold jobs together' is_mistake 'auto, cgroup, namespace or none'
 storm up --links pigeon
 check 'an unknown kind of links' is_mistake 'tcp or unix'
-storm up --policy gang
+storm up --policy gnag
 check 'an unknown policy' is_mistake 'fcfs'
 storm up --cluster ../local
 check 'what cannot be a name' is_mistake 'name'

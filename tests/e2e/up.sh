@@ -148,7 +148,7 @@ check 'an unknown way to hold jobs together' is_mistake 'auto, cgroup, namespace
 storm up --links pigeon
 check 'an unknown kind of links' is_mistake 'tcp or unix'
 storm up --policy gnag
-check 'an unknown policy' is_mistake 'fcfs'
+check 'an unknown policy' is_mistake 'did you mean gang'
 storm up --cluster ../local
 check 'what cannot be a name' is_mistake 'name'
 storm up --pes 0x

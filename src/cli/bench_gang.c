@@ -379,7 +379,7 @@ static void print_help(const struct option *table) {
         "  quantum   two jobs, turns of different lengths; the smallest that costs 2 % at most\n"
         "  sharing   two jobs, 1 ms; against plain time sharing by the system, too\n"
         "  mpl       one, two, four, eight jobs, 50 ms\n"
-        "  nodes     the same processors as one node or as several; simulated beyond\n"
+        "  nodes     the same processors as one node or as several; reckoned beyond\n"
         "kernels:\n"
         "  compute   registers only\n"
         "  cache     goes through a working set of 1 MiB\n"

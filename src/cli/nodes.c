@@ -9,9 +9,9 @@
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/jobs.h"
+#include "cli/listing.h"
 #include "cli/nodes.h"
 #include "cli/options.h"
-#include "cli/table.h"
 #include "client/nodespec.h"
 
 int nodes_read(const struct cluster *c, const char *command, char **argv, struct nodeset *set) {
@@ -85,29 +85,19 @@ static int print(const struct contact_rows *rows, const struct nodeset *set,
                                         "SINCE", "JOBS",  "REASON", NULL};
     static const char *const switched[] = {"NODE",  "STATE", ">USED",  ">PES", "SWITCH",
                                            "SINCE", "JOBS",  "REASON", NULL};
-    struct json j = {.out = stdout};
-    struct table t;
     struct node_row row;
+    struct listing l;
     size_t at = 0;
     int r;
-    table_init(&t, spec->switch_count > 0 ? switched : plain);
-    if (json)
-        json_open(&j, NULL, '[');
-    while ((r = node_row_next(bytes_of(rows->at, rows->len), &at, &row)) == 1) {
+    listing_begin(&l, spec->switch_count > 0 ? switched : plain, json);
+    while ((r = node_row_next(bytes_of(rows->at, rows->len), &at, &row)) == 1)
         if (!nodeset_empty(set) && !nodeset_has(set, row.node))
             continue;
-        if (json)
-            add_json(&j, &row, spec);
+        else if (json)
+            add_json(&l.json, &row, spec);
         else
-            add_row(&t, &row, spec);
-    }
-    if (json) {
-        json_close(&j, ']');
-        putchar('\n');
-    } else {
-        table_print(&t, stdout);
-    }
-    table_fini(&t);
+            add_row(&l.table, &row, spec);
+    listing_end(&l, NULL);
     return r < 0 ? STATUS_STORM : STATUS_OK;
 }
 

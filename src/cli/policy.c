@@ -13,10 +13,9 @@
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/contact.h"
-#include "cli/json.h"
+#include "cli/listing.h"
 #include "cli/nearest.h"
 #include "cli/options.h"
-#include "cli/table.h"
 #include "os/companion.h"
 #include "os/errand.h"
 #include "sched/policies.h"
@@ -116,27 +115,6 @@ static void add_row(struct table *t, const struct policy_row *r) {
     table_cell(t, "%.*s", (int)r->words.len, (const char *)r->words.at);
 }
 
-static int print_table(const struct contact_rows *rows) {
-    static const char *const titles[] = {"", "POLICY", "WHAT IT DOES", NULL};
-    struct policy_row row, chosen = {0};
-    struct table t;
-    size_t at = 0;
-    int r;
-    table_init(&t, titles);
-    while ((r = policy_row_next(bytes_of(rows->at, rows->len), &at, &row)) == 1) {
-        add_row(&t, &row);
-        if (row.chosen)
-            chosen = row;
-    }
-    table_print(&t, stdout);
-    table_fini(&t);
-    if (chosen.sliced || chosen.rows > 1)
-        show_turns(&chosen);
-    if (chosen.fault.len > 0)
-        printf("\n%.*s\n", (int)chosen.fault.len, (const char *)chosen.fault.at);
-    return r < 0 ? STATUS_STORM : STATUS_OK;
-}
-
 static void add_json(struct json *j, const struct policy_row *r) {
     json_open(j, NULL, '{');
     json_text(j, "name", r->name);
@@ -160,16 +138,26 @@ static void add_json(struct json *j, const struct policy_row *r) {
     json_close(j, '}');
 }
 
-static int print_json(const struct contact_rows *rows) {
-    struct json j = {.out = stdout};
-    struct policy_row row;
+static int print(const struct contact_rows *rows, bool json) {
+    static const char *const titles[] = {"", "POLICY", "WHAT IT DOES", NULL};
+    struct policy_row row, chosen = {0};
+    struct listing l;
     size_t at = 0;
     int r;
-    json_open(&j, NULL, '[');
-    while ((r = policy_row_next(bytes_of(rows->at, rows->len), &at, &row)) == 1)
-        add_json(&j, &row);
-    json_close(&j, ']');
-    putchar('\n');
+    listing_begin(&l, titles, json);
+    while ((r = policy_row_next(bytes_of(rows->at, rows->len), &at, &row)) == 1) {
+        if (json)
+            add_json(&l.json, &row);
+        else
+            add_row(&l.table, &row);
+        if (row.chosen)
+            chosen = row;
+    }
+    listing_end(&l, NULL);
+    if (!json && (chosen.sliced || chosen.rows > 1))
+        show_turns(&chosen);
+    if (!json && chosen.fault.len > 0)
+        printf("\n%.*s\n", (int)chosen.fault.len, (const char *)chosen.fault.at);
     return r < 0 ? STATUS_STORM : STATUS_OK;
 }
 
@@ -178,7 +166,7 @@ static int show(struct contact *c, bool json) {
     struct contact_rows rows = {0};
     int r = contact_ask(c, &ask, &rows);
     if (r == 0)
-        r = json ? print_json(&rows) : print_table(&rows);
+        r = print(&rows, json);
     free(rows.at);
     return r;
 }

@@ -8,10 +8,10 @@
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/jobs.h"
+#include "cli/listing.h"
 #include "cli/options.h"
 #include "cli/past.h"
 #include "cli/swf.h"
-#include "cli/table.h"
 #include "cli/when.h"
 
 enum { ROWS_SHOWN = 100 };
@@ -44,33 +44,21 @@ static void add_row(struct table *t, const struct job_row *r) {
 static int print(const struct contact_rows *rows, bool json, bool all) {
     static const char *const titles[] = {">JOB",   "NAME",  "STATE", ">PROCS",
                                          ">NODES", ">TIME", "WHERE", NULL};
-    struct json j = {.out = stdout};
-    struct table t;
     struct job_row row;
+    struct listing l;
     size_t at = 0;
     uint32_t count = 0;
     int r;
-    table_init(&t, titles);
-    if (json)
-        json_open(&j, NULL, '[');
-    for (; (r = job_row_next(bytes_of(rows->at, rows->len), &at, &row)) == 1; count++) {
+    listing_begin(&l, titles, json);
+    for (; (r = job_row_next(bytes_of(rows->at, rows->len), &at, &row)) == 1; count++)
         if (json)
-            job_json(&j, &row);
+            job_json(&l.json, &row);
         else
-            add_row(&t, &row);
-    }
-    if (json) {
-        json_close(&j, ']');
-        putchar('\n');
-    } else if (count == 0) {
-        puts("no jobs");
-    } else {
-        table_print(&t, stdout);
-        if (count < rows->total)
-            printf("%s %" PRIu32 " of %" PRIu32 " jobs; all with: storm ps %s--json\n",
-                   all ? "last" : "first", count, rows->total, all ? "-a " : "");
-    }
-    table_fini(&t);
+            add_row(&l.table, &row);
+    listing_end(&l, "no jobs");
+    if (!json && count > 0 && count < rows->total)
+        printf("%s %" PRIu32 " of %" PRIu32 " jobs; all with: storm ps %s--json\n",
+               all ? "last" : "first", count, rows->total, all ? "-a " : "");
     return r < 0 ? STATUS_STORM : STATUS_OK;
 }
 

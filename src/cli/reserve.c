@@ -7,9 +7,9 @@
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/jobs.h"
+#include "cli/listing.h"
 #include "cli/nodes.h"
 #include "cli/options.h"
-#include "cli/table.h"
 #include "cli/when.h"
 
 struct plan {
@@ -46,30 +46,17 @@ static void add_json(struct json *j, const struct reservation_row *r) {
 static int print(const struct contact_rows *rows, bool json) {
     static const char *const titles[] = {"NAME",     "STATE",    "FROM",  "UNTIL",
                                          ">WAITING", ">RUNNING", "NODES", NULL};
-    struct json j = {.out = stdout};
-    struct table t;
     struct reservation_row row;
+    struct listing l;
     size_t at = 0;
-    uint32_t count = 0;
     int r;
-    table_init(&t, titles);
-    if (json)
-        json_open(&j, NULL, '[');
-    for (; (r = reservation_row_next(bytes_of(rows->at, rows->len), &at, &row)) == 1; count++) {
+    listing_begin(&l, titles, json);
+    while ((r = reservation_row_next(bytes_of(rows->at, rows->len), &at, &row)) == 1)
         if (json)
-            add_json(&j, &row);
+            add_json(&l.json, &row);
         else
-            add_row(&t, &row);
-    }
-    if (json) {
-        json_close(&j, ']');
-        putchar('\n');
-    } else if (count == 0) {
-        puts("no reservations");
-    } else {
-        table_print(&t, stdout);
-    }
-    table_fini(&t);
+            add_row(&l.table, &row);
+    listing_end(&l, "no reservations");
     return r < 0 ? STATUS_STORM : STATUS_OK;
 }
 

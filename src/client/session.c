@@ -119,6 +119,19 @@ static struct nodeset *some_set(struct session *s, struct nodeset *set) {
     return set != NULL ? set : &s->none;
 }
 
+/* What is answered by one ANSWER; NULL and -errno if it cannot be. */
+static struct request *post(struct session *s, uint16_t type, union message *m,
+                            const uint64_t number[2], size_t cap, session_answered *then,
+                            void *context, int *ret_error) {
+    struct request *r = request_new(s, type, m, number, cap, ret_error);
+    if (r == NULL)
+        return NULL;
+    r->answered = then;
+    r->context = context;
+    say(s, r);
+    return r;
+}
+
 int session_submit(struct session *s, const struct message_submit *asked, session_answered *then,
                    void *context) {
     union message m = {.submit = *asked};
@@ -128,13 +141,8 @@ int session_submit(struct session *s, const struct message_submit *asked, sessio
     m.submit.exclude = some_set(s, asked->exclude);
     size_t cap = 2 * set_room(s) + asked->name.len + asked->files.len + asked->inputs.len +
                  asked->spec.len + asked->reservation.len + asked->after.len;
-    struct request *r = request_new(s, MESSAGE_SUBMIT, &m, m.submit.request, cap, &error);
-    if (r == NULL)
-        return error;
-    r->answered = then;
-    r->context = context;
-    say(s, r);
-    return 0;
+    post(s, MESSAGE_SUBMIT, &m, m.submit.request, cap, then, context, &error);
+    return error;
 }
 
 static struct request *act(struct session *s, const struct message_act *asked,
@@ -143,13 +151,7 @@ static struct request *act(struct session *s, const struct message_act *asked,
     draw(s, m.act.request);
     m.act.nodes = some_set(s, asked->nodes);
     size_t cap = set_room(s) + asked->jobs.len + asked->text.len;
-    struct request *r = request_new(s, MESSAGE_ACT, &m, m.act.request, cap, ret_error);
-    if (r == NULL)
-        return NULL;
-    r->answered = then;
-    r->context = context;
-    say(s, r);
-    return r;
+    return post(s, MESSAGE_ACT, &m, m.act.request, cap, then, context, ret_error);
 }
 
 int session_act(struct session *s, const struct message_act *m, session_answered *then,
@@ -166,13 +168,8 @@ int session_reserve(struct session *s, const struct message_reserve *asked, sess
     draw(s, m.reserve.request);
     m.reserve.nodes = some_set(s, asked->nodes);
     size_t cap = set_room(s) + asked->name.len;
-    struct request *r = request_new(s, MESSAGE_RESERVE, &m, m.reserve.request, cap, &error);
-    if (r == NULL)
-        return error;
-    r->answered = then;
-    r->context = context;
-    say(s, r);
-    return 0;
+    post(s, MESSAGE_RESERVE, &m, m.reserve.request, cap, then, context, &error);
+    return error;
 }
 
 int session_do(struct session *s, uint32_t job, enum verb verb, uint32_t value,

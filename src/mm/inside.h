@@ -625,14 +625,11 @@ void slices_settle(struct mm *m);
 uint64_t slices_due(const struct mm *m); /* STORM_NEVER: nothing */
 
 /* strobe.c: gangs */
-/* To these nodes: run this slot now (GANG_ALL: there is only one), the next is to follow after so long (0: none is);
- * answer TURNED if `tell`. */
+/* To these nodes: run this slot now (GANG_ALL: there is only one). In a `cycle` these slots take turns from then on, each for a
+ * quantum, in ascending order, by the nodes' own clocks until another strobe comes, and so much of the first turn is over;
+ * without one (0) the next strobe says the next turn. Answer TURNED if `tell`. */
 void strobe_turn(struct mm *m, const struct nodeset *set, uint8_t slot, uint32_t quantum_us,
-                 bool tell);
-/* And these slots take turns from then on, in ascending order, by the nodes' own clocks, until another strobe comes. So much
- * of the first turn is over. */
-void strobe_cycle(struct mm *m, const struct nodeset *set, uint8_t slot, uint32_t quantum_us,
-                  uint64_t cycle, uint64_t spent_ns, bool tell);
+                 uint64_t cycle, uint64_t spent_ns, bool tell);
 /* Runs and the slots they belong to now: rows of SLOTS_ROW_BYTES. */
 void strobe_slots(struct mm *m, const struct nodeset *set, uint64_t version, struct bytes rows);
 void strobe_turned(struct mm *m, uint32_t node, const struct message_turned *t);

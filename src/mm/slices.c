@@ -189,7 +189,7 @@ static void say_turn(struct mm *m, uint8_t slot, uint64_t cycle, bool tell) {
         uint64_t left = t->ends > m->now ? t->ends - m->now : 0;
         spent = left < t->quantum ? t->quantum - left : 0;
     }
-    strobe_cycle(m, &m->members, slot, (uint32_t)us, cycle, spent, tell);
+    strobe_turn(m, &m->members, slot, (uint32_t)us, cycle, spent, tell);
 }
 
 /* Turns that are too long to be said in microseconds are not many; and nodes do not keep very short ones. */

@@ -11,8 +11,8 @@ static void hurry(struct mm *m, bool prompt) {
     effects_add(m->out, EFFECT_PROMPT)->prompt = prompt;
 }
 
-void strobe_cycle(struct mm *m, const struct nodeset *set, uint8_t slot, uint32_t quantum_us,
-                  uint64_t cycle, uint64_t spent_ns, bool tell) {
+void strobe_turn(struct mm *m, const struct nodeset *set, uint8_t slot, uint32_t quantum_us,
+                 uint64_t cycle, uint64_t spent_ns, bool tell) {
     union message turn = {.turn = {.slot = slot,
                                    .tell = tell,
                                    .sent_ns = m->now,
@@ -21,11 +21,6 @@ void strobe_cycle(struct mm *m, const struct nodeset *set, uint8_t slot, uint32_
                                    .spent_ns = spent_ns}};
     hurry(m, slot != GANG_ALL && quantum_us > 0);
     say_strobe(m->out, set, CHANNEL_TURN, MESSAGE_TURN, &turn);
-}
-
-void strobe_turn(struct mm *m, const struct nodeset *set, uint8_t slot, uint32_t quantum_us,
-                 bool tell) {
-    strobe_cycle(m, set, slot, quantum_us, 0, 0, tell);
 }
 
 void strobe_slots(struct mm *m, const struct nodeset *set, uint64_t version, struct bytes rows) {

@@ -142,12 +142,12 @@ static void job_fill(struct court *c, struct court_job *j, const struct court_or
                                 .reserved = STORM_NEVER};
 }
 
-struct places_want court_want(const struct court_job *j) {
-    return (struct places_want){.nodes = j->pub.nodes,
-                                .ppn = j->pub.ppn,
-                                .exclusive = j->pub.exclusive,
-                                .only = j->only,
-                                .exclude = j->exclude};
+struct want court_want(const struct court_job *j) {
+    return (struct want){.nodes = j->pub.nodes,
+                         .ppn = j->pub.ppn,
+                         .exclusive = j->pub.exclusive,
+                         .only = j->only,
+                         .exclude = j->exclude};
 }
 
 uint64_t court_span(const struct court *c, uint64_t estimate) {
@@ -207,8 +207,8 @@ void court_run(struct court *c, struct court_job *j, uint64_t started, uint32_t 
 /* Its PEs are for others. */
 static void release(struct court *c, struct court_job *j) {
     ends_remove(c, j);
-    struct places_want w = court_want(j);
-    matrix_give(&c->matrix, j->pub.slot, &c->sets[j->set], places_each(&w));
+    struct want w = court_want(j);
+    matrix_give(&c->matrix, j->pub.slot, &c->sets[j->set], want_each(&w));
     c->set_free[c->set_free_count++] = j->set;
     c->slots_changed = true;
 }
@@ -384,8 +384,8 @@ int court_resume(struct court *c, uint64_t now, const struct court_order *o, uin
         return -ENOSPC;
     court_pass_time(c, now);
     job_fill(c, j, o);
-    struct places_want w = court_want(j);
-    int r = matrix_hold(&c->matrix, slot, nodes, places_each(&w), true, &node);
+    struct want w = court_want(j);
+    int r = matrix_hold(&c->matrix, slot, nodes, want_each(&w), true, &node);
     if (r < 0) {
         j->where = WHERE_NOWHERE;
         j->next = c->jobs_free;

@@ -130,7 +130,7 @@ static bool host_fits(struct storm_host *h, const struct storm_job *job, uint32_
         return false;
     struct matrix_where at = {
         .row = slot, .first = first, .last = last, .barred = court_barred(c, j)};
-    struct places_want w = court_want(j);
+    struct want w = court_want(j);
     return matrix_fits(&c->matrix, &at, &w);
 }
 
@@ -237,8 +237,8 @@ static int host_start_on(struct storm_host *h, const struct storm_job *job, uint
     node = reserved_of(c, j, set);
     if (node != COURT_NONE)
         return court_fault(c, j, "starts a job on a node that is reserved", node);
-    struct places_want w = court_want(j);
-    int r = matrix_hold(&c->matrix, slot, set, places_each(&w), false, &node);
+    struct want w = court_want(j);
+    int r = matrix_hold(&c->matrix, slot, set, want_each(&w), false, &node);
     if (r < 0)
         return court_fault(c, j,
                            r == -EHOSTDOWN ? "starts a job on a node that is down"

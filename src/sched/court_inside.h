@@ -141,7 +141,7 @@ uint64_t court_span(const struct court *c, uint64_t estimate);
 uint64_t court_span_of(const struct court *c, const struct court_job *j);
 void court_pass_time(struct court *c, uint64_t now);
 void court_stir(struct court *c); /* the policy is to be asked, now if it is not held */
-struct places_want court_want(const struct court_job *j);
+struct want court_want(const struct court_job *j);
 void court_run(struct court *c, struct court_job *j, uint64_t started, uint32_t slot);
 void court_news(struct court *c, struct court_job *j, uint8_t what);
 uint32_t court_ends_at(const struct court *c, uint64_t ends,

@@ -39,7 +39,7 @@ static uint64_t count_earliest(const struct court *c, const struct court_job *j,
 
 /* ---- by node ---- */
 
-static uint32_t each_on(const struct court *c, const struct places_want *w, uint32_t node) {
+static uint32_t each_on(const struct court *c, const struct want *w, uint32_t node) {
     return w->exclusive ? matrix_node_pes(&c->matrix, node) : w->ppn;
 }
 
@@ -47,7 +47,7 @@ static bool is_up(const struct court *c, uint32_t n) {
     return c->windows.open == 0 ? bits_test(c->matrix.usable, n) : nodeset_has(&c->windows.up, n);
 }
 
-static bool room_suits(const struct court *c, const struct places_want *w, uint32_t n) {
+static bool room_suits(const struct court *c, const struct want *w, uint32_t n) {
     uint32_t pes = matrix_node_pes(&c->matrix, n);
     return c->room.free[n] >= each_on(c, w, n) && pes >= w->ppn && pes > 0 && is_up(c, n) &&
            (w->only == NULL || nodeset_has(w->only, n)) &&
@@ -55,7 +55,7 @@ static bool room_suits(const struct court *c, const struct places_want *w, uint3
 }
 
 /* Nodes that suit it, those of the bar aside. */
-static uint32_t room_count(const struct court *c, const struct places_want *w,
+static uint32_t room_count(const struct court *c, const struct want *w,
                            const struct nodeset *barred) {
     uint32_t count = 0;
     for (uint32_t n = 0; n < c->config.limits.nodes; n++)
@@ -64,9 +64,9 @@ static uint32_t room_count(const struct court *c, const struct places_want *w,
 }
 
 /* So many more suit it when this one has ended. */
-static uint32_t room_give(struct court *c, const struct court_job *r, const struct places_want *w,
+static uint32_t room_give(struct court *c, const struct court_job *r, const struct want *w,
                           const struct nodeset *barred) {
-    struct places_want its = court_want(r);
+    struct want its = court_want(r);
     uint32_t more = 0;
     NODESET_EACH (n, &c->sets[r->set]) {
         if (!is_up(c, n))
@@ -102,7 +102,7 @@ static uint64_t next_time(const struct court *c, uint32_t i, uint64_t at) {
 /* Leaves the room as it will be then. What is counted follows from who ends, and is counted anew where the bar is
  * another. */
 static uint64_t node_earliest(struct court *c, const struct court_job *j, uint32_t slot) {
-    struct places_want w = court_want(j);
+    struct want w = court_want(j);
     struct court_bar bar = court_bar_at(c, j, c->now);
     const struct nodeset *barred = court_bar_set(c, j, bar);
     uint64_t at = c->now;
@@ -127,7 +127,7 @@ static uint64_t node_earliest(struct court *c, const struct court_job *j, uint32
 }
 
 uint32_t court_room_now(struct court *c, const struct court_job *j, uint32_t slot, bool barred) {
-    struct places_want w = court_want(j);
+    struct want w = court_want(j);
     const struct nodeset *out = barred ? court_bar_set(c, j, court_bar_at(c, j, c->now)) : NULL;
     room_begin(c, slot);
     return room_count(c, &w, out);
@@ -136,7 +136,7 @@ uint32_t court_room_now(struct court *c, const struct court_job *j, uint32_t slo
 /* Holds nodes for the head: first those that others cannot have now anyway, then the highest, as what starts
  * takes the lowest. */
 static void room_hold(struct court *c, const struct court_job *j, uint32_t slot) {
-    struct places_want w = court_want(j);
+    struct want w = court_want(j);
     const struct nodeset *barred = court_bar_set(c, j, c->room.bar);
     uint32_t left = w.nodes;
     for (int pass = 0; pass < 2; pass++)
@@ -184,7 +184,7 @@ bool court_may(const struct court *c, const struct court_job *j, uint32_t slot) 
     bool past = outlasts(c, j, slot);
     if (past && !c->room.exact && j->pub.pes > c->room.extra)
         return false;
-    struct places_want w = court_want(j);
+    struct want w = court_want(j);
     struct matrix_where at = {.row = slot,
                               .last = UINT32_MAX,
                               .room = past && c->room.exact ? c->room.free : NULL,
@@ -195,7 +195,7 @@ bool court_may(const struct court *c, const struct court_job *j, uint32_t slot) 
 int court_take(struct court *c, struct court_job *j, uint32_t slot, uint32_t first, uint32_t last) {
     bool past = outlasts(c, j, slot);
     struct nodeset *set = &c->sets[c->set_free[c->set_free_count - 1]];
-    struct places_want w = court_want(j);
+    struct want w = court_want(j);
     struct matrix_where at = {.row = slot,
                               .first = first,
                               .last = last,

@@ -21,8 +21,8 @@ uint32_t court_rows(const struct court *c) {
 /* ---- alternative scheduling ---- */
 
 static uint32_t each_of(const struct court_job *j) {
-    struct places_want w = court_want(j);
-    return places_each(&w);
+    struct want w = court_want(j);
+    return want_each(&w);
 }
 
 /* A new set of slots for the job, all found so far. */

@@ -253,12 +253,12 @@ static bool find_nodes(const struct court *c, const struct court_job *j,
 
 static void start(struct court *c, struct court_job *j, const struct court_window *window) {
     uint32_t rows = court_sliced(c) ? c->limits.slots : 1, node;
-    struct places_want w = court_want(j);
+    struct want w = court_want(j);
     for (uint32_t row = 0; row < rows && c->set_free_count > 0; row++) {
         struct nodeset *set = &c->sets[c->set_free[c->set_free_count - 1]];
         if (!find_nodes(c, j, window, row, set))
             continue;
-        int r = matrix_hold(&c->matrix, row, set, places_each(&w), true, &node);
+        int r = matrix_hold(&c->matrix, row, set, want_each(&w), true, &node);
         ASSERT(r == 0);
         j->set = c->set_free[--c->set_free_count];
         j->inside = true;

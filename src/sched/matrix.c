@@ -22,7 +22,7 @@ static void carve_row(struct matrix *m, struct matrix_row *r, struct arena *a) {
 
 static void carve(struct matrix *m, const struct matrix_config *c, struct arena *a) {
     ASSERT(c->nodes >= 1 && c->nodes <= c->universe && c->rows >= 1);
-    ASSERT(c->pes_max >= 1 && c->pes <= c->pes_max && c->pes_max <= PLACES_PES_MAX);
+    ASSERT(c->pes_max >= 1 && c->pes <= c->pes_max && c->pes_max <= MATRIX_PES_MAX);
     *m = (struct matrix){.config = *c, .words = bits_words(c->nodes)};
     m->usable = ARENA_TAKE(a, uint64_t, m->words);
     if (!matrix_flat(m))
@@ -116,8 +116,8 @@ void matrix_set_usable(struct matrix *m, const struct nodeset *set, bool usable)
 
 /* ---- fitting ---- */
 
-static bool suits(const struct matrix *m, const struct matrix_where *at,
-                  const struct places_want *w, uint32_t n) {
+static bool suits(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+                  uint32_t n) {
     const struct matrix_row *r = &m->rows[at->row];
     if (r->used && (uint32_t)(m->pes[n] - r->used[n]) < w->ppn)
         return false;
@@ -129,7 +129,7 @@ static bool suits(const struct matrix *m, const struct matrix_where *at,
            (w->exclude == NULL || !nodeset_has(w->exclude, n));
 }
 
-static const uint64_t *bits_for(const struct matrix_row *r, const struct places_want *w) {
+static const uint64_t *bits_for(const struct matrix_row *r, const struct want *w) {
     return w->exclusive ? r->whole : r->some;
 }
 
@@ -138,14 +138,12 @@ static uint32_t end_of(const struct matrix *m, const struct matrix_where *at) {
 }
 
 /* Will every node with its bit set do? */
-static bool plain(const struct matrix *m, const struct matrix_where *at,
-                  const struct places_want *w) {
+static bool plain(const struct matrix *m, const struct matrix_where *at, const struct want *w) {
     return w->only == NULL && (w->exclude == NULL || nodeset_empty(w->exclude)) &&
            at->room == NULL && at->barred == NULL && (w->ppn == 1 || matrix_flat(m));
 }
 
-bool matrix_fits(const struct matrix *m, const struct matrix_where *at,
-                 const struct places_want *w) {
+bool matrix_fits(const struct matrix *m, const struct matrix_where *at, const struct want *w) {
     const struct matrix_row *r = &m->rows[at->row];
     uint32_t end = end_of(m, at), count = 0;
     if (w->ppn > m->config.pes_max || (w->exclusive ? r->whole_count : r->some_count) < w->nodes ||
@@ -193,7 +191,7 @@ static void change_run(struct matrix *m, uint32_t row, struct noderange run, uin
         return;
     }
     for (uint32_t n = run.first; n <= run.last; n++) {
-        uint32_t had = matrix_node_free(m, row, n), pes = each == PLACES_WHOLE ? m->pes[n] : each;
+        uint32_t had = matrix_node_free(m, row, n), pes = each == WANT_WHOLE ? m->pes[n] : each;
         ASSERT(take ? r->used[n] + pes <= m->pes[n] : r->used[n] >= pes);
         r->used[n] = (uint16_t)(take ? r->used[n] + pes : r->used[n] - pes);
         enter(m, row, n, had);
@@ -222,7 +220,7 @@ static void pick_runs(const uint64_t *bits, uint32_t first, uint32_t end, uint32
     }
 }
 
-int matrix_take(struct matrix *m, const struct matrix_where *at, const struct places_want *w,
+int matrix_take(struct matrix *m, const struct matrix_where *at, const struct want *w,
                 struct nodeset *ret) {
     nodeset_clear(ret);
     if (!matrix_fits(m, at, w))
@@ -238,7 +236,7 @@ int matrix_take(struct matrix *m, const struct matrix_where *at, const struct pl
             if (suits(m, at, w, n))
                 nodeset_add(ret, n);
         }
-    change(m, at->row, ret, places_each(w), true);
+    change(m, at->row, ret, want_each(w), true);
     return 0;
 }
 
@@ -251,7 +249,7 @@ bool matrix_idle(const struct matrix *m, uint32_t row, const struct nodeset *set
             continue;
         }
         for (uint32_t n = run.first; n <= run.last; n++) {
-            uint32_t pes = each == PLACES_WHOLE ? m->pes[n] : each;
+            uint32_t pes = each == WANT_WHOLE ? m->pes[n] : each;
             if (m->rows[row].used[n] + pes > m->pes[n])
                 return false;
         }
@@ -272,11 +270,11 @@ static int find_culprit(const struct matrix *m, uint32_t row, const struct nodes
                         uint32_t each, bool any_state, uint32_t *ret_node) {
     NODESET_EACH (n, set) {
         *ret_node = n;
-        if (n >= m->config.nodes || (each != PLACES_WHOLE && each > matrix_node_pes(m, n)))
+        if (n >= m->config.nodes || (each != WANT_WHOLE && each > matrix_node_pes(m, n)))
             return -EINVAL;
         if (!any_state && !bits_test(m->usable, n))
             return -EHOSTDOWN;
-        uint32_t pes = each == PLACES_WHOLE ? matrix_node_pes(m, n) : each;
+        uint32_t pes = each == WANT_WHOLE ? matrix_node_pes(m, n) : each;
         if (matrix_node_used(m, row, n) + pes > matrix_node_pes(m, n))
             return -EBUSY;
     }

@@ -15,7 +15,9 @@
 
 #include "base/arena.h"
 #include "base/nodeset.h"
-#include "sched/places.h"
+#include "sched/want.h"
+
+#define MATRIX_PES_MAX 4096 /* of a node */
 
 struct matrix_config {
     uint32_t nodes;
@@ -62,14 +64,13 @@ void matrix_init(struct matrix *m, const struct matrix_config *c, struct arena *
 void matrix_set_pes(struct matrix *m, uint32_t node, uint32_t pes);
 void matrix_set_usable(struct matrix *m, const struct nodeset *set, bool usable);
 
-bool matrix_fits(const struct matrix *m, const struct matrix_where *at,
-                 const struct places_want *w);
+bool matrix_fits(const struct matrix *m, const struct matrix_where *at, const struct want *w);
 
 /* Takes the lowest nodes that fit and makes *ret that set. -EAGAIN: there are not enough; *ret is empty. */
-int matrix_take(struct matrix *m, const struct matrix_where *at, const struct places_want *w,
+int matrix_take(struct matrix *m, const struct matrix_where *at, const struct want *w,
                 struct nodeset *ret);
 
-/* Takes exactly these: `each` PEs on every one, PLACES_WHOLE: all. -EBUSY: somebody has them; -EHOSTDOWN: one
+/* Takes exactly these: `each` PEs on every one, WANT_WHOLE: all. -EBUSY: somebody has them; -EHOSTDOWN: one
  * cannot be used, unless that does not matter; -EINVAL: there is no such node. Then nothing is taken and
  * *ret_node is the culprit. */
 int matrix_hold(struct matrix *m, uint32_t row, const struct nodeset *set, uint32_t each,

@@ -44,7 +44,7 @@ static void setup(struct bench *b, uint32_t nodes, uint32_t pes) {
 }
 
 /* The lowest nodes that fit, searched from the front; how many there are. */
-static uint32_t expect(const struct bench *b, uint32_t row, const struct places_want *w,
+static uint32_t expect(const struct bench *b, uint32_t row, const struct want *w,
                        const struct matrix_where *at, uint32_t *nodes) {
     uint32_t count = 0;
     for (uint32_t n = at->first; n < b->nodes && n <= at->last && count < w->nodes; n++) {
@@ -59,7 +59,7 @@ static uint32_t expect(const struct bench *b, uint32_t row, const struct places_
 
 static void change(struct bench *b, const struct holding *j, int sign) {
     NODESET_EACH (n, &j->set)
-        b->used[j->row][n] += (uint32_t)(sign * (int)(j->each == PLACES_WHOLE ? b->pes : j->each));
+        b->used[j->row][n] += (uint32_t)(sign * (int)(j->each == WANT_WHOLE ? b->pes : j->each));
 }
 
 static void one_take(struct bench *b, struct random *r, struct holding *j) {
@@ -73,7 +73,7 @@ static void one_take(struct bench *b, struct random *r, struct holding *j) {
         if (random_chance(r, 1, 5))
             nodeset_add(&exclude, n);
     }
-    struct places_want w = {.nodes = (uint32_t)random_between(r, 1, b->nodes / 2)};
+    struct want w = {.nodes = (uint32_t)random_between(r, 1, b->nodes / 2)};
     w.ppn = (uint32_t)random_between(r, 1, b->pes);
     w.exclusive = random_chance(r, 1, 5);
     w.only = random_chance(r, 1, 4) ? &only : NULL;
@@ -93,7 +93,7 @@ static void one_take(struct bench *b, struct random *r, struct holding *j) {
         CHECK(nodeset_has(&j->set, nodes[i]));
     CHECK_EQ(nodeset_count(&j->set), count);
     j->row = at.row;
-    j->each = places_each(&w);
+    j->each = want_each(&w);
     j->held = true;
     change(b, j, 1);
 }

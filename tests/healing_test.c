@@ -203,6 +203,24 @@ static void test_paused_inner_node_is_bypassed(void) {
     cluster_free(c);
 }
 
+/* As nodes on one machine do when that stands still: nobody is the worse for it. */
+static void test_all_stand_still_at_once(void) {
+    struct cluster *c = cluster_start(NODES, SHAPE_KARY, 2);
+    CHECK_EQ(cluster_wait(c, ask(c, 0, NULL, "before")), OUTCOME_DONE);
+    for (uint32_t round = 0; round < 8; round++) {
+        cluster_run(c, P + round * P / 8);
+        for (uint32_t n = 0; n < c->universe; n++)
+            world_pause(c->w, n, world_now(c->w) + 20 * P + (n * 7 + round) % 18 * P / 18);
+        cluster_run(c, 22 * P);
+        check_done(c, ask(c, 4, NULL, "all"));
+    }
+    CHECK_EQ(fenced(c), 0);
+    for (uint32_t n = 0; n < c->universe; n++)
+        CHECK_EQ(c->listeners[n].count[INPUT_JOINED], 1);
+    CHECK(as_planned(c));
+    cluster_free(c);
+}
+
 /* Whoever was given up never learns what became of its requests, and they bind nobody. */
 static void test_requests_of_the_fenced_are_lost(void) {
     struct cluster *c = cluster_start(NODES, SHAPE_KARY, 2);
@@ -568,6 +586,7 @@ int main(void) {
     TEST(test_paused_node_is_given_up_fenced_and_rejoins);
     TEST(test_paused_node_delays_to_the_deadline_only);
     TEST(test_paused_inner_node_is_bypassed);
+    TEST(test_all_stand_still_at_once);
     TEST(test_requests_of_the_fenced_are_lost);
     TEST(test_broken_links_and_duplicates);
     TEST(test_children_of_the_dead_move_up_and_back);

@@ -5,12 +5,12 @@
  * measured is the protocol's own promise, in heartbeat periods of the asking node's own clock: an
  * operation that names the node ends FAILED within its deadline, or is refused once the node was
  * given up, while operations on the others go on. The period is long enough that a busy machine
- * does not make the living look stopped. */
+ * does not make the living look stopped, nor one that is late look lost. */
 #include <signal.h>
 
 #include "troupe.h"
 
-#define P (300 * NS_PER_MS)
+#define P NS_PER_S
 
 /* For the result to travel, and for a machine that is busy with something else. */
 enum { SLACK_PERIODS = 2, NODES = 20, ARITY = 4 };

@@ -205,7 +205,7 @@ static int measure_row(const struct transfer_settings *s, struct cargo *c,
 
 /* Of each node; MB are millions of bytes here, as networks have it. */
 static uint64_t rate(const struct transfer_row *row, uint64_t ns) {
-    return row->bytes * 1000 / (ns / 1000 + 1) * 1000;
+    return (uint64_t)((double)row->bytes * (double)NS_PER_S / (double)(ns + 1));
 }
 
 static void print_breakdown(const struct transfer_row *row) {

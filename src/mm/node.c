@@ -145,9 +145,11 @@ void node_tick(struct mm *m) {
     watch_all(m);
 }
 
+/* Whatever has ended a manager has disturbed its nodes, too: they get more time to come back. */
 void node_resume(struct mm *m) {
+    enum { LONGER = 3 };
     for (uint32_t i = 0; i < m->config.limits.nodes; i++)
-        m->nodes[i].absent_at = m->now + m->config.absent_ns;
+        m->nodes[i].absent_at = m->now + LONGER * m->config.absent_ns;
     watch_all(m);
 }
 

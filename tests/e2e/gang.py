@@ -162,7 +162,7 @@ def at_rest(t, *gangs, first=None):
         found[:] = moved
         if first is None or first in moved:
             return len(moved) == 1
-        quick(t, quantum='50ms')
+        quick(t, quantum='1s')   # longer than it takes to say that it shall stay so
         first.gets_on(1)
         t.run('policy', '--quantum', '30m')
         return False
@@ -190,8 +190,11 @@ def in_turns(t):
     for a, b in (('ada', 'bob'), ('bob', 'cyn'), ('ada', 'cyn')):
         both = [(common(ran[a, r], ran[b, r]), min(length(ran[a, r]), length(ran[b, r]))) for r in range(2)]
         t.check(f'{a} and {b} do not run at once', all(c * 10 < of for c, of in both), both)
-    whole = [(common(ran[g.name, 0], ran[g.name, 1]), length(ran[g.name, 0])) for g in gangs]
-    t.check('a gang runs on both nodes at once', sum(c for c, _ in whole) * 2 > sum(of for _, of in whole), whole)
+    # A busy machine may hold either up, so this says nothing of how long.
+    names = [g.name for g in gangs]
+    same = sum(common(ran[a, 0], ran[a, 1]) for a in names)
+    other = sum(common(ran[a, 0], ran[b, 1]) for a in names for b in names if a != b)
+    t.check('a gang runs on both nodes at once, and no other', same > 2 * other, (same, other, ran))
 
 
 def uncoordinated(t):
@@ -201,7 +204,7 @@ def uncoordinated(t):
     t.check('two run', all(g.begun() and g.gets_on(HZ // 2) for g in gangs))
     t.check('and end', all(g.end().status == 0 for g in gangs))
     both = [(common(slices(t, 'ada', r), slices(t, 'bob', r)), length(slices(t, 'bob', r))) for r in range(2)]
-    t.check('they run at once', sum(c for c, _ in both) * 4 > sum(of for _, of in both), both)
+    t.check('they run at once', sum(c for c, _ in both) * 10 > sum(of for _, of in both), both)
 
 
 def foreign(t):

@@ -12,7 +12,7 @@ import tempfile
 import time
 import traceback
 
-PATIENCE = 60  # seconds until a command counts as stuck; nothing is measured with it
+PATIENCE = 180  # seconds until a command counts as stuck; nothing is measured with it
 NOBODY = 65534
 
 

@@ -142,7 +142,7 @@ expect 'it is shown' 0 'failed' storm show "$job"
 printf '#!/bin/sh\n#STORM -n 2\necho once\n"$STORM" run -n 2 echo step\n' >job.sh && chmod 755 job.sh
 job=$(storm submit --wait job.sh)
 same 'a script ends well' $? 0
-for _ in $(seq 100); do [ "$(wc -l <"storm-$job.out")" = 3 ] && break; sleep 0.05; done 2>/dev/null
+for _ in $(seq 1200); do [ "$(wc -l <"storm-$job.out")" = 3 ] && break; sleep 0.05; done 2>/dev/null
 same 'it runs once, its steps on all nodes' "$(tr '\n' ' ' <"storm-$job.out")" 'once step step '
 expect 'an array' 0 '' storm submit --array 1-50 --wait true
 expect 'an allocation' 9 '^in$' storm alloc -N 2 sh -c '"$STORM" run -n 2 echo in; exit 9'

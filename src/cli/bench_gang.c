@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "cli/bench.h"
 #include "cli/complain.h"
+#include "cli/gangpace.h"
 #include "cli/gangreport.h"
 #include "cli/gangrig.h"
 #include "cli/options.h"
@@ -47,6 +48,7 @@ struct bench_gang {
     struct gangrow rows[ROWS_MAX];
     uint32_t count;
     uint64_t switches[SWITCHES_MAX];
+    struct gangpace pace[GANGWAYS];
 };
 
 /* ---- a row ---- */
@@ -123,15 +125,37 @@ static uint64_t cpu_of(const struct gangrig *g, uint32_t jobs) {
     return sum;
 }
 
+static int run_watched(struct bench_gang *b, struct gangrig *g, const struct gangrow *row,
+                       enum gangway way, uint64_t units, uint64_t *ret_ns) {
+    int r = gangpace_start(&b->pace[way], way == GANGWAY_ALONE ? 1 : row->jobs);
+    if (r < 0) {
+        complain("bench", "a thread: %s", strerror(-r));
+        return r;
+    }
+    r = gangrig_run(g, way, row->kernel, units, row->jobs, ret_ns);
+    gangpace_stop(&b->pace[way]);
+    return r;
+}
+
+/* All jobs together do so much a second. */
+static void take_clean(struct bench_gang *b, struct gangrow *row) {
+    struct gangpace *alone = &b->pace[GANGWAY_ALONE], *turns = &b->pace[GANGWAY_TURNS];
+    row->clean_looks = alone->count < turns->count ? alone->count : turns->count;
+    if (row->clean_looks > 0)
+        row->clean_slower = slower_of(gangpace_median(alone), gangpace_median(turns));
+}
+
 static int measure(struct bench_gang *b, struct gangrig *g, struct gangrow *row) {
     uint64_t ns[GANGWAYS][GANGROW_RUNS], cpu[GANGWAYS][GANGROW_RUNS], units = 0;
     int ways = g->config.plain ? GANGWAYS : GANGWAY_PLAIN;
     uint64_t begin = clock_ns(), stolen = machine_stolen_ns();
+    for (int way = 0; way < GANGWAYS; way++)
+        gangpace_init(&b->pace[way], g->notes, g->config.jobs);
     int r = find_units(b, g, row->kernel, &units);
     for (uint32_t run = 0; run < row->runs && r == 0; run++) {
         tell_progress(row, run);
         for (int way = 0; way < ways && r == 0; way++) {
-            r = gangrig_run(g, (enum gangway)way, row->kernel, units, row->jobs, &ns[way][run]);
+            r = run_watched(b, g, row, (enum gangway)way, units, &ns[way][run]);
             cpu[way][run] = cpu_of(g, row->jobs);
             if (r == 0 && way == GANGWAY_TURNS)
                 look_back(b, g, row);
@@ -145,6 +169,7 @@ static int measure(struct bench_gang *b, struct gangrig *g, struct gangrow *row)
     row->cpu_more =
         slower_of(median(cpu[GANGWAY_TURNS], row->runs), median(cpu[GANGWAY_ALONE], row->runs));
     take_slower(ns[GANGWAY_ALONE], ns[GANGWAY_TURNS], row);
+    take_clean(b, row);
     row->alone_ns = median(ns[GANGWAY_ALONE], row->runs);
     row->turns_ns = median(ns[GANGWAY_TURNS], row->runs);
     row->plain_ns = g->config.plain ? median(ns[GANGWAY_PLAIN], row->runs) : 0;

@@ -17,7 +17,7 @@
 #include "base/units.h"
 #include "cli/bench.h"
 #include "cli/complain.h"
-#include "cli/gangrig.h"
+#include "cli/gangpace.h"
 #include "cli/options.h"
 #include "cli/stats.h"
 #include "os/companion.h"

@@ -116,6 +116,10 @@ static void add_row(struct table *t, const struct gangrow *r) {
         table_cell(t, "%+.2f %%", (double)gangreport_parts(r) / PERCENT);
     else
         table_cell(t, "%s", "");
+    if (r->clean_looks > 0)
+        table_cell(t, "%+.2f %%", (double)r->clean_slower / PERCENT);
+    else
+        table_cell(t, "%s", "");
     if (r->simulated)
         table_cell(t, "%s", "");
     else
@@ -124,10 +128,10 @@ static void add_row(struct table *t, const struct gangrow *r) {
 
 static void print_experiment(const struct gangrow *rows, uint32_t count, enum gangexperiment e,
                              FILE *out) {
-    static const char *const titles[] = {">NODES",       ">JOBS",     ">QUANTUM", "KERNEL",
-                                         ">ONE BY ONE",  ">IN TURNS", ">SLOWER",  ">PLAIN",
-                                         ">PLAIN/TURNS", ">SHARES",   ">SWITCH",  ">99 %",
-                                         ">AWAY",        ">BY PARTS", ">STOLEN",  NULL};
+    static const char *const titles[] = {
+        ">NODES",  ">JOBS",     ">QUANTUM",     "KERNEL",  ">ONE BY ONE", ">IN TURNS",
+        ">SLOWER", ">PLAIN",    ">PLAIN/TURNS", ">SHARES", ">SWITCH",     ">99 %",
+        ">AWAY",   ">BY PARTS", ">CLEAN",       ">STOLEN", NULL};
     struct table t;
     bool any = false;
     for (uint32_t i = 0; i < count; i++)
@@ -227,6 +231,10 @@ static void json_row(const struct gangrow *r, FILE *out) {
         json_ms(&j, "away_ms", r->away_ns);
         json_decimal(&j, "cpu_more_percent", (double)r->cpu_more / PERCENT, 3);
         json_decimal(&j, "parts_percent", (double)gangreport_parts(r) / PERCENT, 3);
+    }
+    if (r->clean_looks > 0) {
+        json_decimal(&j, "clean_percent", (double)r->clean_slower / PERCENT, 3);
+        json_number(&j, "clean_looks", r->clean_looks);
     }
     json_decimal(&j, "stolen", (double)r->stolen / 1000, 3);
     json_close(&j, '}');

@@ -29,6 +29,8 @@ struct gangrow {
     uint64_t alone_ns, turns_ns, plain_ns; /* of all jobs; plain: 0 if not measured */
     int64_t slower;             /* in turns, than one after the other: thousandths of a percent */
     int64_t each[GANGROW_RUNS]; /* the same of each run */
+    int64_t clean_slower;       /* the same from what jobs did a second while nothing was stolen */
+    uint32_t clean_looks;       /* at those times, of whichever had fewer; 0: there were none */
     uint64_t
         away_ns; /* of a processor in a switch, from the one process until the other runs; 0: not known */
     int64_t

@@ -13,16 +13,6 @@
 
 enum { TEXT = 64, NUMBER = 24 };
 
-uint64_t machine_stolen_ns(void) {
-    FILE *f = fopen("/proc/stat", "re");
-    uint64_t ticks = 0;
-    if (f != NULL && fscanf(f, "cpu %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &ticks) != 1)
-        ticks = 0;
-    if (f != NULL)
-        fclose(f);
-    return ticks * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
-}
-
 /* ---- clusters ---- */
 
 static int cluster_up(struct tempcluster *t, const struct gangrig_config *c, const char *policy) {

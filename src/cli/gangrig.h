@@ -38,6 +38,3 @@ void gangrig_down(struct gangrig *g);
  * last that was done, summed over the jobs if they run alone; else -errno after complaining, -EINTR after Ctrl-C. */
 int gangrig_run(struct gangrig *g, enum gangway way, enum gangkernel kernel, uint64_t units,
                 uint32_t jobs, uint64_t *ret_ns);
-
-/* What other guests of the host have had of our processors, all of them together. */
-uint64_t machine_stolen_ns(void);

@@ -208,7 +208,7 @@ struct requests {
 struct wave {
     uint64_t tick;
     uint64_t tick_at; /* when it was passed on */
-    uint64_t look_at; /* when we mean to look around next */
+    uint64_t next_at; /* when the root means to make the next */
     bool tock_sent;
     uint32_t missing; /* children that have not answered */
     uint32_t behind;  /* ticks in a row that knew of a newer view than we */
@@ -390,6 +390,7 @@ struct view {
     uint64_t *snapshot;
     uint64_t snapshot_order;
     uint64_t settle_at, lost_at, collect_at, donate_at; /* the next of each, 0 if none */
+    uint64_t back_at; /* when we last went on after we had not run for a while */
     uint32_t donor;
     /* collecting */
     struct nodeset reported;

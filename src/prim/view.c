@@ -267,8 +267,11 @@ void view_drop(struct prim *p, const struct nodeset *gone) {
         ask_donor(p);
 }
 
+/* Whoever is missed when we have been away ourselves has more time to find us again. */
 static uint64_t patience_with(const struct prim *p, uint32_t node) {
-    bool suspect = nodeset_has(&p->view->suspects, node);
+    const struct view *v = p->view;
+    bool we_too = v->back_at != 0 && v->peers[node].lost_at <= v->back_at + p->config.period_ns;
+    bool suspect = nodeset_has(&v->suspects, node) && !we_too;
     return suspect ? p->config.grace_ns : LIMBO_PERIODS * p->config.period_ns;
 }
 

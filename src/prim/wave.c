@@ -5,35 +5,13 @@
  * parent; who is silent for SILENT_PERIODS is taken for gone. A node that itself hears nothing
  * repeats the last tick to its children, so that one stalled node does not make its whole subtree
  * scatter; only when the tick has stood still for STALLED_PERIODS do they look for another way up.
- *
- * Time in which a node itself was not running (a virtual machine that its host had forgotten) is
- * nobody's silence: most likely all of us stood still. */
+ */
 #include "base/assert.h"
 #include "prim/internal.h"
 
-static void look_after(struct prim *p, uint64_t pause) {
-    p->wave.look_at = p->now + pause;
-    effects_timer(p->out, TIMER_WAVE, p->wave.look_at);
-}
-
 void wave_start(struct prim *p) {
     p->wave.tock_sent = true;
-    look_after(p, p->config.period_ns);
-}
-
-static void excuse(uint64_t *heard, uint64_t away, uint64_t now) {
-    *heard = now - *heard < away ? now : *heard + away;
-}
-
-/* Who comes to look much later than it meant to was away, and has heard nothing meanwhile. */
-static void excuse_absence(struct prim *p) {
-    if (p->now <= p->wave.look_at + p->config.period_ns)
-        return;
-    uint64_t away = p->now - p->wave.look_at;
-    for (uint32_t i = 0; i < p->route.count; i++)
-        excuse(&p->route.children[i].heard, away, p->now);
-    excuse(&p->uplink.heard, away, p->now);
-    excuse(&p->uplink.advanced, away, p->now);
+    effects_timer(p->out, TIMER_WAVE, p->now + p->config.period_ns);
 }
 
 static void send_tick(struct prim *p, struct bytes body) {
@@ -122,9 +100,19 @@ static uint64_t patience(const struct prim *p) {
     return p->config.period_ns * 3 / 2;
 }
 
+/* Who comes much later than it meant to was not running: a virtual machine that its host had
+ * forgotten, say. Most likely all stood still then, and come back as we do. */
+static void note_absence(struct prim *p) {
+    uint64_t period = p->config.period_ns, next_at = p->wave.next_at;
+    p->wave.next_at = p->now + period;
+    if (next_at != 0 && p->now > next_at + period)
+        p->view->back_at = p->now;
+}
+
 void wave_timer(struct prim *p) {
-    excuse_absence(p);
-    look_after(p, p->config.period_ns);
+    effects_timer(p->out, TIMER_WAVE, p->now + p->config.period_ns);
+    if (p->root)
+        note_absence(p);
     drop_silent_children(p);
     if (p->root) {
         if (!p->wave.tock_sent)
@@ -166,10 +154,9 @@ void wave_tick(struct prim *p, const struct message_tick *m, struct bytes body) 
     if (again && p->uplink.state == UPLINK_ATTACHED)
         uplink_attach(p);
     /* A tick is as good a moment to look around as the timer's, which need not wake us then. */
-    excuse_absence(p);
     drop_silent_children(p);
     check_uplink(p);
-    look_after(p, patience(p));
+    effects_timer(p->out, TIMER_WAVE, p->now + patience(p));
 }
 
 void wave_tock(struct prim *p, struct child *c, const struct message_tock *m) {

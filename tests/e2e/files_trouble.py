@@ -227,6 +227,9 @@ def private_kb(pid):
 
 def memory(t):
     path = make(t, 'giant', 256 << 20)
+    t.run('down')
+    t.env.pop('MALLOC_PERTURB_', None)   # it touches memory that is not used
+    t.run('up', '--local', NODES)
     p = t.start('cp', '-q', path, 'n[0-1]:/giant')
     most = {}
     pids = {}

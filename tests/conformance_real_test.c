@@ -52,6 +52,7 @@ static void begin_play(const char *name, const struct theatre *theatre, uint64_t
     if (p->pid > 0)
         return;
     dup2(fileno(p->words), STDOUT_FILENO);
+    tap_current_fail = 0; /* of a play before */
     theatre_of_test = theatre;
     seed_count = seeds;
     play_script();

@@ -57,7 +57,7 @@ check 'not twice' fails "$hosts" up "$bed" 3
 check 'they know each other by name' says h1 far h1 hostname
 check 'by IPv6 too' says h2 far -6 h2 hostname
 check 'files are their own' far h0 'echo mine >/tmp/own && echo mine >own'
-check 'and not those of others' far h1 'test ! -e /tmp/own && test ! -e /root/own'
+check 'and not those of others' far h1 'test ! -e /tmp/own && test ! -e own'
 check 'what is hidden is empty there' far h0 "test -d $scratch/hidden && test ! -e $scratch/hidden/file"
 check 'but not at the desk' on desk test -e "$scratch/hidden/file"
 check 'processes are their own' fails far h1 'pgrep -f "hold .* h2"'

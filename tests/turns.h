@@ -30,15 +30,20 @@
         turn_held;                                                    \
     })
 
-/* The process that we started first, of those that still are. */
-static inline pid_t first_child(void) {
+/* Of the two processes that we started last, the one before the other. Those of tests before may still be ending. */
+static inline pid_t earlier_of_two(void) {
     char path[64], text[4096] = "";
+    pid_t last[2] = {0, 0};
     snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
     FILE *in = fopen(path, "r");
     if (in == NULL || fgets(text, sizeof text, in) == NULL)
         abort();
     fclose(in);
-    return (pid_t)strtol(text, NULL, 10);
+    for (char *at = text, *end; strtol(at, &end, 10) > 0; at = end) {
+        last[0] = last[1];
+        last[1] = (pid_t)strtol(at, NULL, 10);
+    }
+    return last[0];
 }
 
 static inline void folder_make(char path[PATH_MAX]) {

@@ -129,7 +129,7 @@ static int run_watched(struct bench_gang *b, struct gangrig *g, const struct gan
                        enum gangway way, uint64_t units, uint64_t *ret_ns) {
     int r = gangpace_start(&b->pace[way], way == GANGWAY_ALONE ? 1 : row->jobs);
     if (r < 0) {
-        complain("bench", "a thread: %s", strerror(-r));
+        complain("bench", "no thread to watch the jobs with: %s; end other programs", strerror(-r));
         return r;
     }
     r = gangrig_run(g, way, row->kernel, units, row->jobs, ret_ns);
@@ -142,7 +142,8 @@ static void take_clean(struct bench_gang *b, struct gangrow *row) {
     struct gangpace *alone = &b->pace[GANGWAY_ALONE], *turns = &b->pace[GANGWAY_TURNS];
     row->clean_looks = alone->count < turns->count ? alone->count : turns->count;
     if (row->clean_looks > 0)
-        row->clean_slower = slower_of(gangpace_median(alone), gangpace_median(turns));
+        row->clean_slower =
+            slower_of(median(alone->rates, alone->count), median(turns->rates, turns->count));
 }
 
 static int measure(struct bench_gang *b, struct gangrig *g, struct gangrow *row) {

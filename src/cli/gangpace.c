@@ -9,14 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/sort.h"
 #include "base/units.h"
 #include "os/loop.h"
 #include "os/thread.h"
 
 #define LOOK_NS (100 * NS_PER_MS)
-
-enum { LOOKS = 4 }; /* three spans: the middle one is clean if all are */
 
 uint64_t machine_stolen_ns(void) {
     FILE *f = fopen("/proc/stat", "re");
@@ -64,9 +61,9 @@ static struct gangpace_look look(const struct gangpace *p) {
 }
 
 void gangpace_take(struct gangpace *p, const struct gangpace_look *newest) {
-    memmove(p->looks, p->looks + 1, (LOOKS - 1) * sizeof *p->looks);
-    p->looks[LOOKS - 1] = *newest;
-    for (int i = 0; i < LOOKS; i++)
+    memmove(p->looks, p->looks + 1, (GANGPACE_LOOKS - 1) * sizeof *p->looks);
+    p->looks[GANGPACE_LOOKS - 1] = *newest;
+    for (int i = 0; i < GANGPACE_LOOKS; i++)
         if (p->looks[i].at == 0 || p->looks[i].jobs != p->jobs ||
             p->looks[i].stolen_ns != newest->stolen_ns)
             return;
@@ -74,11 +71,6 @@ void gangpace_take(struct gangpace *p, const struct gangpace_look *newest) {
     if (p->count < GANGPACE_MAX && b->at > a->at && b->units > a->units)
         p->rates[p->count++] =
             (uint64_t)((double)(b->units - a->units) * (double)NS_PER_S / (double)(b->at - a->at));
-}
-
-uint64_t gangpace_median(struct gangpace *p) {
-    sort_u64(p->rates, p->count);
-    return p->count == 0 ? 0 : p->rates[p->count / 2];
 }
 
 /* ---- the thread ---- */

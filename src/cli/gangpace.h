@@ -10,7 +10,8 @@
 
 #include "cli/gangnotes.h"
 
-enum { GANGPACE_MAX = 4096 };
+/* Looks at once: three spans between them, of which the middle one counts if all are clean. */
+enum { GANGPACE_MAX = 4096, GANGPACE_LOOKS = 4 };
 
 /* At one moment. */
 struct gangpace_look {
@@ -20,11 +21,11 @@ struct gangpace_look {
 };
 
 struct gangpace {
-    uint32_t jobs;                 /* that must be there at once */
-    struct gangpace_look looks[4]; /* the last ones, the newest at the end */
-    uint64_t rates[GANGPACE_MAX];  /* units a second, of all jobs together */
-    uint32_t count;                /* of rates */
-    const struct gangnotes *notes; /* of `notes_count` jobs */
+    uint32_t jobs;                              /* that must be there at once */
+    struct gangpace_look looks[GANGPACE_LOOKS]; /* the last ones, the newest at the end */
+    uint64_t rates[GANGPACE_MAX];               /* units a second, of all jobs together */
+    uint32_t count;                             /* of rates */
+    const struct gangnotes *notes;              /* of `notes_count` jobs */
     uint32_t notes_count;
     pthread_t thread;
     pthread_mutex_t lock;
@@ -43,6 +44,3 @@ void gangpace_stop(struct gangpace *p);
 
 /* One look more; what it tells of the time before the last one is noted. */
 void gangpace_take(struct gangpace *p, const struct gangpace_look *look);
-
-/* The middle one, 0 if there is none. Sorts them. */
-uint64_t gangpace_median(struct gangpace *p);

@@ -251,22 +251,6 @@ static void test_what_makes_no_sense(void) {
     finish(&b);
 }
 
-/* Of the two that `join` has started, the giver's: those of tests before may still be ending. */
-static pid_t helper_of_giver(void) {
-    char path[64], text[4096] = "";
-    pid_t last[2] = {0, 0};
-    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-    FILE *in = fopen(path, "r");
-    if (in == NULL || fgets(text, sizeof text, in) == NULL)
-        abort();
-    fclose(in);
-    for (char *at = text, *end; strtol(at, &end, 10) > 0; at = end) {
-        last[0] = last[1];
-        last[1] = (pid_t)strtol(at, NULL, 10);
-    }
-    return last[0];
-}
-
 /* The giver's: its link is ended, and what it gives from then on goes by streams. */
 static void test_storm_fab_dies(void) {
     struct end a, b;
@@ -274,7 +258,7 @@ static void test_storm_fab_dies(void) {
     join(&a, &b);
     CHECK(give(&a, 0, SLOT, 1));
     CHECK(TURN_UNTIL(&loop, settle(&a, &b), a.sent == 1));
-    pid_t helper = helper_of_giver();
+    pid_t helper = earlier_of_two();
     kill(helper, SIGSTOP);
     CHECK(give(&a, 1, SLOT, 2));
     kill(helper, SIGKILL);

@@ -199,7 +199,7 @@ static void test_its_death(void) {
     if (!start_two(&a, &b))
         return;
     struct way w = connect_them(&a, &b);
-    kill(first_child(), SIGKILL);
+    kill(earlier_of_two(), SIGKILL);
     CHECK(TURN_UNTIL(&loop, (void)0, a.lost == 1));
     CHECK(!ferry_alive(a.ferry) && ferry_alive(b.ferry));
     CHECK_EQ(b.lost, 0);
@@ -218,10 +218,11 @@ static void test_puts_of_the_dead(void) {
     if (!start_two(&a, &b))
         return;
     struct way w = connect_them(&a, &b);
-    kill(first_child(), SIGSTOP);
+    pid_t helper = earlier_of_two();
+    kill(helper, SIGSTOP);
     for (uint32_t i = 0; i < MANY; i++)
         put(&a, &w, i % SLOTS, SLOT, i);
-    kill(first_child(), SIGKILL);
+    kill(helper, SIGKILL);
     CHECK(TURN_UNTIL(&loop, (void)0, a.lost == 1));
     CHECK_EQ(a.sent, MANY);
     CHECK_EQ(a.failed, MANY);

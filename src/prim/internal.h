@@ -208,7 +208,6 @@ struct requests {
 struct wave {
     uint64_t tick;
     uint64_t tick_at; /* when it was passed on */
-    uint64_t next_at; /* when the root means to make the next */
     bool tock_sent;
     uint32_t missing; /* children that have not answered */
     uint32_t behind;  /* ticks in a row that knew of a newer view than we */

@@ -103,9 +103,7 @@ static uint64_t patience(const struct prim *p) {
 /* Who comes much later than it meant to was not running: a virtual machine that its host had
  * forgotten, say. Most likely all stood still then, and come back as we do. */
 static void note_absence(struct prim *p) {
-    uint64_t period = p->config.period_ns, next_at = p->wave.next_at;
-    p->wave.next_at = p->now + period;
-    if (next_at != 0 && p->now > next_at + period)
+    if (p->wave.tick_at != 0 && p->now - p->wave.tick_at > 2 * p->config.period_ns)
         p->view->back_at = p->now;
 }
 

@@ -20,6 +20,7 @@ static const struct command commands[] = {
     {"doctor", "what this machine lacks, and how to get it", doctor_main},
     {"down", "end a cluster", down_main},
     {"drain", "give nodes no more jobs", drain_main},
+    {"exec", "run a command on hosts that have nothing but a remote shell", exec_main},
     {"help", "explain a command", help_main},
     {"kill", "end jobs, or send them a signal", kill_main},
     {"model", "how long a launch takes on a network that is not here, by formula", model_main},

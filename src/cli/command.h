@@ -18,6 +18,7 @@ int demo_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
 int down_main(int argc, char **argv);
 int drain_main(int argc, char **argv);
+int exec_main(int argc, char **argv);
 int help_main(int argc, char **argv);
 int kill_main(int argc, char **argv);
 int model_main(int argc, char **argv);

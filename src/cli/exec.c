@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: MIT */
+/* storm exec: a command on hosts that run nothing but a remote shell, through a tree of such shells. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "base/words.h"
+#include "cli/command.h"
+#include "cli/complain.h"
+#include "cli/nearest.h"
+#include "cli/options.h"
+#include "cli/roll.h"
+#include "cli/terminal.h"
+#include "cli/voices.h"
+#include "os/companion.h"
+#include "os/limb.h"
+#include "os/self.h"
+
+#define CONNECT_NS   (10 * NS_PER_S)
+#define LATE_NS      (2 * NS_PER_S) /* by then most hosts have answered: who has not holds nobody up */
+#define BEAT_NS      (5 * NS_PER_S)
+#define SILENT_NS    (20 * NS_PER_S)
+#define AGAIN_NS     (2 * NS_PER_S) /* for the second Ctrl-C */
+#define GRACE_NS     (3 * NS_PER_S) /* for commands that were asked to end */
+#define INPUT_WINDOW (256 * 1024)
+
+enum {
+    AT_ONCE = 32,
+    CHILDREN_MAX = 4096,
+    CONNECTOR_WORDS_MAX = 48,
+    CONNECTOR_MAX = 4096,
+    INPUT_PIECE = 32 * 1024,
+    COMMAND_MAX = 48 * 1024
+};
+
+struct order {
+    const char *hosts, *except, *connector, *user, *shape, *input;
+    uint64_t fanout, at_once, connect_ns, command_ns;
+    bool gather, plain, json, quiet, highest;
+};
+
+struct exec {
+    struct order order;
+    struct roll roll;
+    struct loop loop;
+    struct source signals, input;
+    struct voices voices;
+    struct shell_helper helper;
+    struct task task;
+    char connector[CONNECTOR_MAX];
+    char *command;
+    struct limb *limb;
+    uint32_t input_host; /* FRAME_ALL, or one */
+    uint64_t typed;      /* bytes of input that were sent */
+    bool input_open, input_watched;
+    uint64_t interrupted_at, stop_at;
+    int ended_by; /* a signal; 0: by nobody */
+};
+
+/* ---- What the user wants ----------------------------------------------------------------------- */
+
+static const struct option *options_of(struct order *o) {
+    static struct option table[20];
+    const struct option all[] = {
+        {"on,w", OPTION_TEXT, &o->hosts, "HOSTS", "where: h[0-31],gate,@FILE"},
+        {"exclude,x", OPTION_TEXT, &o->except, "HOSTS", "and where not"},
+        {"user,l", OPTION_TEXT, &o->user, "NAME", "to log in as, with ssh"},
+        {"gather,b", OPTION_FLAG, &o->gather, NULL,
+         "show what is the same once, with the hosts that say it"},
+        {"no-label,N", OPTION_FLAG, &o->plain, NULL, "do not put the host before each line"},
+        {"json", OPTION_FLAG, &o->json, NULL,
+         "one document at the end: state, status and output of each host"},
+        {"quiet,q", OPTION_FLAG, &o->quiet, NULL, "say nothing of failures but by the status"},
+        {"status,S", OPTION_FLAG, &o->highest, NULL,
+         "end with the highest status of all: so it always is"},
+        {"stdin", OPTION_TEXT, &o->input, "all|none|HOST",
+         "who reads what we read; none if not given"},
+        {"timeout,u", OPTION_DURATION, &o->command_ns, "TIME", "end a command that takes longer"},
+        {"connect-timeout,t", OPTION_DURATION, &o->connect_ns, "TIME",
+         "give a host up; 10s if not given"},
+        {"shape", OPTION_TEXT, &o->shape, "SHAPE", "adaptive, binomial, k-ary, chain or flat"},
+        {"fanout,f", OPTION_NUMBER, &o->fanout, "N",
+         "children of each host: k-ary, 2 if not given; adaptive"},
+        {"at-once", OPTION_NUMBER, &o->at_once, "N",
+         "connections that each makes at a time; 32 if not given"},
+        {"connector", OPTION_TEXT, &o->connector, "WORDS",
+         "instead of ssh: %h is the host, %c a line for a shell there"},
+        {0}};
+    _Static_assert(sizeof all <= sizeof table, "room for all");
+    memcpy(table, all, sizeof all);
+    return table;
+}
+
+static void help(const struct option *table) {
+    puts(
+        "usage: storm exec -w HOSTS [OPTIONS] [--] COMMAND\n\n"
+        "Runs a command on hosts where there is nothing but a remote shell, through a tree of such\n"
+        "shells, and shows what it prints, line by line behind the host's name.\n");
+    options_print(table, stdout);
+    puts(
+        "\nThe exit status is the highest of all hosts; 124 if a command took too long, 125 if a host was not\n"
+        "reached or was lost, which is told with its reason.");
+}
+
+static int read_shape(struct exec *e) {
+    static const char *const names[] = {"adaptive", "binomial", "k-ary", "kary", "chain", "flat"};
+    static const enum hop_shape shapes[] = {HOP_ADAPTIVE, HOP_BINOMIAL, HOP_KARY,
+                                            HOP_KARY,     HOP_CHAIN,    HOP_FLAT};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(e->order.shape, names[i]) == 0) {
+            e->task.hop.shape = shapes[i];
+            return 0;
+        }
+    }
+    return complain("exec",
+                    "there is no shape \"%s\"; there are: adaptive, binomial, k-ary, chain, flat",
+                    e->order.shape);
+}
+
+static int read_input(struct exec *e) {
+    const char *who = e->order.input;
+    e->input_host = FRAME_ALL;
+    e->task.input = strcmp(who, "none") != 0;
+    if (!e->task.input || strcmp(who, "all") == 0)
+        return 0;
+    for (uint32_t i = 0; i < e->roll.count; i++) {
+        if (strcmp(e->roll.names[i], who) == 0) {
+            e->input_host = i;
+            return 0;
+        }
+    }
+    return complain("exec", "--stdin %s: that is none of the hosts; all, none, or one of them",
+                    who);
+}
+
+/* ssh must never ask: there would be as many questions as hosts. */
+static int read_connector(struct exec *e) {
+    char line[CONNECTOR_MAX], *words[CONNECTOR_WORDS_MAX + 1];
+    const char *given = e->order.connector != NULL ? e->order.connector : getenv("STORM_CONNECTOR");
+    const char *user = e->order.user;
+    size_t len = 0;
+    int n = snprintf(line, sizeof line, "%s%s%s", given != NULL ? given : "ssh -x -oBatchMode=yes",
+                     given == NULL && user != NULL ? " -l " : "",
+                     given == NULL && user != NULL ? user : "");
+    if (given != NULL && user != NULL)
+        return complain("exec", "--user is for ssh; say it in the connector");
+    int count = n < (int)sizeof line ? words_split(line, words, CONNECTOR_WORDS_MAX) : -E2BIG;
+    if (count <= 0)
+        return complain("exec", "the connector \"%s\" %s", given != NULL ? given : "",
+                        count == -EINVAL ? "has a quote that is not closed"
+                        : count == 0     ? "has no words"
+                                         : "is too long");
+    for (int i = 0; i < count; i++) {
+        size_t word = strlen(words[i]) + 1;
+        memcpy(e->connector + len, words[i], word);
+        len += word;
+    }
+    e->task.connector = bytes_of(e->connector, len);
+    return 0;
+}
+
+/* The words as one line, as remote shells have it. */
+static int read_command(struct exec *e, char **words) {
+    size_t len = 0;
+    FILE *f = open_memstream(&e->command, &len);
+    if (f == NULL)
+        return STATUS_STORM;
+    for (int i = 0; words[i] != NULL; i++)
+        fprintf(f, "%s%s", i > 0 ? " " : "", words[i]);
+    fclose(f);
+    if (len > COMMAND_MAX)
+        return complain("exec", "the command is longer than %d bytes; put it into a file",
+                        COMMAND_MAX);
+    e->task.command = bytes_of(e->command, len);
+    return 0;
+}
+
+static int find_helper(struct exec *e) {
+    char path[PATH_MAX];
+    int r = companion_find("storm-hop", path, sizeof path);
+    if (r == 0)
+        r = self_helper_from(path, &e->helper);
+    if (r == 0)
+        return 0;
+    complain("exec", "the helper storm-hop is not to be found beside storm: %s", strerror(-r));
+    return STATUS_STORM;
+}
+
+static void plan(struct exec *e) {
+    struct hop_config *h = &e->task.hop;
+    const struct order *o = &e->order;
+    h->hosts = e->roll.count;
+    h->children = h->hosts < CHILDREN_MAX ? h->hosts : CHILDREN_MAX;
+    h->fanout = o->fanout != 0 ? (uint32_t)o->fanout : h->shape == HOP_KARY ? 2 : 0;
+    h->at_once = o->at_once != 0 ? (uint32_t)o->at_once : h->shape == HOP_BINOMIAL ? 1 : AT_ONCE;
+    h->connect_ns = o->connect_ns != 0 ? o->connect_ns : CONNECT_NS;
+    h->late_ns = LATE_NS < h->connect_ns ? LATE_NS : h->connect_ns;
+    h->silent_ns = SILENT_NS;
+    e->task.beat_ns = BEAT_NS;
+    e->task.command_ns = o->command_ns;
+}
+
+/* ---- Input ------------------------------------------------------------------------------------- */
+
+static void end_input(struct exec *e) {
+    limb_told(e->limb, &(struct frame){.kind = FRAME_INPUT, .host = e->input_host});
+    if (e->input_watched)
+        loop_remove(&e->loop, &e->input);
+    e->input_watched = e->input_open = false;
+}
+
+static void input_ready(struct source *s, uint32_t events) {
+    struct exec *e = CONTAINER_OF(s, struct exec, input);
+    uint8_t piece[INPUT_PIECE];
+    (void)events;
+    ssize_t n = read(STDIN_FILENO, piece, sizeof piece);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (n <= 0) {
+        end_input(e);
+        return;
+    }
+    e->typed += (uint64_t)n;
+    limb_told(e->limb, &(struct frame){.kind = FRAME_INPUT,
+                                       .host = e->input_host,
+                                       .body = bytes_of(piece, (size_t)n)});
+}
+
+/* It is read when everybody is there, and as fast as the slowest of them reads. */
+static void settle_input(struct exec *e) {
+    if (!e->input_open)
+        return;
+    uint64_t taken = limb_taken(e->limb);
+    bool want = limb_complete(e->limb) && (taken >= e->typed || e->typed - taken < INPUT_WINDOW);
+    if (want == e->input_watched)
+        return;
+    if (!want) {
+        loop_remove(&e->loop, &e->input);
+        e->input.fd = STDIN_FILENO;
+    } else if (loop_add(&e->loop, &e->input, EPOLLIN) == -EPERM) {
+        input_ready(&e->input, 0); /* a file is always ready, and cannot be waited for */
+        loop_wake_at(&e->loop, e->loop.now + 1);
+        return;
+    }
+    e->input_watched = want;
+}
+
+/* ---- Signals ----------------------------------------------------------------------------------- */
+
+static void end_all(struct exec *e, int signal) {
+    if (e->ended_by != 0) {
+        limb_stop(e->limb);
+        return;
+    }
+    e->ended_by = signal;
+    e->stop_at = e->loop.now + GRACE_NS;
+    limb_told(e->limb, &(struct frame){.kind = FRAME_SIGNAL, .number = (uint32_t)signal});
+}
+
+/* The first Ctrl-C at a terminal asks how it stands. */
+static void interrupt(struct exec *e) {
+    uint32_t count;
+    bool again = e->interrupted_at != 0 && e->loop.now - e->interrupted_at < AGAIN_NS;
+    e->interrupted_at = e->loop.now;
+    if (again || e->ended_by != 0 || isatty(STDIN_FILENO) != 1) {
+        end_all(e, SIGINT);
+        return;
+    }
+    char *hosts = voices_at_work(&e->voices, &count);
+    complain("exec",
+             "%" PRIu32 " of %" PRIu32 " over, %" PRIu32 " at work%s%s; Ctrl-C again ends them",
+             e->voices.over, e->roll.count, count, count > 0 ? ": " : "",
+             count > 0 && hosts != NULL ? hosts : "");
+    free(hosts);
+}
+
+static void signals_ready(struct source *s, uint32_t events) {
+    struct exec *e = CONTAINER_OF(s, struct exec, signals);
+    struct signalfd_siginfo info;
+    int status;
+    (void)events;
+    while (read(s->fd, &info, sizeof info) == sizeof info) {
+        if (info.ssi_signo == SIGINT)
+            interrupt(e);
+        else if (info.ssi_signo != SIGCHLD)
+            end_all(e, (int)info.ssi_signo);
+    }
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+        limb_reaped(e->limb, pid, status);
+}
+
+static int watch_signals(struct exec *e) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    e->signals = (struct source){.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK),
+                                 .ready = signals_ready};
+    return e->signals.fd < 0 ? -errno : loop_add(&e->loop, &e->signals, EPOLLIN);
+}
+
+/* ---- The course of it -------------------------------------------------------------------------- */
+
+static void on_up(void *context, const struct frame *f) {
+    struct exec *e = context;
+    voices_take(&e->voices, f);
+}
+
+static bool is_full(void *context) {
+    struct exec *e = context;
+    return voices_full(&e->voices);
+}
+
+/* Only where nothing else is written to the same screen. */
+static void show_progress(struct exec *e) {
+    const struct voices *v = &e->voices;
+    char words[128];
+    bool free_screen = e->order.gather || e->order.json || !terminal_is(stdout);
+    if (!terminal_is(stderr) || !free_screen)
+        return;
+    snprintf(words, sizeof words, "%" PRIu32 " hosts: %" PRIu32 " at work, %" PRIu32 " over%s",
+             e->roll.count, v->reached, v->over, v->failed > 0 ? ", some failed" : "");
+    terminal_progress(words);
+}
+
+static void watch_stop(struct exec *e) {
+    if (e->stop_at == 0)
+        return;
+    if (e->loop.now >= e->stop_at) {
+        e->stop_at = 0;
+        limb_stop(e->limb);
+    } else {
+        loop_wake_at(&e->loop, e->stop_at);
+    }
+}
+
+static void follow(struct exec *e) {
+    for (;;) {
+        watch_stop(e);
+        limb_settle(e->limb);
+        settle_input(e);
+        voices_settle(&e->voices);
+        show_progress(e);
+        if (limb_over(e->limb))
+            break;
+        loop_turn(&e->loop, -1);
+    }
+    terminal_progress(NULL);
+    voices_finish(&e->voices);
+    while (voices_waiting(&e->voices)) {
+        loop_turn(&e->loop, -1);
+        voices_settle(&e->voices);
+    }
+}
+
+/* Hosts behind one switch stand together, so that a part of them is mostly behind one. */
+static int take_hosts(struct exec *e) {
+    int r = 0;
+    for (uint32_t crate = 0; crate <= e->roll.switch_count; crate++)
+        for (uint32_t i = 0; i < e->roll.count && r == 0; i++)
+            if (e->roll.crates[i] == crate)
+                r = limb_take(e->limb,
+                              &(struct task_host){.host = i,
+                                                  .crate = (uint16_t)crate,
+                                                  .name = bytes_from_str(e->roll.names[i])});
+    if (r == 0)
+        limb_share(e->limb);
+    return r;
+}
+
+static int begin(struct exec *e) {
+    enum voices_manner manner = e->order.json     ? VOICES_JSON
+                                : e->order.gather ? VOICES_GATHER
+                                : e->order.plain  ? VOICES_PLAIN
+                                                  : VOICES_LINES;
+    int r = loop_init(&e->loop);
+    r = r < 0 ? r : watch_signals(e);
+    r = r < 0 ? r : voices_init(&e->voices, &e->roll, &e->loop, manner);
+    if (r < 0)
+        return r;
+    e->voices.quiet = e->order.quiet;
+    e->input = (struct source){.fd = STDIN_FILENO, .ready = input_ready};
+    e->input_open = e->task.input;
+    e->limb = limb_new(&(struct limb_config){.loop = &e->loop,
+                                             .task = &e->task,
+                                             .helper = &e->helper,
+                                             .root = true,
+                                             .context = e,
+                                             .up = on_up,
+                                             .full = is_full});
+    return e->limb == NULL ? -ENOMEM : take_hosts(e);
+}
+
+static int prepare(struct exec *e, int count, char **argv) {
+    struct order *o = &e->order;
+    if (o->hosts == NULL)
+        return complain("exec", "on which hosts? say -w HOSTS");
+    if (count == 0)
+        return complain("exec", "which command?");
+    int r = roll_read(&e->roll, o->hosts, o->except);
+    r = r != 0 ? r : read_shape(e);
+    r = r != 0 ? r : read_input(e);
+    r = r != 0 ? r : read_connector(e);
+    r = r != 0 ? r : read_command(e, argv + 1);
+    r = r != 0 ? r : find_helper(e);
+    if (r == 0)
+        plan(e);
+    return r;
+}
+
+int exec_main(int argc, char **argv) {
+    static struct exec e;
+    e.order = (struct order){.shape = "adaptive", .input = "none"};
+    const struct option *table = options_of(&e.order);
+    int count = options_parse_leading(table, argc, argv);
+    if (count == OPTIONS_HELP) {
+        help(table);
+        return STATUS_OK;
+    }
+    int status = count == OPTIONS_WRONG ? STATUS_USAGE : prepare(&e, count, argv);
+    if (status == 0) {
+        int r = begin(&e);
+        if (r < 0) {
+            complain("exec", "cannot begin: %s", strerror(-r));
+            status = STATUS_STORM;
+        } else {
+            follow(&e);
+            status = e.ended_by != 0 ? STATUS_SIGNAL + e.ended_by : voices_status(&e.voices);
+        }
+        limb_free(e.limb);
+        voices_fini(&e.voices);
+    }
+    roll_free(&e.roll);
+    free(e.command);
+    return status;
+}

@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: MIT */
+/* A hop of a tree of remote shells: see limb.h. */
+#include "os/limb.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/units.h"
+
+enum { KIB_SHIFT = 10, LOST_WORDS_MAX = SHELL_WORDS_MAX + 300 };
+
+struct limb {
+    struct limb_config config;
+    struct hop hop;
+    void *books;
+    char **names;          /* of hosts that are ours, by number */
+    struct shell **shells; /* by child */
+    uint64_t *taken;       /* by child: how much input those behind it have */
+    struct list ended;     /* shells, to be freed */
+    uint32_t alive;        /* shells that are not */
+    struct shell_events shell_events;
+    struct tool tool;
+    struct tool_events tool_events;
+    uint64_t tool_taken;
+    uint64_t tool_until; /* 0: it may take any time */
+    uint64_t beat_at;
+    uint32_t told_taken;
+    bool late;      /* the command has taken too long */
+    bool host_over; /* all of this host was told */
+    bool released;  /* no more hosts will come */
+    bool hushed, stopped, idle;
+    char lost[LOST_WORDS_MAX];     /* why a child was lost, the last one */
+    uint8_t gifts[FRAME_BODY_MAX]; /* a frame HOSTS that is being written, for this child: */
+    size_t gifts_len;
+    uint32_t gifts_child;
+};
+
+static void pump(struct limb *l);
+
+static void up(struct limb *l, struct frame f) {
+    l->config.up(l->config.context, &f);
+}
+
+static struct bytes words_of(const char *text) {
+    return bytes_from_str(text);
+}
+
+/* ---- Children ---------------------------------------------------------------------------------- */
+
+static void give_task(struct limb *l, struct shell *s) {
+    uint8_t body[FRAME_BODY_MAX];
+    struct task t = *l->config.task;
+    t.self = l->hop.children[s->child].host;
+    t.name = words_of(l->names[t.self]);
+    long n = task_write(&t, room_of(body, sizeof body));
+    ASSERT(n > 0); /* the root has looked whether it fits */
+    shell_say(s, &(struct frame){.kind = FRAME_TASK, .body = bytes_of(body, (size_t)n)});
+}
+
+static void on_greeted(void *context, struct shell *s) {
+    struct limb *l = context;
+    uint32_t host = l->hop.children[s->child].host;
+    hop_greeted(&l->hop, s->child, l->config.loop->now);
+    l->taken[s->child] = UINT64_MAX;
+    up(l, (struct frame){.kind = FRAME_READY, .host = host});
+    give_task(l, s);
+    pump(l);
+}
+
+/* A child could not reach a host. */
+static bool take_back(struct limb *l, uint32_t child, const struct frame *f) {
+    bool tell;
+    if (!hop_returned(&l->hop, child, f->host, (enum hop_why)f->flag, &tell))
+        return false;
+    if (tell)
+        up(l, *f);
+    return true;
+}
+
+static bool is_behind(const struct limb *l, uint32_t child, uint32_t host) {
+    return host < l->hop.config.hosts && l->hop.hosts[host].child == child &&
+           l->hop.hosts[host].standing == HOP_REACHED;
+}
+
+static bool on_heard(void *context, struct shell *s, const struct frame *f) {
+    struct limb *l = context;
+    bool fine = true;
+    hop_heard(&l->hop, s->child, l->config.loop->now);
+    switch (f->kind) {
+    case FRAME_READY:
+        fine = hop_reached(&l->hop, s->child, f->host);
+        break;
+    case FRAME_OVER:
+    case FRAME_LOST:
+        fine = hop_over(&l->hop, s->child, f->host);
+        break;
+    case FRAME_OUTPUT:
+    case FRAME_FETCHED:
+        fine = is_behind(l, s->child, f->host);
+        break;
+    case FRAME_RETURN:
+        fine = take_back(l, s->child, f);
+        pump(l);
+        return fine;
+    case FRAME_IDLE:
+        hop_idle(&l->hop, s->child);
+        pump(l);
+        return true;
+    case FRAME_TAKEN:
+        l->taken[s->child] =
+            f->number == UINT32_MAX ? UINT64_MAX : (uint64_t)f->number << KIB_SHIFT;
+        return true;
+    default:
+        return true;
+    }
+    if (fine)
+        up(l, *f);
+    return fine;
+}
+
+static void on_drained(void *context, struct shell *s) {
+    (void)context;
+    (void)s;
+}
+
+static void tell_return(struct limb *l, uint32_t host, enum hop_why why, const char *words) {
+    up(l, (struct frame){
+              .kind = FRAME_RETURN, .host = host, .flag = (uint8_t)why, .body = words_of(words)});
+}
+
+static void on_ended(void *context, struct shell *s) {
+    struct limb *l = context;
+    uint32_t host = l->hop.children[s->child].host;
+    l->shells[s->child] = NULL;
+    l->taken[s->child] = UINT64_MAX;
+    l->alive--;
+    list_push_back(&l->ended, &s->at);
+    if (l->gifts_child == s->child)
+        l->gifts_len = 0;
+    snprintf(l->lost, sizeof l->lost, "%s%s%s", l->names[host], s->words[0] != '\0' ? ": " : "",
+             s->words);
+    if (hop_gone(&l->hop, s->child))
+        tell_return(l, host, s->why, s->words);
+    pump(l);
+}
+
+/* ---- What hop_next wants ----------------------------------------------------------------------- */
+
+static void connect_to(struct limb *l, struct hop_deed d) {
+    int error;
+    struct shell *s = shell_new(l->config.loop, &l->shell_events, l->config.helper,
+                                l->config.task->connector, words_of(l->names[d.host]), &error);
+    if (s == NULL) {
+        char words[SHELL_WORDS_MAX];
+        snprintf(words, sizeof words, "cannot start %s: %s",
+                 (const char *)l->config.task->connector.at, strerror(-error));
+        hop_gone(&l->hop, d.child);
+        tell_return(l, d.host, HOP_REFUSED, words);
+        return;
+    }
+    s->child = d.child;
+    l->shells[d.child] = s;
+    l->alive++;
+    if (l->hushed)
+        shell_hush(s, true);
+}
+
+static void send_gifts(struct limb *l) {
+    if (l->gifts_len > 0)
+        shell_say(l->shells[l->gifts_child],
+                  &(struct frame){.kind = FRAME_HOSTS, .body = bytes_of(l->gifts, l->gifts_len)});
+    l->gifts_len = 0;
+}
+
+static void give(struct limb *l, struct hop_deed d) {
+    struct task_host h = {
+        .host = d.host, .crate = l->hop.hosts[d.host].crate, .name = words_of(l->names[d.host])};
+    if (l->gifts_child != d.child)
+        send_gifts(l);
+    l->gifts_child = d.child;
+    struct room room = {.at = l->gifts + l->gifts_len, .len = sizeof l->gifts - l->gifts_len};
+    long n = task_host_write(&h, room);
+    if (n < 0) {
+        send_gifts(l);
+        n = task_host_write(&h, room_of(l->gifts, sizeof l->gifts));
+    }
+    l->gifts_len += (size_t)n;
+}
+
+static void drop(struct limb *l, struct hop_deed d) {
+    char words[SHELL_WORDS_MAX];
+    struct shell *s = l->shells[d.child];
+    uint64_t ns = d.why == HOP_LATE ? l->hop.config.connect_ns : l->hop.config.silent_ns;
+    if (l->stopped)
+        snprintf(words, sizeof words, "it was not waited for");
+    else
+        snprintf(words, sizeof words, "no answer for %g s%s%.200s", (double)ns / NS_PER_S,
+                 s->words[0] != '\0' ? ": " : "", s->words);
+    shell_drop(s, d.why, words);
+}
+
+static void tell_lost(struct limb *l, struct hop_deed d) {
+    char words[LOST_WORDS_MAX + 64];
+    bool itself = strncmp(l->lost, l->names[d.host], strlen(l->names[d.host])) == 0 &&
+                  strchr(":", l->lost[strlen(l->names[d.host])]) != NULL;
+    if (itself)
+        snprintf(words, sizeof words, "the connection broke%s", l->lost + strlen(l->names[d.host]));
+    else
+        snprintf(words, sizeof words, "the way to it broke at %s", l->lost);
+    up(l, (struct frame){.kind = FRAME_LOST, .host = d.host, .body = words_of(words)});
+}
+
+static void pump(struct limb *l) {
+    struct hop_deed d;
+    while ((d = hop_next(&l->hop, l->config.loop->now)).kind != HOP_NOTHING) {
+        if (d.kind != HOP_GIVE)
+            send_gifts(l);
+        switch (d.kind) {
+        case HOP_CONNECT:
+            connect_to(l, d);
+            break;
+        case HOP_GIVE:
+            give(l, d);
+            break;
+        case HOP_RELEASE:
+            shell_say(l->shells[d.child], &(struct frame){.kind = FRAME_LAST});
+            break;
+        case HOP_DROP:
+            drop(l, d);
+            break;
+        default:
+            tell_lost(l, d);
+            break;
+        }
+    }
+    send_gifts(l);
+}
+
+/* ---- The command on this host ------------------------------------------------------------------ */
+
+static void on_wrote(void *context, int stream, struct bytes bytes) {
+    struct limb *l = context;
+    up(l, (struct frame){.kind = FRAME_OUTPUT,
+                         .host = l->config.task->self,
+                         .flag = (uint8_t)stream,
+                         .body = bytes});
+}
+
+static void on_took(void *context, uint64_t bytes) {
+    struct limb *l = context;
+    l->tool_taken = bytes;
+}
+
+static void tell_over(struct limb *l, enum frame_end how, uint32_t number, const char *words) {
+    l->host_over = true;
+    up(l, (struct frame){.kind = FRAME_OVER,
+                         .host = l->config.task->self,
+                         .flag = (uint8_t)how,
+                         .number = number,
+                         .body = words_of(words)});
+}
+
+static void on_over(void *context) {
+    struct limb *l = context;
+    int status = l->tool.status;
+    l->tool_taken = UINT64_MAX;
+    if (l->late)
+        tell_over(l, FRAME_TIMED, 0, "");
+    else if (WIFSIGNALED(status))
+        tell_over(l, FRAME_KILLED, (uint32_t)WTERMSIG(status), "");
+    else
+        tell_over(l, FRAME_EXITED, (uint32_t)WEXITSTATUS(status), "");
+}
+
+static bool on_spares(void *context, pid_t child) {
+    struct limb *l = context;
+    bool ours = false;
+    for (uint32_t i = 0; i < l->hop.used && !ours; i++)
+        ours = l->shells[i] != NULL && l->shells[i]->pid == child;
+    return ours;
+}
+
+static void start_command(struct limb *l) {
+    const struct task *t = l->config.task;
+    char *line = strndup((const char *)t->command.at, t->command.len);
+    if (t->command.len == 0) {
+        tell_over(l, FRAME_EXITED, 0, "");
+    } else {
+        int r = line == NULL ? -ENOMEM : tool_start(&l->tool, line, !t->input);
+        if (r < 0)
+            tell_over(l, FRAME_FAILED, 0, strerror(-r));
+        else if (t->command_ns > 0)
+            l->tool_until = l->config.loop->now + t->command_ns;
+    }
+    free(line);
+}
+
+/* ---- What comes from above --------------------------------------------------------------------- */
+
+int limb_take(struct limb *l, const struct task_host *h) {
+    if (h->host >= l->hop.config.hosts)
+        return -EPROTO;
+    char *name = strndup((const char *)h->name.at, h->name.len);
+    if (name == NULL)
+        return -ENOMEM;
+    if (!hop_take(&l->hop, h->host, h->crate)) {
+        free(name);
+        return -EPROTO;
+    }
+    free(l->names[h->host]);
+    l->names[h->host] = name;
+    return 0;
+}
+
+void limb_share(struct limb *l) {
+    l->idle = false;
+    hop_share(&l->hop);
+    pump(l);
+}
+
+static bool take_hosts(struct limb *l, struct bytes in) {
+    struct task_host h;
+    int r;
+    while ((r = task_host_read(&in, &h)) > 0)
+        if (limb_take(l, &h) < 0)
+            return false;
+    limb_share(l);
+    return r == 0;
+}
+
+static void pass_input(struct limb *l, const struct frame *f) {
+    const struct task *t = l->config.task;
+    bool all = f->host == FRAME_ALL;
+    if (!l->config.root && (all || f->host == t->self)) {
+        l->tool_taken = l->tool_taken == UINT64_MAX && l->tool.in.fd >= 0 ? 0 : l->tool_taken;
+        tool_type(&l->tool, f->body);
+    }
+    for (uint32_t i = 0; i < l->hop.used; i++) {
+        bool ready = l->shells[i] != NULL && l->hop.children[i].link == HOP_READY;
+        if (!ready || (!all && !is_behind(l, i, f->host)))
+            continue;
+        l->taken[i] = l->taken[i] == UINT64_MAX ? 0 : l->taken[i];
+        shell_say(l->shells[i], f);
+    }
+}
+
+static void pass_signal(struct limb *l, const struct frame *f) {
+    if (!l->config.root)
+        tool_signal(&l->tool, (int)f->number);
+    for (uint32_t i = 0; i < l->hop.used; i++)
+        if (l->shells[i] != NULL && l->hop.children[i].link == HOP_READY)
+            shell_say(l->shells[i], f);
+}
+
+bool limb_told(struct limb *l, const struct frame *f) {
+    switch (f->kind) {
+    case FRAME_HOSTS:
+        return take_hosts(l, f->body);
+    case FRAME_LAST:
+        l->released = true;
+        return true;
+    case FRAME_INPUT:
+        pass_input(l, f);
+        return f->host == FRAME_ALL || f->host < l->hop.config.hosts;
+    case FRAME_SIGNAL:
+        pass_signal(l, f);
+        return f->number > 0 && f->number < 64;
+    default:
+        return false;
+    }
+}
+
+uint64_t limb_taken(const struct limb *l) {
+    uint64_t least = l->tool_taken;
+    for (uint32_t i = 0; i < l->hop.used; i++)
+        if (l->shells[i] != NULL && l->taken[i] < least)
+            least = l->taken[i];
+    return least;
+}
+
+bool limb_complete(const struct limb *l) {
+    return hop_complete(&l->hop);
+}
+
+/* ---- A turn ------------------------------------------------------------------------------------ */
+
+void limb_reaped(struct limb *l, pid_t pid, int status) {
+    if (tool_reaped(&l->tool, pid, status))
+        return;
+    for (uint32_t i = 0; i < l->hop.used; i++)
+        if (l->shells[i] != NULL && shell_reaped(l->shells[i], pid, status))
+            return;
+}
+
+static void hush(struct limb *l) {
+    bool full = l->config.full(l->config.context);
+    for (uint32_t i = 0; i < l->hop.used; i++) {
+        if (l->shells[i] == NULL)
+            continue;
+        if (l->hushed) /* whoever is not listened to cannot be blamed for silence */
+            hop_heard(&l->hop, i, l->config.loop->now);
+        shell_hush(l->shells[i], full);
+    }
+    tool_hush(&l->tool, full);
+    l->hushed = full;
+}
+
+static void watch_tool(struct limb *l) {
+    uint64_t now = l->config.loop->now;
+    if (l->tool_until != 0 && now >= l->tool_until && !l->tool.over) {
+        l->late = true;
+        l->tool_until = 0;
+        tool_end(&l->tool);
+    }
+    tool_tick(&l->tool);
+}
+
+/* What a helper says of itself. */
+static void report(struct limb *l) {
+    uint64_t now = l->config.loop->now, taken = limb_taken(l);
+    uint32_t kib = taken == UINT64_MAX ? UINT32_MAX : (uint32_t)(taken >> KIB_SHIFT);
+    if (kib != l->told_taken)
+        up(l, (struct frame){.kind = FRAME_TAKEN, .number = kib});
+    l->told_taken = kib;
+    if (!l->released && !l->idle && hop_wants(&l->hop, now)) {
+        l->idle = true;
+        up(l, (struct frame){.kind = FRAME_IDLE});
+    }
+    if (l->config.task->beat_ns > 0 && now >= l->beat_at) {
+        l->beat_at = now + l->config.task->beat_ns;
+        up(l, (struct frame){.kind = FRAME_BEAT});
+    }
+}
+
+static void wake_at(struct limb *l, uint64_t at) {
+    if (at != 0)
+        loop_wake_at(l->config.loop, at);
+}
+
+void limb_settle(struct limb *l) {
+    pump(l);
+    watch_tool(l);
+    if (!l->config.root)
+        report(l);
+    for (uint32_t i = 0; i < l->hop.used; i++)
+        if (l->shells[i] != NULL)
+            shell_settle(l->shells[i]);
+    hush(l);
+    while (!list_empty(&l->ended))
+        shell_free(CONTAINER_OF(list_pop_front(&l->ended), struct shell, at));
+    wake_at(l, hop_deadline(&l->hop, l->config.loop->now));
+    wake_at(l, tool_deadline(&l->tool));
+    wake_at(l, l->tool_until);
+    wake_at(l, l->config.root ? 0 : l->beat_at);
+}
+
+void limb_stop(struct limb *l) {
+    l->stopped = true;
+    l->released = true;
+    hop_close(&l->hop);
+    tool_end(&l->tool);
+    for (uint32_t i = 0; i < l->hop.used; i++)
+        if (l->shells[i] != NULL)
+            shell_drop(l->shells[i], HOP_LOST, "it was ended from here");
+}
+
+bool limb_over(const struct limb *l) {
+    bool here = l->config.root || l->host_over;
+    return here && l->alive == 0 &&
+           (l->stopped || (hop_done(&l->hop) && (l->config.root || l->released)));
+}
+
+/* ---- Beginning and end ------------------------------------------------------------------------- */
+
+static int allocate(struct limb *l) {
+    const struct hop_config *c = &l->hop.config;
+    l->names = calloc(c->hosts, sizeof *l->names);
+    l->shells = calloc(c->children, sizeof *l->shells);
+    l->taken = calloc(c->children, sizeof *l->taken);
+    return l->books == NULL || l->names == NULL || l->shells == NULL || l->taken == NULL ? -ENOMEM
+                                                                                         : 0;
+}
+
+struct limb *limb_new(const struct limb_config *c) {
+    struct limb *l = calloc(1, sizeof *l);
+    struct hop_config hop = c->task->hop;
+    if (l == NULL)
+        return NULL;
+    hop.root = c->root;
+    l->config = *c;
+    l->tool_taken = UINT64_MAX;
+    l->told_taken = UINT32_MAX;
+    list_init(&l->ended);
+    l->shell_events = (struct shell_events){.context = l,
+                                            .greeted = on_greeted,
+                                            .heard = on_heard,
+                                            .drained = on_drained,
+                                            .ended = on_ended};
+    l->tool_events = (struct tool_events){
+        .context = l, .wrote = on_wrote, .took = on_took, .over = on_over, .spares = on_spares};
+    tool_init(&l->tool, c->loop, &l->tool_events);
+    l->books = calloc(1, hop_bytes(&hop));
+    if (l->books != NULL)
+        hop_init(&l->hop, &hop, l->books);
+    if (allocate(l) < 0) {
+        limb_free(l);
+        return NULL;
+    }
+    if (!c->root)
+        start_command(l);
+    return l;
+}
+
+void limb_free(struct limb *l) {
+    if (l == NULL)
+        return;
+    for (uint32_t i = 0; l->shells != NULL && i < l->hop.used; i++)
+        shell_free(l->shells[i]);
+    while (!list_empty(&l->ended))
+        shell_free(CONTAINER_OF(list_pop_front(&l->ended), struct shell, at));
+    for (uint32_t i = 0; l->names != NULL && i < l->hop.config.hosts; i++)
+        free(l->names[i]);
+    tool_fini(&l->tool);
+    free(l->names);
+    free(l->shells);
+    free(l->taken);
+    free(l->books);
+    free(l);
+}

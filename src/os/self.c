@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* A program that passes itself on: see self.h. */
+#include "os/self.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "os/companion.h"
+#include "os/digest.h"
+
+static int map(const char *path, struct bytes *ret) {
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    void *at = fstat(fd, &st) == 0 ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
+                                   : MAP_FAILED;
+    int r = at == MAP_FAILED ? -errno : 0;
+    close(fd);
+    if (r == 0)
+        *ret = bytes_of(at, (size_t)st.st_size);
+    return r;
+}
+
+static void hexadecimal(const uint8_t sum[32], char out[65]) {
+    for (int i = 0; i < 32; i++)
+        snprintf(out + 2 * i, 3, "%02x", sum[i]);
+}
+
+static void set_processor(struct shell_helper *h) {
+    struct utsname name;
+    uname(&name);
+    snprintf(h->processor, sizeof h->processor, "%.*s", GREETING_PROCESSOR_MAX - 1, name.machine);
+}
+
+int self_helper_from(const char *path, struct shell_helper *ret) {
+    uint8_t sum[DIGEST_BYTES_MAX];
+    int r = map(path, &ret->program);
+    if (r < 0)
+        return r;
+    digest_of(DIGEST_SHA256, ret->program, sum);
+    hexadecimal(sum, ret->digest);
+    set_processor(ret);
+    return 0;
+}
+
+/* In a cache it is called after its digest, which was looked at when it came there. */
+static bool name_tells(const char *path, char digest[65]) {
+    const char *name = strrchr(path, '/');
+    if (name == NULL || strncmp(name, "/hop-", 5) != 0 ||
+        strspn(name + 5, "0123456789abcdef") != 64 || name[5 + 64] != '\0')
+        return false;
+    memcpy(digest, name + 5, 65);
+    return true;
+}
+
+int self_helper(struct shell_helper *ret) {
+    char path[PATH_MAX];
+    int r = companion_self(path, sizeof path);
+    if (r < 0 || !name_tells(path, ret->digest))
+        return r < 0 ? r : self_helper_from(path, ret);
+    set_processor(ret);
+    return map(path, &ret->program);
+}
+
+int self_install(const char *path, const char *digest) {
+    struct shell_helper self;
+    char here[PATH_MAX];
+    int r = companion_self(here, sizeof here);
+    if (r == 0)
+        r = self_helper_from(here, &self);
+    if (r == 0 && strcmp(self.digest, digest) != 0) {
+        fprintf(stderr, "the helper was spoiled on its way\n");
+        return 1;
+    }
+    if (r == 0 && rename(here, path) < 0)
+        r = -errno;
+    if (r < 0)
+        fprintf(stderr, "the helper cannot be kept as %s: %s\n", path, strerror(-r));
+    return r < 0;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* How a helper gets to a host: see greeting.h. */
+#include "spread/greeting.h"
+
+#include <string.h>
+
+#define NEED "storm-hop need "
+
+void greeting_line(struct text *out, const char *digest, uint64_t helper_bytes) {
+    /* No word of it depends on which shell reads it: the outer one may be any. */
+    text_str(out, "exec sh -c 'd=${XDG_CACHE_HOME:-$HOME/.cache}/storm;f=$d/hop-");
+    text_str(out, digest);
+    text_str(out, ";[ -x \"$f\" ]&&exec \"$f\";umask 077;mkdir -p \"$d\"&&t=$d/.hop-$$&&echo " NEED
+                  "$(uname -m)&&head -c ");
+    text_u64(out, helper_bytes);
+    text_str(out, " >\"$t\"&&chmod 700 \"$t\"&&\"$t\" --install \"$f\" ");
+    text_str(out, digest);
+    text_str(out, "&&exec \"$f\";rm -f \"$t\";exit 1'");
+}
+
+/* A word, with what its signs stand for. */
+static void write_word(struct greeting_words *w, const char *word, struct bytes host,
+                       struct bytes line, struct text *out) {
+    for (; *word != '\0'; word++) {
+        if (word[0] != '%' || (word[1] != 'h' && word[1] != 'c' && word[1] != '%')) {
+            text_char(out, word[0]);
+            continue;
+        }
+        word++;
+        struct bytes value = *word == 'h' ? host : *word == 'c' ? line : bytes_of("%", 1);
+        w->host = w->host || *word == 'h';
+        w->line = w->line || *word == 'c';
+        text_strn(out, (const char *)value.at, value.len);
+    }
+}
+
+bool greeting_word(struct greeting_words *w, struct bytes host, struct bytes line,
+                   struct text *out) {
+    if (w->left.len > 0) {
+        const char *word = (const char *)w->left.at;
+        size_t len = strlen(word) + 1;
+        write_word(w, word, host, line, out);
+        w->left = bytes_of(w->left.at + len, w->left.len - len);
+        return true;
+    }
+    if (!w->host) {
+        w->host = true;
+        text_strn(out, (const char *)host.at, host.len);
+        return true;
+    }
+    if (!w->line) {
+        w->line = true;
+        text_strn(out, (const char *)line.at, line.len);
+        return true;
+    }
+    return false;
+}
+
+static bool begins(struct bytes in, const char *with) {
+    size_t len = strlen(with);
+    return in.len >= len && memcmp(in.at, with, len) == 0;
+}
+
+/* "aarch64": letters, digits and _. */
+static bool read_processor(struct bytes line, char ret[GREETING_PROCESSOR_MAX]) {
+    if (line.len == 0 || line.len >= GREETING_PROCESSOR_MAX)
+        return false;
+    for (size_t i = 0; i < line.len; i++) {
+        char c = (char)line.at[i];
+        bool fine =
+            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || text_is_digit(c) || c == '_';
+        if (!fine)
+            return false;
+        ret[i] = c;
+    }
+    ret[line.len] = '\0';
+    return true;
+}
+
+enum greeting greeting_read(struct bytes in, size_t *ret_used,
+                            char ret_processor[GREETING_PROCESSOR_MAX]) {
+    size_t at = 0;
+    while (at < in.len) {
+        const uint8_t *end = memchr(in.at + at, '\n', in.len - at);
+        if (end == NULL)
+            break;
+        struct bytes line = bytes_of(in.at + at, (size_t)(end - in.at) - at);
+        at += line.len + 1;
+        *ret_used = at;
+        if (begins(bytes_of(line.at, line.len + 1), GREETING_HERE))
+            return GREETING_READY;
+        size_t skip = strlen(NEED);
+        if (begins(line, NEED) &&
+            read_processor(bytes_of(line.at + skip, line.len - skip), ret_processor))
+            return GREETING_NEED;
+    }
+    return in.len >= GREETING_MAX ? GREETING_NONE : GREETING_MORE;
+}

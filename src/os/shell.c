@@ -177,7 +177,6 @@ static void err_ready(struct source *source, uint32_t events) {
 static void flush(struct shell *s) {
     if (s->in.fd < 0)
         return;
-    size_t before = shell_backlog(s);
     if (spool_write(&s->outgoing, s->in.fd) < 0) {
         shut(s, &s->in); /* why, we shall read */
         return;
@@ -186,8 +185,6 @@ static void flush(struct shell *s) {
     if (left != s->writing)
         loop_change(s->loop, &s->in, left ? EPOLLOUT : 0);
     s->writing = left;
-    if (s->state == SHELL_TALKING && shell_backlog(s) < before)
-        s->events->drained(s->events->context, s);
 }
 
 static void in_ready(struct source *source, uint32_t events) {

@@ -5,14 +5,17 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/list.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "os/piped.h"
 #include "os/sweep.h"
 
 #define GRACE_NS (2 * NS_PER_S)
+enum { WORDS_MAX = 64 };
 
 void tool_init(struct tool *t, struct loop *loop, const struct tool_events *events) {
     *t = (struct tool){.loop = loop, .events = events};
@@ -116,11 +119,41 @@ void tool_type(struct tool *t, struct bytes bytes) {
 
 /* ---- Beginning and end ------------------------------------------------------------------------- */
 
-int tool_start(struct tool *t, const char *line, bool deaf) {
+/* A line in which no character means anything to a shell, and whose first word is none that only shells know. */
+static bool is_plain(const char *line) {
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _./:,@%+=-";
+    const char *first = line + strspn(line, " ");
+    size_t len = strcspn(first, " ");
+    return strspn(line, plain) == strlen(line) && len > 0 && memchr(first, '=', len) == NULL &&
+           (len != 4 || strncmp(first, "time", 4) != 0);
+}
+
+/* Without a shell: that is as costly as most commands. -ENOENT: it may be something of the shell's. */
+static int start_plain(const char *line, bool deaf, struct piped *ret) {
+    char *copy = is_plain(line) ? strdup(line) : NULL, *words[WORDS_MAX + 1];
+    int count = copy != NULL ? words_split(copy, words, WORDS_MAX) : -ENOENT;
+    int r = -ENOENT;
+    if (count > 0)
+        r = piped_start(&(struct piped_order){.argv = (const char *const *)words,
+                                              .session = true,
+                                              .deaf = deaf},
+                        ret);
+    free(copy);
+    return r;
+}
+
+static int start_shell(const char *line, bool deaf, struct piped *ret) {
     const char *shell = getenv("SHELL");
     const char *argv[] = {shell != NULL && shell[0] == '/' ? shell : "/bin/sh", "-c", line, NULL};
+    return piped_start(&(struct piped_order){.argv = argv, .session = true, .deaf = deaf}, ret);
+}
+
+int tool_start(struct tool *t, const char *line, bool deaf) {
     struct piped p;
-    int r = piped_start(&(struct piped_order){.argv = argv, .session = true, .deaf = deaf}, &p);
+    int r = start_plain(line, deaf, &p);
+    if (r < 0)
+        r = start_shell(line, deaf, &p);
     if (r < 0)
         return r;
     t->begun = true;

@@ -67,7 +67,6 @@ static void on_greeted(void *context, struct shell *s) {
     struct limb *l = context;
     uint32_t host = l->hop.children[s->child].host;
     hop_greeted(&l->hop, s->child, l->config.loop->now);
-    l->taken[s->child] = UINT64_MAX;
     up(l, (struct frame){.kind = FRAME_READY, .host = host});
     give_task(l, s);
     pump(l);
@@ -166,6 +165,7 @@ static void connect_to(struct limb *l, struct hop_deed d) {
     }
     s->child = d.child;
     l->shells[d.child] = s;
+    l->taken[d.child] = UINT64_MAX;
     l->alive++;
     if (l->hushed)
         shell_hush(s, true);

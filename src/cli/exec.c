@@ -198,6 +198,7 @@ static int find_helper(struct exec *e) {
 static void plan(struct exec *e) {
     struct hop_config *h = &e->task.hop;
     const struct order *o = &e->order;
+    e->task.input_host = e->input_host;
     h->hosts = e->roll.count;
     h->children = h->hosts < CHILDREN_MAX ? h->hosts : CHILDREN_MAX;
     h->fanout = o->fanout != 0 ? (uint32_t)o->fanout : h->shape == HOP_KARY ? 2 : 0;

@@ -289,10 +289,11 @@ static bool on_spares(void *context, pid_t child) {
 static void start_command(struct limb *l) {
     const struct task *t = l->config.task;
     char *line = strndup((const char *)t->command.at, t->command.len);
+    bool reads = t->input && (t->input_host == FRAME_ALL || t->input_host == t->self);
     if (t->command.len == 0) {
         tell_over(l, FRAME_EXITED, 0, "");
     } else {
-        int r = line == NULL ? -ENOMEM : tool_start(&l->tool, line, !t->input);
+        int r = line == NULL ? -ENOMEM : tool_start(&l->tool, line, !reads);
         if (r < 0)
             tell_over(l, FRAME_FAILED, 0, strerror(-r));
         else if (t->command_ns > 0)

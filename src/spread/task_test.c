@@ -22,6 +22,7 @@ static struct task some_task(void) {
                      .command_ns = 1,
                      .beat_ns = 5 * NS_PER_S,
                      .input = true,
+                     .input_host = 98,
                      .name = bytes_from_str("h99"),
                      .connector = bytes_of("ssh\0-x\0\0%h", 11),
                      .command = bytes_from_str("echo a; exit 3"),
@@ -55,6 +56,7 @@ static void test_round_trip(void) {
     CHECK_EQ(back.command_ns, 1);
     CHECK_EQ(back.beat_ns, t.beat_ns);
     CHECK(back.input);
+    CHECK_EQ(back.input_host, 98);
     CHECK(bytes_equal(back.name, t.name));
     CHECK(bytes_equal(back.connector, t.connector));
     CHECK(bytes_equal(back.command, t.command));

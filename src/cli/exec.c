@@ -354,6 +354,10 @@ static void follow(struct exec *e) {
         limb_settle(e->limb);
         settle_input(e);
         voices_settle(&e->voices);
+        if (e->voices.out.error == -EPIPE && e->ended_by == 0) { /* nobody reads us any more */
+            e->voices.quiet = true;
+            end_all(e, SIGPIPE);
+        }
         show_progress(e);
         if (limb_over(e->limb))
             break;

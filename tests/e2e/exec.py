@@ -9,10 +9,10 @@ import collections
 import hashlib
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
-import sys
 import time
 
 from harness import NOBODY, play
@@ -215,7 +215,6 @@ def stdin_closed(t):
 
 
 def readable(f):
-    import select
     return bool(select.select([f], [], [], 0)[0])
 
 
@@ -238,7 +237,7 @@ def large_output(t):
     p = t.start('exec', '-w', 'h[0-2]', f'yes {MARK}')
     p.stdout.readline()
     p.stdout.close()
-    p.stdout = subprocess.DEVNULL and None
+    p.stdout = None
     t.check('somebody who reads no more ends it', t.until(lambda: p.poll() is not None, 60), p.poll())
     p.kill()
     p.wait()

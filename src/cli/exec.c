@@ -250,6 +250,7 @@ static uint64_t files_bytes(const struct exec *e) {
 static void plan(struct exec *e) {
     struct hop_config *h = &e->task.hop;
     const struct order *o = &e->order;
+    e->task.input_host = e->input_host;
     h->hosts = e->roll.count;
     h->children = h->hosts < CHILDREN_MAX ? h->hosts : CHILDREN_MAX;
     h->fanout = o->fanout != 0                                          ? (uint32_t)o->fanout
@@ -410,6 +411,10 @@ static void follow(struct exec *e) {
         limb_settle(e->limb);
         settle_input(e);
         voices_settle(&e->voices);
+        if (e->voices.out.error == -EPIPE && e->ended_by == 0) { /* nobody reads us any more */
+            e->voices.quiet = true;
+            end_all(e, SIGPIPE);
+        }
         show_progress(e);
         if (limb_over(e->limb))
             break;

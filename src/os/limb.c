@@ -18,6 +18,8 @@ enum {
     FEED_BYTES = 256 * 1024, /* of files that wait for one child */
     PIECE_BYTES = 32 * 1024
 };
+#define READS_NO_MORE \
+    (UINT64_MAX - 1) /* as bytes taken: whatever comes. UINT64_MAX: nothing was sent yet */
 
 struct limb {
     struct limb_config config;
@@ -76,7 +78,6 @@ static void on_greeted(void *context, struct shell *s) {
     struct limb *l = context;
     uint32_t host = l->hop.children[s->child].host;
     hop_greeted(&l->hop, s->child, l->config.loop->now);
-    l->taken[s->child] = UINT64_MAX;
     l->marks[s->child] = (struct parcels_mark){.file = 0};
     up(l, (struct frame){.kind = FRAME_READY, .host = host});
     give_task(l, s);
@@ -124,7 +125,7 @@ static bool on_heard(void *context, struct shell *s, const struct frame *f) {
         return true;
     case FRAME_TAKEN:
         l->taken[s->child] =
-            f->number == UINT32_MAX ? UINT64_MAX : (uint64_t)f->number << KIB_SHIFT;
+            f->number == UINT32_MAX ? READS_NO_MORE : (uint64_t)f->number << KIB_SHIFT;
         return true;
     default:
         return true;
@@ -171,6 +172,7 @@ static void connect_to(struct limb *l, struct hop_deed d) {
     }
     s->child = d.child;
     l->shells[d.child] = s;
+    l->taken[d.child] = UINT64_MAX;
     l->alive++;
     if (l->hushed)
         shell_hush(s, true);
@@ -202,7 +204,7 @@ static void drop(struct limb *l, struct hop_deed d) {
     char words[SHELL_WORDS_MAX];
     struct shell *s = l->shells[d.child];
     uint64_t ns = d.why == HOP_LATE ? l->hop.config.connect_ns : l->hop.config.silent_ns;
-    if (l->stopped)
+    if (l->hop.closed)
         snprintf(words, sizeof words, "it was not waited for");
     else
         snprintf(words, sizeof words, "no answer for %g s%s%.200s", (double)ns / NS_PER_S,
@@ -321,12 +323,13 @@ static void start_command(struct limb *l) {
         return;
     l->started = true;
     char *line = strndup((const char *)t->command.at, t->command.len);
+    bool reads = t->input && (t->input_host == FRAME_ALL || t->input_host == t->self);
     if (l->parcels->trouble[0] != '\0') {
         tell_over(l, FRAME_FAILED, 0, l->parcels->trouble);
     } else if (t->command.len == 0) {
         on_over(l);
     } else {
-        int r = line == NULL ? -ENOMEM : tool_start(&l->tool, line, !t->input);
+        int r = line == NULL ? -ENOMEM : tool_start(&l->tool, line, !reads);
         if (r < 0)
             tell_over(l, FRAME_FAILED, 0, strerror(-r));
         else if (t->command_ns > 0)
@@ -391,14 +394,16 @@ static void pass_input(struct limb *l, const struct frame *f) {
     }
     for (uint32_t i = 0; i < l->hop.used; i++) {
         bool ready = l->shells[i] != NULL && l->hop.children[i].link == HOP_READY;
-        if (!ready || (!all && !is_behind(l, i, f->host)))
+        if (!ready || l->taken[i] == READS_NO_MORE || (!all && !is_behind(l, i, f->host)))
             continue;
         l->taken[i] = l->taken[i] == UINT64_MAX ? 0 : l->taken[i];
         shell_say(l->shells[i], f);
     }
 }
 
+/* All of them end what runs: whoever was not reached by then is not begun any more. */
 static void pass_signal(struct limb *l, const struct frame *f) {
+    hop_close(&l->hop);
     if (!l->config.root)
         tool_signal(&l->tool, (int)f->number);
     for (uint32_t i = 0; i < l->hop.used; i++)
@@ -471,10 +476,24 @@ static void watch_tool(struct limb *l) {
     tool_tick(&l->tool);
 }
 
+static void wake_at(struct limb *l, uint64_t at) {
+    if (at != 0)
+        loop_wake_at(l->config.loop, at);
+}
+
+static void watch_shells(struct limb *l) {
+    for (uint32_t i = 0; i < l->hop.used; i++) {
+        if (l->shells[i] == NULL)
+            continue;
+        shell_tick(l->shells[i]);
+        wake_at(l, shell_deadline(l->shells[i]));
+    }
+}
+
 /* What a helper says of itself. */
 static void report(struct limb *l) {
     uint64_t now = l->config.loop->now, taken = limb_taken(l);
-    uint32_t kib = taken == UINT64_MAX ? UINT32_MAX : (uint32_t)(taken >> KIB_SHIFT);
+    uint32_t kib = taken >= READS_NO_MORE ? UINT32_MAX : (uint32_t)(taken >> KIB_SHIFT);
     if (kib != l->told_taken)
         up(l, (struct frame){.kind = FRAME_TAKEN, .number = kib});
     l->told_taken = kib;
@@ -488,14 +507,10 @@ static void report(struct limb *l) {
     }
 }
 
-static void wake_at(struct limb *l, uint64_t at) {
-    if (at != 0)
-        loop_wake_at(l->config.loop, at);
-}
-
 void limb_settle(struct limb *l) {
     pump(l);
     watch_tool(l);
+    watch_shells(l);
     if (!l->config.root) {
         start_command(l);
         glean(l);
@@ -531,7 +546,7 @@ void limb_stop(struct limb *l) {
 bool limb_over(const struct limb *l) {
     bool here = l->config.root || l->host_over;
     return here && l->alive == 0 &&
-           (l->stopped || (hop_done(&l->hop) && (l->config.root || l->released)));
+           (l->stopped || (hop_done(&l->hop) && (l->config.root || l->released || l->hop.closed)));
 }
 
 /* ---- Beginning and end ------------------------------------------------------------------------- */

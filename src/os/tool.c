@@ -30,9 +30,25 @@ static void shut(struct tool *t, struct source *s) {
     s->fd = -1;
 }
 
+static void kill_one(void *context, struct descendant d) {
+    struct tool *t = context;
+    if (!t->events->spares(t->events->context, d.top))
+        kill(d.pid, SIGKILL);
+}
+
+/* What has left its session is found among our descendants. Twice: one may have been born meanwhile. */
+static void kill_all(struct tool *t) {
+    struct sweep s = {.at = NULL};
+    for (int i = 0; i < 2; i++)
+        sweep_all(&s, kill_one, t);
+    sweep_fini(&s);
+}
+
 static void end_if_over(struct tool *t) {
     if (t->over || !t->begun || t->pid != 0 || t->out.fd >= 0 || t->err.fd >= 0)
         return;
+    if (t->kill_at != 0) /* it was asked to end: so was whoever has nothing of it open any more */
+        kill_all(t);
     t->over = true;
     t->kill_at = 0;
     t->events->over(t->events->context);
@@ -165,20 +181,6 @@ int tool_start(struct tool *t, const char *line, bool deaf) {
         r = loop_add(t->loop, &t->in, 0);
     r = r < 0 ? r : loop_add(t->loop, &t->out, EPOLLIN);
     return r < 0 ? r : loop_add(t->loop, &t->err, EPOLLIN);
-}
-
-static void kill_one(void *context, struct descendant d) {
-    struct tool *t = context;
-    if (!t->events->spares(t->events->context, d.top))
-        kill(d.pid, SIGKILL);
-}
-
-/* What has left its session is found among our descendants. Twice: one may have been born meanwhile. */
-static void kill_all(struct tool *t) {
-    struct sweep s = {.at = NULL};
-    for (int i = 0; i < 2; i++)
-        sweep_all(&s, kill_one, t);
-    sweep_fini(&s);
 }
 
 void tool_signal(struct tool *t, int signal) {

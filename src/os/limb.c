@@ -389,7 +389,8 @@ static void pass_input(struct limb *l, const struct frame *f) {
     const struct task *t = l->config.task;
     bool all = f->host == FRAME_ALL;
     if (!l->config.root && (all || f->host == t->self)) {
-        l->tool_taken = l->tool_taken == UINT64_MAX && l->tool.in.fd >= 0 ? 0 : l->tool_taken;
+        bool first = l->tool_taken == UINT64_MAX && (l->tool.in.fd >= 0 || !l->tool.begun);
+        l->tool_taken = first ? 0 : l->tool_taken;
         tool_type(&l->tool, f->body);
     }
     for (uint32_t i = 0; i < l->hop.used; i++) {

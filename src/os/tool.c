@@ -123,13 +123,14 @@ static void in_ready(struct source *s, uint32_t events) {
         flush(t);
 }
 
+/* Before it has begun, what is typed waits for it. */
 void tool_type(struct tool *t, struct bytes bytes) {
-    if (t->in.fd < 0)
+    if (t->begun && t->in.fd < 0)
         return;
     t->typed_end = t->typed_end || bytes.len == 0;
     if (spool_add(&t->typed, bytes) < 0)
         stop_typing(t);
-    else
+    else if (t->begun)
         flush(t);
 }
 
@@ -180,7 +181,10 @@ int tool_start(struct tool *t, const char *line, bool deaf) {
     if (p.in >= 0)
         r = loop_add(t->loop, &t->in, 0);
     r = r < 0 ? r : loop_add(t->loop, &t->out, EPOLLIN);
-    return r < 0 ? r : loop_add(t->loop, &t->err, EPOLLIN);
+    r = r < 0 ? r : loop_add(t->loop, &t->err, EPOLLIN);
+    if (r == 0 && p.in >= 0)
+        flush(t);
+    return r;
 }
 
 void tool_signal(struct tool *t, int signal) {

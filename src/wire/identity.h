@@ -13,7 +13,7 @@ enum { CLUSTER_ID_BYTES = 16, IDENTITY_BYTES = 40, IDENTITY_TEXT_MAX = 96 };
 enum identity_kind {
     IDENTITY_NODE,   /* a node and the manager; `serial` is the generation of the node's key */
     IDENTITY_EDGE,   /* two nodes; `serial` is the epoch that the key was made for */
-    IDENTITY_CLIENT, /* a client and the manager, or a node; `serial` is the client's number */
+    IDENTITY_CLIENT, /* a client and the manager; `serial` is the client's number */
     IDENTITY_KINDS
 };
 

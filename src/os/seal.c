@@ -45,8 +45,10 @@ struct seal {
     bool named;       /* `id` is what the session is keyed by */
     bool gone;        /* the peer has closed the socket */
     bool blocked;     /* the socket takes no more for now */
+    bool finished;    /* we have said that nothing more comes */
     int failed;       /* -errno; for good */
-    int socket_error; /* -errno */
+    int mute; /* the same, of writing only: what the peer has said before can still be read */
+    int socket_error; /* -errno, of the call under way */
     uint64_t handshake_bytes;
     uint64_t written; /* since the last change of keys */
     struct identity id;
@@ -314,6 +316,12 @@ void seal_free(struct seal *s) {
     free(s);
 }
 
+static void begin(struct seal *s) {
+    ERR_clear_error();
+    s->socket_error = 0;
+    s->blocked = false;
+}
+
 /* What the library's result means, as -errno. */
 static int status_of(struct seal *s, int result) {
     unsigned long code = ERR_peek_error();
@@ -359,8 +367,7 @@ int seal_shake(struct seal *s) {
         return s->failed;
     if (s->done)
         return SEAL_DONE;
-    ERR_clear_error();
-    s->blocked = false;
+    begin(s);
     int result = SSL_do_handshake(s->ssl);
     if (result > 0)
         return check_session(s);
@@ -382,7 +389,7 @@ ssize_t seal_read(struct seal *s, void *at, size_t len) {
     ASSERT(s->done);
     if (s->failed != 0)
         return s->failed;
-    ERR_clear_error();
+    begin(s);
     int result = SSL_read_ex(s->ssl, at, len, &got);
     if (result > 0)
         return (ssize_t)got;
@@ -405,16 +412,16 @@ ssize_t seal_write(struct seal *s, const void *at, size_t len) {
     const uint8_t *from = at;
     size_t total = 0;
     ASSERT(s->done);
-    if (s->failed != 0)
-        return s->failed;
-    ERR_clear_error();
+    if (s->failed != 0 || s->mute != 0)
+        return s->failed != 0 ? s->failed : s->mute;
+    begin(s);
     while (total < len) {
         size_t part = len - total < RECORD_BYTES ? len - total : RECORD_BYTES, put = 0;
         s->more = total + part < len;
         int result = SSL_write_ex(s->ssl, from + total, part, &put);
         s->more = false;
         if (result <= 0) {
-            int status = status_of(s, result);
+            int status = s->socket_error != 0 ? s->mute = s->socket_error : status_of(s, result);
             return total > 0 && status == -EAGAIN ? (ssize_t)total : status;
         }
         total += put;
@@ -424,11 +431,13 @@ ssize_t seal_write(struct seal *s, const void *at, size_t len) {
 }
 
 int seal_finish(struct seal *s) {
-    if (s->failed != 0 || !s->done)
+    if (s->failed != 0 || s->mute != 0 || s->finished || !s->done)
         return s->failed;
-    ERR_clear_error();
+    begin(s);
     int result = SSL_shutdown(s->ssl);
-    return result >= 0 ? 0 : status_of(s, result);
+    int status = result >= 0 ? 0 : status_of(s, result);
+    s->finished = status != -EAGAIN;
+    return status;
 }
 
 const struct identity *seal_who(const struct seal *s) {

@@ -21,7 +21,7 @@
 #include "os/calls.h"
 
 /* Several records in one call; kept only as long as part of one is there. */
-enum { READ_BYTES = 128 * 1024, RECORD_BYTES = 16 * 1024 };
+enum { READ_BYTES = 64 * 1024, RECORD_BYTES = 16 * 1024 };
 
 #define REKEY_BYTES (32 * GIB)
 

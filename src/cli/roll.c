@@ -66,8 +66,10 @@ static int switch_number(struct roll *r, const char *name, uint16_t *ret) {
             return 0;
         }
     }
+    if (r->switch_count == CRATES_MAX - 1)
+        return complain("exec", "there are more than %d switches", CRATES_MAX - 1);
     char **names = realloc(r->switches, (r->switch_count + 1) * sizeof *names);
-    if (names == NULL || r->switch_count == CRATES_MAX - 1)
+    if (names == NULL)
         return no_memory();
     r->switches = names;
     names[r->switch_count] = strdup(name);
@@ -106,6 +108,8 @@ static int add_file(struct reading *g, const char *path) {
         snprintf(where, sizeof where, "%s:%d", path, ++number);
         r = add_line(g, line, where);
     }
+    if (r == 0 && ferror(f))
+        r = complain("exec", "%s cannot be read: %s", path, strerror(errno));
     free(line);
     if (f != stdin)
         fclose(f);

@@ -80,7 +80,7 @@ static void in_ready(struct source *s, uint32_t events) {
     long n = spool_read(&h->incoming, h->in.fd, READ_BYTES);
     if (n == -EAGAIN)
         return;
-    h->alone = n <= 0;
+    h->alone = h->alone || n <= 0;
     while (!h->alone && (n = frame_read(spool_bytes(&h->incoming), false, &f)) != 0) {
         h->alone = n < 0 || obey(h, &f) < 0;
         if (n > 0)
@@ -92,8 +92,11 @@ static void in_ready(struct source *s, uint32_t events) {
 
 static void out_ready(struct source *s, uint32_t events) {
     struct helper *h = CONTAINER_OF(s, struct helper, out);
-    if (events & EPOLLERR)
+    if (events & EPOLLERR) { /* nobody reads it, and that will not change */
         h->alone = true;
+        loop_remove(&h->loop, s);
+        s->fd = -1;
+    }
 }
 
 static void signals_ready(struct source *s, uint32_t events) {
@@ -115,7 +118,7 @@ static void flush(struct helper *h) {
         spool_fini(&h->outgoing);
     }
     bool left = h->outgoing.to > h->outgoing.from;
-    if (left != h->writing)
+    if (left != h->writing && h->out.fd >= 0)
         loop_change(&h->loop, &h->out, left ? EPOLLOUT : 0);
     h->writing = left;
 }
@@ -130,6 +133,8 @@ static int prepare(struct helper *h) {
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    prctl(PR_SET_PDEATHSIG,
+          0); /* a connector that became us had one; we see to our command first */
     fcntl(0, F_SETFL, O_NONBLOCK);
     fcntl(1, F_SETFL, O_NONBLOCK);
     h->in = (struct source){.fd = 0, .ready = in_ready};

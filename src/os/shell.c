@@ -10,13 +10,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/units.h"
 #include "os/piped.h"
+
+#define GRACE_NS (5 * NS_PER_S) /* a helper needs some of it to end its command */
 
 enum {
     WORDS_MAX = 64, /* in a connector */
     LINE_MAX_ = 1024,
     TEXT_MAX = 16 * 1024, /* all of them */
-    READ_BYTES = 64 * 1024
+    READ_BYTES = 64 * 1024,
+    RESTS_MAX = 64 /* reads of what has ended */
 };
 
 /* ---- The end ----------------------------------------------------------------------------------- */
@@ -48,25 +52,19 @@ void shell_drop(struct shell *s, enum hop_why why, const char *words) {
     shut(s, &s->in);
     shut(s, &s->out);
     shut(s, &s->err);
-    if (s->pid > 0)
-        kill(-s->pid, SIGKILL);
+    if (s->pid > 0) {
+        kill(-s->pid, SIGTERM);
+        s->kill_at = s->loop->now + GRACE_NS;
+    }
     end_if_over(s);
 }
 
-bool shell_reaped(struct shell *s, pid_t pid, int status) {
-    if (s->pid != pid)
-        return false;
-    s->pid = 0;
-    if (s->words[0] == '\0' && s->state != SHELL_TALKING) {
-        if (WIFSIGNALED(status))
-            snprintf(s->words, sizeof s->words, "the remote shell was killed by signal %d",
-                     WTERMSIG(status));
-        else
-            snprintf(s->words, sizeof s->words, "the remote shell ended with status %d",
-                     WEXITSTATUS(status));
-    }
-    end_if_over(s);
-    return true;
+void shell_tick(struct shell *s) {
+    if (s->kill_at == 0 || s->loop->now < s->kill_at)
+        return;
+    s->kill_at = 0;
+    if (s->pid > 0)
+        kill(-s->pid, SIGKILL);
 }
 
 /* ---- What comes -------------------------------------------------------------------------------- */
@@ -123,21 +121,26 @@ static void read_frames(struct shell *s) {
     }
 }
 
-static void out_ready(struct source *source, uint32_t events) {
-    struct shell *s = CONTAINER_OF(source, struct shell, out);
-    (void)events;
+/* False: there is nothing now. */
+static bool read_out(struct shell *s) {
     long n = spool_read(&s->incoming, s->out.fd, READ_BYTES);
     if (n == -EAGAIN)
-        return;
+        return false;
     if (n <= 0) {
         shut(s, &s->out);
         shut(s, &s->in);
         end_if_over(s);
-        return;
+        return false;
     }
     if (s->state == SHELL_GREETING || s->state == SHELL_SENDING)
         read_greeting(s);
     read_frames(s);
+    return true;
+}
+
+static void out_ready(struct source *source, uint32_t events) {
+    (void)events;
+    read_out(CONTAINER_OF(source, struct shell, out));
 }
 
 /* The last line that is not empty is the reason, if one is asked for. */
@@ -148,21 +151,20 @@ static void keep_line(struct shell *s, const char *line, size_t len) {
         return;
     len = len < sizeof s->words - 1 ? len : sizeof s->words - 1;
     for (size_t i = 0; i < len; i++)
-        s->words[i] = line[i] >= ' ' ? line[i] : '?';
+        s->words[i] = (unsigned char)line[i] >= ' ' && line[i] != 0x7f ? line[i] : '?';
     s->words[len] = '\0';
 }
 
-static void err_ready(struct source *source, uint32_t events) {
-    struct shell *s = CONTAINER_OF(source, struct shell, err);
+/* False: there is nothing now. */
+static bool read_err(struct shell *s) {
     char text[4096];
-    (void)events;
     ssize_t n = read(s->err.fd, text, sizeof text);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
+        return false;
     if (n <= 0) {
         shut(s, &s->err);
         end_if_over(s);
-        return;
+        return false;
     }
     for (char *at = text, *end = text + n; at < end;) {
         char *stop = memchr(at, '\n', (size_t)(end - at));
@@ -170,6 +172,40 @@ static void err_ready(struct source *source, uint32_t events) {
         keep_line(s, at, (size_t)(stop - at));
         at = stop + 1;
     }
+    return true;
+}
+
+static void err_ready(struct source *source, uint32_t events) {
+    (void)events;
+    read_err(CONTAINER_OF(source, struct shell, err));
+}
+
+/* The connector has ended. What it has left running may hold its pipes open: what is in them now is all that counts. */
+static void read_rest(struct shell *s) {
+    for (int i = 0; i < RESTS_MAX && s->out.fd >= 0 && read_out(s); i++)
+        continue;
+    for (int i = 0; i < RESTS_MAX && s->err.fd >= 0 && read_err(s); i++)
+        continue;
+    shut(s, &s->in);
+    shut(s, &s->out);
+    shut(s, &s->err);
+}
+
+bool shell_reaped(struct shell *s, pid_t pid, int status) {
+    if (s->pid != pid)
+        return false;
+    read_rest(s);
+    s->pid = 0;
+    if (s->words[0] == '\0' && s->state != SHELL_TALKING) {
+        if (WIFSIGNALED(status))
+            snprintf(s->words, sizeof s->words, "the remote shell was killed by signal %d",
+                     WTERMSIG(status));
+        else
+            snprintf(s->words, sizeof s->words, "the remote shell ended with status %d",
+                     WEXITSTATUS(status));
+    }
+    end_if_over(s);
+    return true;
 }
 
 /* ---- What goes --------------------------------------------------------------------------------- */
@@ -177,7 +213,6 @@ static void err_ready(struct source *source, uint32_t events) {
 static void flush(struct shell *s) {
     if (s->in.fd < 0)
         return;
-    size_t before = shell_backlog(s);
     if (spool_write(&s->outgoing, s->in.fd) < 0) {
         shut(s, &s->in); /* why, we shall read */
         return;
@@ -186,8 +221,6 @@ static void flush(struct shell *s) {
     if (left != s->writing)
         loop_change(s->loop, &s->in, left ? EPOLLOUT : 0);
     s->writing = left;
-    if (s->state == SHELL_TALKING && shell_backlog(s) < before)
-        s->events->drained(s->events->context, s);
 }
 
 static void in_ready(struct source *source, uint32_t events) {

@@ -28,8 +28,6 @@ struct shell_events {
     void (*greeted)(void *context, struct shell *s);
     /* False: it must not say that. */
     bool (*heard)(void *context, struct shell *s, const struct frame *f);
-    /* There is room for more to say. */
-    void (*drained)(void *context, struct shell *s);
     /* It is over; the owner frees it, later. */
     void (*ended)(void *context, struct shell *s);
 };
@@ -47,6 +45,7 @@ struct shell {
     bool writing;     /* `in` is waited for */
     bool hushed;      /* nothing is read for now */
     bool told;        /* the end */
+    uint64_t kill_at; /* it was asked to end, and is killed then; 0: no */
     enum hop_why why; /* it has ended, or will */
     char words[SHELL_WORDS_MAX];
 };
@@ -70,8 +69,14 @@ void shell_settle(struct shell *s);
 /* Nothing is read, or again. */
 void shell_hush(struct shell *s, bool hush);
 
-/* It is to end now; `words` say why, NULL: it knows better itself. */
+/* It is to end now; `words` say why, NULL: it knows better itself. The connector is asked, as it may have become the helper,
+ * which has a command to end; then killed. */
 void shell_drop(struct shell *s, enum hop_why why, const char *words);
+/* When shell_tick is to be called; 0: not at all. */
+static inline uint64_t shell_deadline(const struct shell *s) {
+    return s->kill_at;
+}
+void shell_tick(struct shell *s);
 
 /* A child of ours has ended: was it this one's? */
 bool shell_reaped(struct shell *s, pid_t pid, int status);

@@ -5,14 +5,17 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/list.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "os/piped.h"
 #include "os/sweep.h"
 
 #define GRACE_NS (2 * NS_PER_S)
+enum { WORDS_MAX = 64 };
 
 void tool_init(struct tool *t, struct loop *loop, const struct tool_events *events) {
     *t = (struct tool){.loop = loop, .events = events};
@@ -27,9 +30,25 @@ static void shut(struct tool *t, struct source *s) {
     s->fd = -1;
 }
 
+static void kill_one(void *context, struct descendant d) {
+    struct tool *t = context;
+    if (!t->events->spares(t->events->context, d.top))
+        kill(d.pid, SIGKILL);
+}
+
+/* What has left its session is found among our descendants. Twice: one may have been born meanwhile. */
+static void kill_all(struct tool *t) {
+    struct sweep s = {.at = NULL};
+    for (int i = 0; i < 2; i++)
+        sweep_all(&s, kill_one, t);
+    sweep_fini(&s);
+}
+
 static void end_if_over(struct tool *t) {
     if (t->over || !t->begun || t->pid != 0 || t->out.fd >= 0 || t->err.fd >= 0)
         return;
+    if (t->kill_at != 0) /* it was asked to end: so was whoever has nothing of it open any more */
+        kill_all(t);
     t->over = true;
     t->kill_at = 0;
     t->events->over(t->events->context);
@@ -116,11 +135,41 @@ void tool_type(struct tool *t, struct bytes bytes) {
 
 /* ---- Beginning and end ------------------------------------------------------------------------- */
 
-int tool_start(struct tool *t, const char *line, bool deaf) {
+/* A line in which no character means anything to a shell, and whose first word is none that only shells know. */
+static bool is_plain(const char *line) {
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _./:,@%+=-";
+    const char *first = line + strspn(line, " ");
+    size_t len = strcspn(first, " ");
+    return strspn(line, plain) == strlen(line) && len > 0 && memchr(first, '=', len) == NULL &&
+           (len != 4 || strncmp(first, "time", 4) != 0);
+}
+
+/* Without a shell: that is as costly as most commands. -ENOENT: it may be something of the shell's. */
+static int start_plain(const char *line, bool deaf, struct piped *ret) {
+    char *copy = is_plain(line) ? strdup(line) : NULL, *words[WORDS_MAX + 1];
+    int count = copy != NULL ? words_split(copy, words, WORDS_MAX) : -ENOENT;
+    int r = -ENOENT;
+    if (count > 0)
+        r = piped_start(&(struct piped_order){.argv = (const char *const *)words,
+                                              .session = true,
+                                              .deaf = deaf},
+                        ret);
+    free(copy);
+    return r;
+}
+
+static int start_shell(const char *line, bool deaf, struct piped *ret) {
     const char *shell = getenv("SHELL");
     const char *argv[] = {shell != NULL && shell[0] == '/' ? shell : "/bin/sh", "-c", line, NULL};
+    return piped_start(&(struct piped_order){.argv = argv, .session = true, .deaf = deaf}, ret);
+}
+
+int tool_start(struct tool *t, const char *line, bool deaf) {
     struct piped p;
-    int r = piped_start(&(struct piped_order){.argv = argv, .session = true, .deaf = deaf}, &p);
+    int r = start_plain(line, deaf, &p);
+    if (r < 0)
+        r = start_shell(line, deaf, &p);
     if (r < 0)
         return r;
     t->begun = true;
@@ -132,20 +181,6 @@ int tool_start(struct tool *t, const char *line, bool deaf) {
         r = loop_add(t->loop, &t->in, 0);
     r = r < 0 ? r : loop_add(t->loop, &t->out, EPOLLIN);
     return r < 0 ? r : loop_add(t->loop, &t->err, EPOLLIN);
-}
-
-static void kill_one(void *context, struct descendant d) {
-    struct tool *t = context;
-    if (!t->events->spares(t->events->context, d.top))
-        kill(d.pid, SIGKILL);
-}
-
-/* What has left its session is found among our descendants. Twice: one may have been born meanwhile. */
-static void kill_all(struct tool *t) {
-    struct sweep s = {.at = NULL};
-    for (int i = 0; i < 2; i++)
-        sweep_all(&s, kill_one, t);
-    sweep_fini(&s);
 }
 
 void tool_signal(struct tool *t, int signal) {

@@ -6,16 +6,23 @@
 
 #define NEED "storm-hop need "
 
+#define FOLDER "~/.cache/storm"
+
+/* The first part is the usual one, and runs in whatever shell the user has: it means the same in all of them, and costs no
+ * other process. */
 void greeting_line(struct text *out, const char *digest, uint64_t helper_bytes) {
-    /* No word of it depends on which shell reads it: the outer one may be any. */
-    text_str(out, "exec sh -c 'd=${XDG_CACHE_HOME:-$HOME/.cache}/storm;f=$d/hop-");
-    text_str(out, digest);
-    text_str(out, ";[ -x \"$f\" ]&&exec \"$f\";umask 077;mkdir -p \"$d\"&&t=$d/.hop-$$&&echo " NEED
+    static const char *const parts[] = {"test -x " FOLDER "/hop-", "&&exec " FOLDER "/hop-",
+                                        "||exec sh -c 'd=" FOLDER ";f=$d/hop-"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        text_str(out, parts[i]);
+        text_str(out, digest);
+    }
+    text_str(out, ";u=$(umask);umask 077;mkdir -p \"$d\"&&t=$d/.hop-$$&&echo " NEED
                   "$(uname -m)&&head -c ");
     text_u64(out, helper_bytes);
     text_str(out, " >\"$t\"&&chmod 700 \"$t\"&&\"$t\" --install \"$f\" ");
     text_str(out, digest);
-    text_str(out, "&&exec \"$f\";rm -f \"$t\";exit 1'");
+    text_str(out, "&&umask $u&&exec \"$f\";rm -f \"$t\";exit 1'");
 }
 
 /* A word, with what its signs stand for. */
@@ -56,9 +63,17 @@ bool greeting_word(struct greeting_words *w, struct bytes host, struct bytes lin
     return false;
 }
 
-static bool begins(struct bytes in, const char *with) {
-    size_t len = strlen(with);
-    return in.len >= len && memcmp(in.at, with, len) == 0;
+/* What stands behind these words, where they are for the last time. Before them may be what the shell has printed without
+ * ending its line. */
+static bool behind(struct bytes line, const char *words, struct bytes *ret) {
+    size_t len = strlen(words);
+    for (size_t n = line.len; n >= len; n--) {
+        if (memcmp(line.at + n - len, words, len) != 0)
+            continue;
+        *ret = bytes_of(line.at + n, line.len - n);
+        return true;
+    }
+    return false;
 }
 
 /* "aarch64": letters, digits and _. */
@@ -84,14 +99,12 @@ enum greeting greeting_read(struct bytes in, size_t *ret_used,
         const uint8_t *end = memchr(in.at + at, '\n', in.len - at);
         if (end == NULL)
             break;
-        struct bytes line = bytes_of(in.at + at, (size_t)(end - in.at) - at);
+        struct bytes line = bytes_of(in.at + at, (size_t)(end - in.at) - at), rest;
         at += line.len + 1;
         *ret_used = at;
-        if (begins(bytes_of(line.at, line.len + 1), GREETING_HERE))
+        if (behind(bytes_of(line.at, line.len + 1), GREETING_HERE, &rest))
             return GREETING_READY;
-        size_t skip = strlen(NEED);
-        if (begins(line, NEED) &&
-            read_processor(bytes_of(line.at + skip, line.len - skip), ret_processor))
+        if (behind(line, NEED, &rest) && read_processor(rest, ret_processor))
             return GREETING_NEED;
     }
     return in.len >= GREETING_MAX ? GREETING_NONE : GREETING_MORE;

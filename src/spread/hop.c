@@ -513,7 +513,7 @@ bool hop_complete(const struct hop *h) {
 }
 
 bool hop_done(const struct hop *h) {
-    return h->missing == 0;
+    return h->missing == 0 || (h->closed && h->at_work == 0);
 }
 
 bool hop_wants(const struct hop *h, uint64_t now) {

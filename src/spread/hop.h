@@ -143,7 +143,7 @@ void hop_close(struct hop *h);
 
 /* Nobody of ours is still to be reached. */
 bool hop_complete(const struct hop *h);
-/* All hosts of ours are over. */
+/* All hosts of ours are over, or never begin. */
 bool hop_done(const struct hop *h);
 /* We could reach more than we have. */
 bool hop_wants(const struct hop *h, uint64_t now);

@@ -33,6 +33,7 @@ static void walk(struct codec *c, struct task *t) {
     codec_u64(c, &t->command_ns);
     codec_u64(c, &t->beat_ns);
     codec_bool(c, &t->input);
+    codec_u32(c, &t->input_host);
     codec_bytes(c, &t->name, 1);
     codec_bytes(c, &t->connector, 1);
     codec_bytes(c, &t->command, 1);

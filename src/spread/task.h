@@ -19,7 +19,8 @@ struct task {
     uint32_t self;         /* the host that this is */
     uint64_t command_ns;   /* the command may take so long; 0: any time */
     uint64_t beat_ns;
-    bool input;             /* something will come for its standard input */
+    bool input;             /* something will come for the standard input */
+    uint32_t input_host;    /* of the command on this host; UINT32_MAX: of all */
     struct bytes name;      /* of the host, as it was called */
     struct bytes connector; /* words, each ends in a zero: see greeting.h */
     struct bytes command;   /* a line for the shell; empty: none is to be run */

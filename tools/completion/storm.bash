@@ -2,7 +2,7 @@
 # Completion of the storm command for bash: commands, options, numbers of jobs, names of nodes.
 # Nothing but bash itself is needed. Jobs and nodes are asked of the cluster; without one there are none.
 
-__storm_commands='alloc attach bench campaign cp demo doctor down drain help kill model nodes policy ps replay reserve resume run
+__storm_commands='alloc attach bench campaign cp demo doctor down drain exec help kill model nodes policy ps replay reserve resume run
     show sim submit suspend undrain up version wait why'
 
 # Options of a command; those that take a value end in '='.
@@ -15,6 +15,7 @@ __storm_options() {
     alloc) echo "$size --cluster=" ;;
     up) echo '--local= --pes= --tree= --links= --policy= --quantum= --mpl= --confine= --orphan= --fabric= --hook= --bandwidth= --nodespec= --cluster= -v --verbose' ;;
     cp) echo '--tree= --chunk= --slots= --send= --fabric= -v --verbose -q --quiet --json --cluster=' ;;
+    exec) echo '-w= --on= -x= --exclude= -l= --user= -b --gather -N --no-label --json -q --quiet -S --status --stdin= -u= --timeout= -t= --connect-timeout= --shape= -f= --fanout= --at-once= --connector=' ;;
     down) echo '--keep-jobs --cluster=' ;;
     ps) echo '-a --all --json --swf --scale= --cluster=' ;;
     replay) echo '--scale= --jobs= --begin= --fit --busy= --grace= --strict --dry-run --detach --json --cluster=' ;;
@@ -56,6 +57,7 @@ __storm_value() {
     --network) compgen -W 'qsnet 1gbe 10gbe 100gbe 400gbe ib-hdr ib-ndr' -- "$2" ;;
     --policy) compgen -W 'fcfs easy easy-sjbf conservative gang gang-backfill local' -- "$2"; compgen -f -- "$2" ;;
     --out) compgen -d -- "$2" ;;
+    --shape) compgen -W 'adaptive binomial k-ary chain flat' -- "$2" ;;
     --launchers) compgen -W 'node process' -- "$2" ;;
     -s) compgen -W "$(compgen -A signal SIG | sed 's/^SIG//')" -- "$2" ;;
     --cluster) (cd "${STORM_HOME:-$HOME/.storm}" 2>/dev/null && compgen -d -- "$2") ;;
@@ -65,7 +67,7 @@ __storm_value() {
 # The words of a command that are no options.
 __storm_word() {
     case $1 in
-    run | alloc | submit) compgen -c -- "$2"; compgen -f -- "$2" ;;
+    run | alloc | submit | exec) compgen -c -- "$2"; compgen -f -- "$2" ;;
     ps | show | why | wait | attach | kill | suspend | resume)
         compgen -W "$(__storm_values id ps)" -- "$2" ;;
     policy) compgen -W 'fcfs easy easy-sjbf conservative gang gang-backfill local' -- "$2" ;;
@@ -97,7 +99,7 @@ _storm() {
             expects=
         elif [[ $at == -* && $options == *" $at= "* ]]; then
             expects=$at
-        elif [[ $at != -* && $command =~ ^(run|submit|alloc)$ ]]; then
+        elif [[ $at != -* && $command =~ ^(run|submit|alloc|exec)$ ]]; then
             mapfile -t COMPREPLY < <(compgen -f -- "$word") # the program's own arguments
             return
         fi

@@ -9,6 +9,7 @@ import collections
 import hashlib
 import json
 import os
+import re
 import select
 import shutil
 import signal

@@ -338,6 +338,8 @@ static bool take_hosts(struct limb *l, struct bytes in) {
 static void pass_input(struct limb *l, const struct frame *f) {
     const struct task *t = l->config.task;
     bool all = f->host == FRAME_ALL;
+    if (l->told_taken == UINT32_MAX)
+        l->told_taken = 0; /* so whoever has sent it counts, until told otherwise */
     if (!l->config.root && (all || f->host == t->self)) {
         l->tool_taken = l->tool_taken == UINT64_MAX && l->tool.in.fd >= 0 ? 0 : l->tool_taken;
         tool_type(&l->tool, f->body);

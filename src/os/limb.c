@@ -223,8 +223,16 @@ static void tell_lost(struct limb *l, struct hop_deed d) {
     up(l, (struct frame){.kind = FRAME_LOST, .host = d.host, .body = words_of(words)});
 }
 
+/* Whoever is not listened to cannot be blamed for silence. */
+static void excuse(struct limb *l) {
+    for (uint32_t i = 0; i < l->hop.used && l->hushed; i++)
+        if (l->shells[i] != NULL)
+            hop_heard(&l->hop, i, l->config.loop->now);
+}
+
 static void pump(struct limb *l) {
     struct hop_deed d;
+    excuse(l);
     while ((d = hop_next(&l->hop, l->config.loop->now)).kind != HOP_NOTHING) {
         if (d.kind != HOP_GIVE)
             send_gifts(l);
@@ -388,6 +396,8 @@ static bool take_hosts(struct limb *l, struct bytes in) {
 static void pass_input(struct limb *l, const struct frame *f) {
     const struct task *t = l->config.task;
     bool all = f->host == FRAME_ALL;
+    if (l->told_taken == UINT32_MAX)
+        l->told_taken = 0; /* so whoever has sent it counts, until told otherwise */
     if (!l->config.root && (all || f->host == t->self)) {
         bool first = l->tool_taken == UINT64_MAX && (l->tool.in.fd >= 0 || !l->tool.begun);
         l->tool_taken = first ? 0 : l->tool_taken;
@@ -456,13 +466,10 @@ void limb_reaped(struct limb *l, pid_t pid, int status) {
 
 static void hush(struct limb *l) {
     bool full = l->config.full(l->config.context);
-    for (uint32_t i = 0; i < l->hop.used; i++) {
-        if (l->shells[i] == NULL)
-            continue;
-        if (l->hushed) /* whoever is not listened to cannot be blamed for silence */
-            hop_heard(&l->hop, i, l->config.loop->now);
-        shell_hush(l->shells[i], full);
-    }
+    excuse(l);
+    for (uint32_t i = 0; i < l->hop.used; i++)
+        if (l->shells[i] != NULL)
+            shell_hush(l->shells[i], full);
     tool_hush(&l->tool, full);
     l->hushed = full;
 }

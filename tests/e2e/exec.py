@@ -10,10 +10,10 @@ import hashlib
 import json
 import os
 import re
-import select
 import shutil
 import signal
 import subprocess
+import threading
 import time
 
 from harness import NOBODY, play
@@ -196,27 +196,26 @@ def stdin(t):
 
 
 def stdin_closed(t):
-    """A command that has closed its input, and goes on, holds up nobody."""
-    data = b'0123456789abcdef' * (1 << 17)   # 2 MiB
-    digest = hashlib.sha256(data).hexdigest()
+    """A command that has closed its input, and goes on, holds up nobody: those that read end before it does."""
+    data = b'a line\n' + b'0123456789abcdef' * (1 << 17)   # 2 MiB
+    rest = [f'h{i}: {hashlib.sha256(data).hexdigest()}  -\n' for i in (0, 1, 3)]
     for shape in ('flat', 'chain'):
-        flag = t.path(f'go-{shape}')
-        name = t.write('data', data.decode())
-        with open(name, 'rb') as f:
+        for when in ('before anything comes', 'in the midst of it'):
+            go = t.path('go on')
             p = t.start('exec', '-w', 'h[0-3]', '--stdin', 'all', '--shape', shape,
-                        f'case $H in h2) exec <&-; until [ -e {flag} ]; do sleep 0.1; done; echo late;; *) sha256sum;; esac',
-                        stdin=f)
-        # The others must come to their end before this one does.
-        early = [p.stdout.readline().decode() for _ in range(3)] if t.until(lambda: readable(p.stdout), 60) else []
-        t.write(f'go-{shape}', '')
-        r = t.finish(p)
-        t.check(f'{shape}: the others have read all', sorted(early) == [f'h{i}: {digest}  -\n' for i in (0, 1, 3)],
-                (early, r))
-        t.check(f'{shape}: then it', r.out == 'h2: late\n' and r.status == 0, r)
-
-
-def readable(f):
-    return bool(select.select([f], [], [], 0)[0])
+                        'case $H in h2) %s exec <&-; echo closed; until [ -e "%s" ]; do sleep 0.1; done; echo late;; '
+                        '*) sha256sum;; esac' % ('read x;' if when.startswith('in') else '', go))
+            stuck = threading.Timer(60, p.kill)
+            stuck.start()
+            early = [] if when.startswith('in') else [p.stdout.readline().decode()]
+            threading.Thread(target=lambda: (p.stdin.write(data), p.stdin.close()), daemon=True).start()
+            early += [p.stdout.readline().decode() for _ in range(4 - len(early))]
+            stuck.cancel()
+            t.write('go on', '')
+            t.check(f'{shape}, {when}: the others have read all', sorted(early) == sorted(rest + ['h2: closed\n']), early)
+            late = p.stdout.read()
+            t.check(f'{shape}, {when}: then it', late == b'h2: late\n' and p.wait() == 0, late)
+            os.unlink(go)
 
 
 def large_output(t):

@@ -350,6 +350,48 @@ def connectors(t):
     t.check('its signs', lines(r)[0] == 'h0: h0%', r)
 
 
+def files(t):
+    """Before the command and after it, through the same tree."""
+    big = os.urandom(5_000_000)
+    with open(t.path('big'), 'wb') as f:
+        f.write(big)
+    os.chmod(t.path('big'), 0o751)
+    t.write('empty', '')
+    t.write('script', '#!/bin/sh\necho "I am $H"\n', 0o755)
+    digest = hashlib.sha256(big).hexdigest()
+    for shape in ('adaptive', 'binomial', 'k-ary', 'chain', 'flat'):
+        r = t.run('exec', '-w', 'h[0-6]', '--shape', shape, '--put', f'{t.path("big")}:there-{shape}', '--put',
+                  f'{t.path("empty")}:./', f'sha256sum <there-{shape}; stat -c %a there-{shape}; stat -c %s empty; ls -A')
+        of = {line.partition(': ')[0] for line in lines(r) if digest in line}
+        t.check(f'{shape}: it is there before the command begins', len(of) == 7 and r.status == 0, r)
+        t.check(f'{shape}: with its mode, an empty one too, and nothing else', r.out.count(': 751\n') == 7 and
+                r.out.count(': 0\n') == 7 and '.storm-' not in r.out, r)
+    r = t.run('exec', '-w', 'h[0-4]', '--put', f'{t.path("script")}:script', './script')
+    t.check('a program that is sent runs', lines(r) == [f'h{i}: I am h{i}' for i in range(5)], r)
+    r = t.run('exec', '-w', 'h[0-4]', '--shape', 'chain', '--put', f'{t.path("big")}:no/such/folder/file', 'true')
+    t.check('no folder for it: named, with the reason', r.status == 126 and r.err.count('not run') == 5 and
+            'No such file' in r.err, r)
+    t.run('exec', '-w', 'h1', 'mkdir taken')
+    r = t.run('exec', '-w', 'h[0-4]', '--shape', 'chain', '--put', f'{t.path("big")}:taken', 'sha256sum <taken')
+    t.check('one cannot have it, and is named', r.status == 126 and r.is_one_line('h1', 'not run', 'taken'), r)
+    t.check('those behind it have it all the same', r.out.count(digest) == 4, r)
+    t.run('exec', '-w', 'h[0-4]', 'mkdir -p out/deep; echo $H >out/a; head -c 300000 /dev/zero >out/deep/b; '
+          'ln -sf /etc/passwd out/link; echo x >alone-$H')
+    got = t.path('got')
+    r = t.run('exec', '-w', 'h[0-4]', '--get', f'out:{got}', '--get', f'alone-*:{got}', 'true')
+    ours = all(open(f'{got}/h{i}/out/a').read() == f'h{i}\n' and os.path.getsize(f'{got}/h{i}/out/deep/b') == 300000 and
+               os.path.exists(f'{got}/h{i}/alone-h{i}') and not os.path.lexists(f'{got}/h{i}/out/link') for i in range(5))
+    t.check('folders and patterns come back, each host into its own', r.status == 0 and ours, r)
+    r = t.run('exec', '-w', 'h[0-1]', '--get', f'missing:{got}', 'true')
+    t.check('what is not there is told', r.status == 125 and r.err.count('not fetched') == 2 and 'No such file' in r.err, r)
+    r = t.run('exec', '-w', 'h0', '--put', 'nothing', 'true')
+    t.check('how --put is said', r.status == 2 and 'FILE:PATH' in r.err, r)
+    r = t.run('exec', '-w', 'h0', '--put', '/no/such/file:x', 'true')
+    t.check('a file that is not here', r.status == 125 and 'No such file' in r.err, r)
+    r = t.run('exec', '-w', 'h0', '--get', 'x:', 'true')
+    t.check('how --get is said', r.status == 2 and 'PATH:DIR' in r.err, r)
+
+
 def usage(t):
     for args, words in ((('-w', 'h0'), 'which command'), (('true',), 'say -w HOSTS'),
                         (('-w', 'h[', 'true'), 'h['), (('-w', '@/no/file', 'true'), '/no/file'),
@@ -435,4 +477,4 @@ def on_machines(t, m):
 
 if __name__ == '__main__':
     play(prepare, output, first_time, as_json, status, hosts_named, shapes, stdin, stdin_closed, large_output,
-         interrupted, killed, helper_killed, connectors, usage, ssh, up=None)
+         interrupted, killed, helper_killed, connectors, files, usage, ssh, up=None)

@@ -88,11 +88,19 @@ static bool take_bytes(struct parcels *p, struct parcel *a, struct bytes bytes) 
     return true;
 }
 
+/* A program that somebody can still write to cannot be executed: from now on it is only read. */
 static void give_name(struct parcels *p, struct parcel *a) {
-    if (fchmod(a->fd, a->mode) < 0 || rename(a->temporary, a->path) < 0)
+    int fd = open(a->temporary, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 || fchmod(a->fd, a->mode) < 0 || rename(a->temporary, a->path) < 0) {
         fail(p, a, "cannot get its name", -errno);
-    else
+        if (fd >= 0)
+            close(fd);
+        unlink(a->temporary);
+    } else {
+        close(a->fd);
+        a->fd = fd;
         a->here = true;
+    }
     free(a->temporary);
     a->temporary = NULL;
 }

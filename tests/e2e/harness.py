@@ -190,7 +190,7 @@ def play(*scenes, up=('--local', '6', '--orphan', '2s')):
             t.check('up', r.status == 0, r)
         only = os.environ.get('ONLY')
         for scene in scenes:
-            if only is None or scene.__name__ == only:
+            if only is None or scene.__name__ in only.split(','):
                 print('#', scene.__name__)
                 scene(t)
     except Exception:   # what follows would not be missed otherwise

@@ -26,6 +26,7 @@ static void print_help(const struct option *table) {
         "       storm bench throughput [OPTIONS]     small jobs a second; see its --help\n"
         "       storm bench transfer [OPTIONS]       how long `storm cp` takes; see its --help\n"
         "       storm bench gang [OPTIONS]           what turns of jobs cost; see its --help\n"
+        "       storm bench exec [OPTIONS]           how long `storm exec` takes; see its --help\n"
         "\n"
         "primitives: how long an operation on all nodes takes, from the machine manager's request\n"
         "until it knows that it is done everywhere, on clusters of real processes on this machine,\n"
@@ -154,6 +155,7 @@ static int (*find_own(const char *name))(int argc, char **argv) {
            : strcmp(name, "throughput") == 0 ? bench_throughput
            : strcmp(name, "transfer") == 0   ? bench_transfer
            : strcmp(name, "load") == 0       ? bench_load
+           : strcmp(name, "exec") == 0       ? bench_exec
            : strcmp(name, "gang") == 0       ? bench_gang
            : strcmp(name, "gang-node") == 0  ? bench_gang_node
            : strcmp(name, "gang-work") == 0  ? bench_gang_work

@@ -167,8 +167,6 @@ static void connect_to(struct limb *l, struct hop_deed d) {
     l->shells[d.child] = s;
     l->taken[d.child] = UINT64_MAX;
     l->alive++;
-    if (l->hushed)
-        shell_hush(s, true);
 }
 
 static void send_gifts(struct limb *l) {
@@ -216,8 +214,16 @@ static void tell_lost(struct limb *l, struct hop_deed d) {
     up(l, (struct frame){.kind = FRAME_LOST, .host = d.host, .body = words_of(words)});
 }
 
+/* Whoever is not listened to cannot be blamed for silence. */
+static void excuse(struct limb *l) {
+    for (uint32_t i = 0; i < l->hop.used && l->hushed; i++)
+        if (l->shells[i] != NULL)
+            hop_heard(&l->hop, i, l->config.loop->now);
+}
+
 static void pump(struct limb *l) {
     struct hop_deed d;
+    excuse(l);
     while ((d = hop_next(&l->hop, l->config.loop->now)).kind != HOP_NOTHING) {
         if (d.kind != HOP_GIVE)
             send_gifts(l);
@@ -405,13 +411,10 @@ void limb_reaped(struct limb *l, pid_t pid, int status) {
 
 static void hush(struct limb *l) {
     bool full = l->config.full(l->config.context);
-    for (uint32_t i = 0; i < l->hop.used; i++) {
-        if (l->shells[i] == NULL)
-            continue;
-        if (l->hushed) /* whoever is not listened to cannot be blamed for silence */
-            hop_heard(&l->hop, i, l->config.loop->now);
-        shell_hush(l->shells[i], full);
-    }
+    excuse(l);
+    for (uint32_t i = 0; i < l->hop.used; i++)
+        if (l->shells[i] != NULL) /* a greeting is short, and waited for */
+            shell_hush(l->shells[i], full && l->hop.children[i].link == HOP_READY);
     tool_hush(&l->tool, full);
     l->hushed = full;
 }

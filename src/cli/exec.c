@@ -16,7 +16,7 @@
 #include "base/words.h"
 #include "cli/command.h"
 #include "cli/complain.h"
-#include "cli/nearest.h"
+#include "cli/harvest.h"
 #include "cli/options.h"
 #include "cli/roll.h"
 #include "cli/terminal.h"
@@ -33,6 +33,9 @@
 #define GRACE_NS     (3 * NS_PER_S) /* for commands that were asked to end */
 #define INPUT_WINDOW (256 * 1024)
 
+/* From here on what a hop sends takes longer than to reach another: it gets two children, not as many as it can. */
+#define LARGE_BYTES (1024 * 1024)
+
 enum {
     AT_ONCE = 32,
     CHILDREN_MAX = 4096,
@@ -44,6 +47,7 @@ enum {
 
 struct order {
     const char *hosts, *except, *connector, *user, *shape, *input;
+    struct text_list put, get;
     uint64_t fanout, at_once, connect_ns, command_ns;
     bool gather, plain, json, quiet, highest;
 };
@@ -56,6 +60,9 @@ struct exec {
     struct voices voices;
     struct shell_helper helper;
     struct task task;
+    struct parcels parcels;
+    struct harvest harvest;
+    char *places[TASK_FILES_MAX]; /* of files, there */
     char connector[CONNECTOR_MAX];
     char *command;
     struct limb *limb;
@@ -69,7 +76,7 @@ struct exec {
 /* ---- What the user wants ----------------------------------------------------------------------- */
 
 static const struct option *options_of(struct order *o) {
-    static struct option table[20];
+    static struct option table[24];
     const struct option all[] = {
         {"on,w", OPTION_TEXT, &o->hosts, "HOSTS", "where: h[0-31],gate,@FILE"},
         {"exclude,x", OPTION_TEXT, &o->except, "HOSTS", "and where not"},
@@ -84,6 +91,10 @@ static const struct option *options_of(struct order *o) {
          "end with the highest status of all: so it always is"},
         {"stdin", OPTION_TEXT, &o->input, "all|none|HOST",
          "who reads what we read; none if not given"},
+        {"put", OPTION_TEXTS, &o->put, "FILE:PATH",
+         "send a file before the command; more than once"},
+        {"get", OPTION_TEXTS, &o->get, "PATH:DIR",
+         "fetch files after it, into DIR/HOST; more than once"},
         {"timeout,u", OPTION_DURATION, &o->command_ns, "TIME", "end a command that takes longer"},
         {"connect-timeout,t", OPTION_DURATION, &o->connect_ns, "TIME",
          "give a host up; 10s if not given"},
@@ -184,6 +195,40 @@ static int read_command(struct exec *e, char **words) {
     return 0;
 }
 
+/* "FILE:PATH"; a path that ends in a slash is a folder. */
+static int read_put(struct exec *e, const char *words) {
+    const char *colon = strrchr(words, ':');
+    if (colon == NULL || colon == words || colon[1] == '\0')
+        return complain("exec", "--put %s: it is FILE:PATH", words);
+    if (e->task.put_count == TASK_FILES_MAX)
+        return complain("exec", "--put can be given %d times", TASK_FILES_MAX);
+    char *file = strndup(words, (size_t)(colon - words)), *place = NULL;
+    const char *slash = file != NULL ? strrchr(file, '/') : NULL;
+    bool folder = words[strlen(words) - 1] == '/';
+    if (file == NULL || asprintf(&place, "%s%s", colon + 1,
+                                 !folder         ? ""
+                                 : slash != NULL ? slash + 1
+                                                 : file) < 0)
+        return STATUS_STORM;
+    struct task_file *t = &e->task.put[e->task.put_count];
+    int r = parcels_add(&e->parcels, file, t);
+    if (r < 0)
+        complain("exec", "%s cannot be sent: %s", file, strerror(-r));
+    t->path = bytes_from_str(place);
+    e->places[e->task.put_count++] = place;
+    free(file);
+    return r < 0 ? STATUS_STORM : 0;
+}
+
+static int read_files(struct exec *e) {
+    int r = 0;
+    for (uint32_t i = 0; i < e->order.put.count && r == 0; i++)
+        r = read_put(e, e->order.put.at[i]);
+    for (uint32_t i = 0; i < e->order.get.count && r == 0; i++)
+        r = harvest_want(&e->harvest, e->order.get.at[i], &e->task.get[e->task.get_count++]);
+    return r;
+}
+
 static int find_helper(struct exec *e) {
     char path[PATH_MAX];
     int r = companion_find("storm-hop", path, sizeof path);
@@ -195,13 +240,22 @@ static int find_helper(struct exec *e) {
     return STATUS_STORM;
 }
 
+static uint64_t files_bytes(const struct exec *e) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < e->task.put_count; i++)
+        sum += e->task.put[i].bytes;
+    return sum;
+}
+
 static void plan(struct exec *e) {
     struct hop_config *h = &e->task.hop;
     const struct order *o = &e->order;
     e->task.input_host = e->input_host;
     h->hosts = e->roll.count;
     h->children = h->hosts < CHILDREN_MAX ? h->hosts : CHILDREN_MAX;
-    h->fanout = o->fanout != 0 ? (uint32_t)o->fanout : h->shape == HOP_KARY ? 2 : 0;
+    h->fanout = o->fanout != 0                                          ? (uint32_t)o->fanout
+                : h->shape == HOP_KARY || files_bytes(e) >= LARGE_BYTES ? 2
+                                                                        : 0;
     h->at_once = o->at_once != 0 ? (uint32_t)o->at_once : h->shape == HOP_BINOMIAL ? 1 : AT_ONCE;
     h->connect_ns = o->connect_ns != 0 ? o->connect_ns : CONNECT_NS;
     h->late_ns = LATE_NS < h->connect_ns ? LATE_NS : h->connect_ns;
@@ -317,7 +371,10 @@ static int watch_signals(struct exec *e) {
 
 static void on_up(void *context, const struct frame *f) {
     struct exec *e = context;
-    voices_take(&e->voices, f);
+    if (f->kind == FRAME_FETCHED)
+        harvest_take(&e->harvest, f);
+    else
+        voices_take(&e->voices, f);
 }
 
 static bool is_full(void *context) {
@@ -394,6 +451,7 @@ static int begin(struct exec *e) {
     int r = loop_init(&e->loop);
     r = r < 0 ? r : watch_signals(e);
     r = r < 0 ? r : voices_init(&e->voices, &e->roll, &e->loop, manner);
+    r = r < 0 ? r : harvest_begin(&e->harvest, &e->roll);
     if (r < 0)
         return r;
     e->voices.quiet = e->order.quiet;
@@ -402,6 +460,7 @@ static int begin(struct exec *e) {
     e->limb = limb_new(&(struct limb_config){.loop = &e->loop,
                                              .task = &e->task,
                                              .helper = &e->helper,
+                                             .parcels = &e->parcels,
                                              .root = true,
                                              .context = e,
                                              .up = on_up,
@@ -413,17 +472,23 @@ static int prepare(struct exec *e, int count, char **argv) {
     struct order *o = &e->order;
     if (o->hosts == NULL)
         return complain("exec", "on which hosts? say -w HOSTS");
-    if (count == 0)
+    if (count == 0 && o->put.count == 0 && o->get.count == 0)
         return complain("exec", "which command?");
     int r = roll_read(&e->roll, o->hosts, o->except);
     r = r != 0 ? r : read_shape(e);
     r = r != 0 ? r : read_input(e);
     r = r != 0 ? r : read_connector(e);
     r = r != 0 ? r : read_command(e, argv + 1);
+    r = r != 0 ? r : read_files(e);
     r = r != 0 ? r : find_helper(e);
     if (r == 0)
         plan(e);
     return r;
+}
+
+static int status_of(const struct exec *e) {
+    int status = voices_status(&e->voices);
+    return status == 0 && e->harvest.failures > 0 ? STATUS_STORM : status;
 }
 
 int exec_main(int argc, char **argv) {
@@ -443,11 +508,15 @@ int exec_main(int argc, char **argv) {
             status = STATUS_STORM;
         } else {
             follow(&e);
-            status = e.ended_by != 0 ? STATUS_SIGNAL + e.ended_by : voices_status(&e.voices);
+            status = e.ended_by != 0 ? STATUS_SIGNAL + e.ended_by : status_of(&e);
         }
         limb_free(e.limb);
         voices_fini(&e.voices);
     }
+    harvest_fini(&e.harvest);
+    parcels_fini(&e.parcels);
+    for (uint32_t i = 0; i < e.task.put_count; i++)
+        free(e.places[i]);
     roll_free(&e.roll);
     free(e.command);
     return status;

@@ -121,10 +121,47 @@ static int make_socket(const struct address *a) {
     return fd < 0 ? -errno : fd;
 }
 
-/* Every frame is wanted at once. */
-static void no_delay(int fd) {
-    int one = 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one); /* fails on Unix sockets */
+/* A machine that is gone says nothing: an idle connection asks after IDLE_S, and again every ASK_S. What is on its
+ * way and not acknowledged ends the connection after SILENT_MS. */
+enum { IDLE_S = 10, ASK_S = 5, ASKS = 3, SILENT_MS = 25 * 1000 };
+
+static void set(int fd, int level, int option, int value) {
+    setsockopt(fd, level, option, &value, sizeof value);
+}
+
+/* Every frame is wanted at once, and who is gone is not waited for. */
+static void prepare(int fd, const struct address *a) {
+    if (!address_is_far(a))
+        return;
+    set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set(fd, IPPROTO_TCP, TCP_KEEPIDLE, IDLE_S);
+    set(fd, IPPROTO_TCP, TCP_KEEPINTVL, ASK_S);
+    set(fd, IPPROTO_TCP, TCP_KEEPCNT, ASKS);
+    set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, SILENT_MS);
+}
+
+void address_be_patient(int fd) {
+    if (address_socket_is_far(fd))
+        set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 0);
+}
+
+bool address_is_far(const struct address *a) {
+    return a->len > 0 && a->any.sa_family != AF_UNIX;
+}
+
+bool address_socket_is_far(int fd) {
+    int domain = AF_UNIX;
+    socklen_t len = sizeof domain;
+    return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain != AF_UNIX;
+}
+
+void address_of_peer(int fd, char *out, size_t size) {
+    struct address a = {0};
+    socklen_t len = sizeof a - offsetof(struct address, any);
+    if (getpeername(fd, &a.any, &len) == 0)
+        a.len = len;
+    address_format(&a, out, size);
 }
 
 /* Takes a socket away that nobody listens at any more. Whatever else is at the place stays, and
@@ -150,7 +187,7 @@ int address_listen(struct address *a) {
         remove_stale(a);
     else
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    no_delay(fd); /* inherited by what is accepted */
+    prepare(fd, a); /* inherited by what is accepted */
     socklen_t len = sizeof *a - offsetof(struct address, any);
     if (bind(fd, &a->any, a->len) < 0 || listen(fd, BACKLOG) < 0 ||
         (a->any.sa_family != AF_UNIX && getsockname(fd, &a->any, &len) < 0)) {
@@ -167,7 +204,7 @@ int address_connect(const struct address *a, int *ret_done) {
     int fd = make_socket(a);
     if (fd < 0)
         return fd;
-    no_delay(fd);
+    prepare(fd, a);
     int r = connect(fd, &a->any, a->len);
     if (r < 0 && errno != EINPROGRESS &&
         errno != EINTR) { /* interrupted, it goes on all the same */

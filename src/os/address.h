@@ -47,6 +47,17 @@ int address_connect(const struct address *a, int *ret_done);
 /* The next who has connected, or -errno (-EAGAIN: nobody). */
 int address_accept(int listener);
 
+/* Whether what is said at it leaves the machine, as far as we can know. */
+bool address_is_far(const struct address *a);
+bool address_socket_is_far(int fd);
+
+/* A connection whose peer does not acknowledge for a while is given up, also one that it takes nothing from (docs/protocol.md).
+ * Not so with a peer that may stand still and is to be waited for: */
+void address_be_patient(int fd);
+
+/* Who is at the other end of a socket. */
+void address_of_peer(int fd, char *out, size_t size);
+
 /* TCP to a port of this machine where nobody listens may get that very port as its own, and then
  * talks to itself. */
 bool address_self_connected(int fd);

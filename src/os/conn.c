@@ -48,6 +48,8 @@ int conns_init(struct conns *all, struct loop *loop) {
 static void conn_free(struct conn *c) {
     list_remove(&c->at);
     list_remove(&c->flush);
+    if (c->seal != NULL)
+        c->sealer->free(c->seal);
     free(c->in);
     free(c->out);
     free(c->loans);
@@ -212,6 +214,15 @@ static void take_bytes(struct conn *c, size_t got) {
         take_scratch(c, got);
 }
 
+/* All of a frame is at its place. */
+static void tell_placed(struct conn *c) {
+    size_t rest = frame_bytes(c) - HEADER_BYTES - CONN_HEAD;
+    struct header h = c->header;
+    c->put_at = NULL;
+    c->judged = false;
+    c->all->placed(c, &h, c->put_head, rest);
+}
+
 /* Reads the rest of a frame to its place, and what follows it, in one call. */
 static ssize_t read_to_place(struct conn *c) {
     size_t rest = frame_bytes(c) - HEADER_BYTES - CONN_HEAD;
@@ -226,13 +237,61 @@ static ssize_t read_to_place(struct conn *c) {
         return got;
     }
     size_t more = (size_t)got - c->put_left;
-    struct header h = c->header;
-    c->put_at = NULL;
-    c->judged = false;
-    c->all->placed(c, &h, c->put_head, rest);
+    tell_placed(c);
     if (c->open && more > 0)
         take_scratch(c, more);
     return got;
+}
+
+/* As much as there is room for, of what the socket was taken from: a record of the seal is often less. */
+static ssize_t unseal(struct conn *c, uint8_t *at, size_t room) {
+    size_t total = 0;
+    while (total < room) {
+        ssize_t got = c->sealer->read(c->seal, at + total, room - total);
+        if (got <= 0)
+            return total > 0 ? (ssize_t)total : got; /* the end is told again */
+        total += (size_t)got;
+    }
+    return (ssize_t)total;
+}
+
+/* More of a frame that has a place. */
+static ssize_t unseal_to_place(struct conn *c) {
+    size_t rest = frame_bytes(c) - HEADER_BYTES - CONN_HEAD;
+    ssize_t got = unseal(c, c->put_at + (rest - c->put_left), c->put_left);
+    if (got <= 0)
+        return got;
+    c->all->bytes_in += (size_t)got;
+    c->put_left -= (size_t)got;
+    if (c->put_left == 0)
+        tell_placed(c);
+    return got;
+}
+
+static ssize_t unseal_some(struct conn *c) {
+    if (c->put_at != NULL)
+        return unseal_to_place(c);
+    uint8_t *at = c->in != NULL ? c->in + c->in_len : c->all->scratch;
+    size_t room = c->in != NULL ? c->in_cap - c->in_len : c->bulky ? BULKY_BYTES : SCRATCH_BYTES;
+    ssize_t got = unseal(c, at, room);
+    if (got > 0)
+        take_bytes(c, (size_t)got);
+    return got;
+}
+
+/* All that was taken from the socket: what is left is in the socket, which will say so. */
+static void read_sealed(struct conn *c) {
+    ssize_t got;
+    c->sealer->heard(c->seal);
+    do
+        got = unseal_some(c);
+    while (c->open && got > 0);
+    if (!c->open || got == -EAGAIN)
+        return;
+    c->broken |= got < 0;
+    end(c, c->in != NULL || c->put_at != NULL ? REFUSAL_TRUNCATED
+           : got == -EBADMSG                  ? REFUSAL_SEAL
+                                              : REFUSAL_NONE);
 }
 
 /* A packet is read whole, or its rest is lost; so never straight into a frame that wants less. */
@@ -308,8 +367,19 @@ static void give_up_out(struct conn *c) {
     shutdown(c->source.fd, SHUT_RDWR);
 }
 
+/* As send: -1 and errno. */
+static ssize_t send_sealed(struct conn *c, const uint8_t *at, size_t len) {
+    ssize_t sent = c->sealer->write(c->seal, at, len);
+    if (sent >= 0)
+        return sent;
+    errno = (int)-sent;
+    return -1;
+}
+
 static ssize_t send_gathered(struct conn *c, size_t len, int flags) {
-    ssize_t sent = call_send(c->source.fd, c->out + c->out_at, len, MSG_NOSIGNAL | flags);
+    const uint8_t *at = c->out + c->out_at;
+    ssize_t sent = c->seal != NULL ? send_sealed(c, at, len)
+                                   : call_send(c->source.fd, at, len, MSG_NOSIGNAL | flags);
     if (sent > 0) {
         c->out_at += (size_t)sent;
         c->out_gone += (uint64_t)sent;
@@ -334,10 +404,27 @@ static ssize_t send_file(struct conn *c, struct loan *loan) {
     return 0;
 }
 
+/* What is sealed is read by us, from memory: the file is of no use. */
+static ssize_t send_loan_sealed(struct conn *c, struct loan *loan, size_t before) {
+    forget_file(loan);
+    if (before > 0)
+        return send_gathered(c, before, 0);
+    ssize_t sent = send_sealed(c, loan->bytes.at + loan->done, loan->bytes.len - loan->done);
+    if (sent < 0)
+        return sent;
+    loan->done += (size_t)sent;
+    c->all->bytes_out += (size_t)sent;
+    if (loan->done == loan->bytes.len)
+        return_loan(c);
+    return 0;
+}
+
 /* Sends of what has gathered, as far as it goes before the next loan, and that loan behind it. */
 static ssize_t send_with_loan(struct conn *c) {
     struct loan *loan = &c->loans[c->loan_at];
     size_t before = (size_t)(loan->at - c->out_gone);
+    if (c->seal != NULL)
+        return send_loan_sealed(c, loan, before);
     if (loan->fd >= 0)
         return before > 0 ? send_gathered(c, before, MSG_MORE) : send_file(c, loan);
     struct iovec parts[2] = {
@@ -476,6 +563,37 @@ void conn_lend(struct conn *c, const struct header *h, struct bytes head, struct
 
 /* ---- beginning and end ---- */
 
+static enum refusal refusal_of(int status) {
+    switch (status) {
+    case -ECONNRESET:
+    case -EPIPE:
+    case -ETIMEDOUT:
+        return REFUSAL_TRUNCATED;
+    case -ESTALE:
+        return REFUSAL_EPOCH;
+    default:
+        return REFUSAL_SEAL;
+    }
+}
+
+static void shake(struct conn *c) {
+    c->sealer->heard(c->seal);
+    int r = c->sealer->shake(c->seal);
+    if (r < 0) {
+        c->broken = true;
+        end(c, refusal_of(r));
+        return;
+    }
+    want(c, r == SEAL_SEND);
+    if (r != SEAL_DONE)
+        return;
+    c->connecting = c->shaking = false;
+    if (c->ours)
+        c->all->connected(c);
+    if (c->open) /* some of it may have come with the end of the handshake */
+        read_sealed(c);
+}
+
 static void finish_connect(struct conn *c) {
     int status = 0;
     socklen_t len = sizeof status;
@@ -485,22 +603,34 @@ static void finish_connect(struct conn *c) {
         end(c, REFUSAL_NONE);
         return;
     }
-    c->connecting = false;
     c->waiting = true; /* as it was added to the loop */
     want(c, false);
+    if (c->seal != NULL) {
+        c->shaking = true;
+        shake(c);
+        return;
+    }
+    c->connecting = false;
     c->all->connected(c);
 }
 
 static void ready(struct source *s, uint32_t events) {
     struct conn *c = CONTAINER_OF(s, struct conn, source);
     if (c->connecting) {
-        finish_connect(c);
+        if (c->shaking)
+            shake(c);
+        else
+            finish_connect(c);
         return;
     }
     if (events & EPOLLOUT)
         write_some(c);
-    if (events & ~(uint32_t)EPOLLOUT)
-        read_some(c);
+    if (events & ~(uint32_t)EPOLLOUT) {
+        if (c->seal != NULL)
+            read_sealed(c);
+        else
+            read_some(c);
+    }
 }
 
 static bool keeps_packets(int fd) {
@@ -516,7 +646,7 @@ struct conn *conn_new(struct conns *all, int fd, bool connecting) {
         return NULL;
     c->all = all;
     c->source = (struct source){.fd = fd, .ready = ready};
-    c->connecting = connecting;
+    c->connecting = c->ours = connecting;
     c->open = true;
     c->packets = keeps_packets(fd);
     c->packet_bytes = PACKET_BYTES;
@@ -532,6 +662,18 @@ struct conn *conn_new(struct conns *all, int fd, bool connecting) {
     return c;
 }
 
+struct conn *conn_new_sealed(struct conns *all, int fd, bool ours, const struct sealer *sealer,
+                             struct seal *seal) {
+    struct conn *c = conn_new(all, fd, ours);
+    if (c == NULL)
+        return NULL;
+    c->sealer = sealer;
+    c->seal = seal;
+    c->shaking = !ours;
+    c->connecting = true;
+    return c;
+}
+
 void conn_abort(struct conn *c) {
     list_remove(&c->place);
     bury(c);
@@ -544,6 +686,14 @@ static void linger_on(struct conn *c) {
     list_push_back(&c->all->linger, &c->at);
 }
 
+/* All has gone out: the peer hears that nothing follows. */
+static void finish_out(struct conn *c) {
+    if (c->seal != NULL && c->sealer->finish(c->seal) == -EAGAIN)
+        want(c, true);
+    else
+        shutdown(c->source.fd, SHUT_WR);
+}
+
 /* Reads and forgets until the peer closes. As long as it takes what it is owed it is waited for. */
 static void linger_ready(struct source *s, uint32_t events) {
     struct conn *c = CONTAINER_OF(s, struct conn, source);
@@ -551,7 +701,7 @@ static void linger_ready(struct source *s, uint32_t events) {
         write_some(c);
         linger_on(c);
         if (!has_out(c))
-            shutdown(c->source.fd, SHUT_WR);
+            finish_out(c);
     }
     if (!(events & ~(uint32_t)EPOLLOUT))
         return;
@@ -570,7 +720,7 @@ void conn_close(struct conn *c) {
     list_remove(&c->flush);
     write_some(c);
     if (!has_out(c))
-        shutdown(c->source.fd, SHUT_WR);
+        finish_out(c);
     c->source.ready = linger_ready;
     linger_on(c);
     loop_wake_at(c->all->loop, c->since + c->all->linger_ns);

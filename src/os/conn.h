@@ -6,7 +6,10 @@
  * goes out gathers until the end of the turn and leaves with one system call. A connection that we
  * close lingers until the peer has closed it too: closing at once would throw away what it has not
  * read yet. On a socket that keeps packets apart their boundaries mean nothing: it carries the same
- * bytes, cut somewhere. */
+ * bytes, cut somewhere.
+ *
+ * A connection to another machine is sealed (sealer.h): nothing is handed on before both ends have proved who they are, and the
+ * end of the socket is taken for the end of what was said only if the peer has said so. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,6 +17,7 @@
 #include "base/list.h"
 #include "machine/machine.h"
 #include "os/loop.h"
+#include "os/sealer.h"
 #include "wire/gate.h"
 
 struct conn;
@@ -45,7 +49,7 @@ struct conns {
     enum refusal (*judge)(struct conn *c, const struct header *h);
     /* A whole frame; the body is borrowed. */
     void (*frame)(struct conn *c, const struct header *h, struct bytes body);
-    /* It is connected: ours only. */
+    /* It is connected, and sealed if it is to be: ours only. */
     void (*connected)(struct conn *c);
     /* It has ended, without our doing; `why` if it was refused. The owner closes it. */
     void (*ended)(struct conn *c, enum refusal why);
@@ -64,9 +68,11 @@ enum { CONN_HEAD = 20 };
 struct conn {
     struct source source;
     struct conns *all;
-    struct list at;    /* linger or dead */
-    struct list flush; /* in all->flush */
-    bool connecting;
+    struct list at;      /* linger or dead */
+    struct list flush;   /* in all->flush */
+    bool connecting;     /* or the handshake of its seal is under way */
+    bool shaking;        /* it is connected, and that is all it waits for */
+    bool ours;           /* we have connected */
     bool open;           /* false once it is closed or has ended */
     bool broken;         /* it has ended, and not because the peer closed it */
     bool judged;         /* `header` is the frame's whose body comes next */
@@ -88,6 +94,8 @@ struct conn {
     uint8_t put_head[CONN_HEAD];
     uint64_t backlog_bytes_max;
     uint64_t since; /* lingering, or opened */
+    const struct sealer *sealer;
+    struct seal *seal; /* NULL: the bytes are carried as they are */
     /* For the owner. */
     void *owner;
     enum lane lane;
@@ -106,6 +114,10 @@ void conns_settle(struct conns *all);
 
 /* Takes over a socket, connected or (`connecting`) about to be; NULL if there is no memory. */
 struct conn *conn_new(struct conns *all, int fd, bool connecting);
+
+/* The same with a seal, which is taken over too; `ours`: we have connected, or are about to. */
+struct conn *conn_new_sealed(struct conns *all, int fd, bool ours, const struct sealer *sealer,
+                             struct seal *seal);
 
 /* Appends a frame of these parts to what goes out. */
 void conn_send(struct conn *c, const struct header *h, struct bytes head, struct bytes tail);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Bulk over connections: bytes sent from where they lie, and read to where they are wanted.
  *
- * Two connections in one loop; what one lends the other places, between frames of the ordinary kind. */
+ * Two connections in one loop; what one lends the other places, between frames of the ordinary kind. All of it once more
+ * with connections that are sealed, where files are of no use. */
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 
 #include "base/random.h"
 #include "os/conn.h"
+#include "sealed.h"
 #include "turns.h"
 
 enum { LOANS = 40, PIECE = 200 * 1024, TYPE_SMALL = 1, TYPE_BULK };
@@ -26,7 +28,11 @@ struct rig {
     bool nowhere; /* there is no place: it comes as any other frame */
     uint32_t whole;
     enum refusal why;
+    struct sealer sealer;
+    bool connected;
 };
+
+static bool sealed; /* the connections of the tests that follow */
 
 static struct rig *rig_of(const struct conn *c) {
     return CONTAINER_OF(c->all, struct rig, conns);
@@ -80,8 +86,28 @@ static void on_ended(struct conn *c, enum refusal why) {
     conn_close(c);
 }
 
-static void begin(struct rig *r) {
+static void on_connected(struct conn *c) {
+    rig_of(c)->connected = true;
+}
+
+#define UNTIL(r, condition) TURN_UNTIL(&(r)->loop, conns_settle(&(r)->conns), condition)
+
+static void connect_pair(struct rig *r) {
     int pair[2];
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+    if (!sealed) {
+        r->giver = conn_new(&r->conns, pair[0], false);
+        r->taker = conn_new(&r->conns, pair[1], false);
+        return;
+    }
+    r->sealer = seals_sealer(sealed_party());
+    const struct sealer *s = &r->sealer;
+    r->giver = conn_new_sealed(&r->conns, pair[0], true, s, s->connect(s->seals, pair[0], 7));
+    r->taker = conn_new_sealed(&r->conns, pair[1], false, s, s->accept(s->seals, pair[1]));
+    CHECK(UNTIL(r, r->connected && !r->taker->connecting));
+}
+
+static void begin(struct rig *r) {
     struct random random;
     *r = (struct rig){.from = malloc((size_t)LOANS * PIECE), .to = calloc(LOANS, PIECE)};
     random_init(&random, 5);
@@ -96,9 +122,8 @@ static void begin(struct rig *r) {
     r->conns.place = on_place;
     r->conns.placed = on_placed;
     r->conns.returned = on_returned;
-    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
-    r->giver = conn_new(&r->conns, pair[0], false);
-    r->taker = conn_new(&r->conns, pair[1], false);
+    r->conns.connected = on_connected;
+    connect_pair(r);
     r->taker->bulky = true;
 }
 
@@ -109,12 +134,11 @@ static void end(struct rig *r) {
         conn_abort(r->taker);
     conns_fini(&r->conns);
     loop_fini(&r->loop);
+    seals_free(r->sealer.seals);
     close(r->file);
     free(r->from);
     free(r->to);
 }
-
-#define UNTIL(r, condition) TURN_UNTIL(&(r)->loop, conns_settle(&(r)->conns), condition)
 
 static int file_of(const struct rig *r, uint32_t piece) {
     return piece % 2 == 0 ? -1 : fcntl(r->file, F_DUPFD_CLOEXEC, 0);
@@ -272,8 +296,7 @@ static void test_giver_dies(void) {
     end(&r);
 }
 
-int main(void) {
-    signal(SIGPIPE, SIG_IGN); /* sendfile knows no other way */
+static void test_all(void) {
     TEST(test_lent_and_placed);
     TEST(test_between_small_frames);
     TEST(test_no_place);
@@ -282,5 +305,12 @@ int main(void) {
     TEST(test_taker_goes);
     TEST(test_giver_closes);
     TEST(test_giver_dies);
+}
+
+int main(void) {
+    signal(SIGPIPE, SIG_IGN); /* sendfile knows no other way */
+    test_all();
+    sealed = true;
+    test_all();
     return tap_finish();
 }

@@ -10,8 +10,14 @@
 #include <sys/wait.h>
 
 #include "base/units.h"
+#include "os/gleaner.h"
 
-enum { KIB_SHIFT = 10, LOST_WORDS_MAX = SHELL_WORDS_MAX + 300 };
+enum {
+    KIB_SHIFT = 10,
+    LOST_WORDS_MAX = SHELL_WORDS_MAX + 300,
+    FEED_BYTES = 256 * 1024, /* of files that wait for one child */
+    PIECE_BYTES = 32 * 1024
+};
 #define READS_NO_MORE \
     (UINT64_MAX - 1) /* as bytes taken: whatever comes. UINT64_MAX: nothing was sent yet */
 
@@ -19,11 +25,15 @@ struct limb {
     struct limb_config config;
     struct hop hop;
     void *books;
-    char **names;          /* of hosts that are ours, by number */
-    struct shell **shells; /* by child */
-    uint64_t *taken;       /* by child: how much input those behind it have */
-    struct list ended;     /* shells, to be freed */
-    uint32_t alive;        /* shells that are not */
+    char **names;               /* of hosts that are ours, by number */
+    struct shell **shells;      /* by child */
+    uint64_t *taken;            /* by child: how much input those behind it have */
+    struct parcels_mark *marks; /* by child: how much of the files it has */
+    struct parcels own_parcels;
+    struct parcels *parcels;
+    struct gleaner *gleaner; /* the command has ended, files are on their way up */
+    struct list ended;       /* shells, to be freed */
+    uint32_t alive;          /* shells that are not */
     struct shell_events shell_events;
     struct tool tool;
     struct tool_events tool_events;
@@ -32,6 +42,7 @@ struct limb {
     uint64_t beat_at;
     uint32_t told_taken;
     bool late;      /* the command has taken too long */
+    bool started;   /* the command, or it never will be */
     bool host_over; /* all of this host was told */
     bool released;  /* no more hosts will come */
     bool hushed, stopped, idle;
@@ -67,6 +78,7 @@ static void on_greeted(void *context, struct shell *s) {
     struct limb *l = context;
     uint32_t host = l->hop.children[s->child].host;
     hop_greeted(&l->hop, s->child, l->config.loop->now);
+    l->marks[s->child] = (struct parcels_mark){.file = 0};
     up(l, (struct frame){.kind = FRAME_READY, .host = host});
     give_task(l, s);
     pump(l);
@@ -121,11 +133,6 @@ static bool on_heard(void *context, struct shell *s, const struct frame *f) {
     if (fine)
         up(l, *f);
     return fine;
-}
-
-static void on_drained(void *context, struct shell *s) {
-    (void)context;
-    (void)s;
 }
 
 static void tell_return(struct limb *l, uint32_t host, enum hop_why why, const char *words) {
@@ -272,16 +279,39 @@ static void tell_over(struct limb *l, enum frame_end how, uint32_t number, const
                          .body = words_of(words)});
 }
 
-static void on_over(void *context) {
-    struct limb *l = context;
+static void tell_end(struct limb *l) {
     int status = l->tool.status;
-    l->tool_taken = UINT64_MAX;
     if (l->late)
         tell_over(l, FRAME_TIMED, 0, "");
     else if (WIFSIGNALED(status))
         tell_over(l, FRAME_KILLED, (uint32_t)WTERMSIG(status), "");
     else
         tell_over(l, FRAME_EXITED, (uint32_t)WEXITSTATUS(status), "");
+}
+
+/* Files that are wanted go first: nobody waits for a host that is over. */
+static void on_over(void *context) {
+    struct limb *l = context;
+    l->tool_taken = UINT64_MAX;
+    bool wanted = l->config.task->get_count > 0 && !l->stopped;
+    l->gleaner = wanted ? gleaner_new(l->config.task) : NULL;
+    if (l->gleaner == NULL)
+        tell_end(l);
+}
+
+static void glean(struct limb *l) {
+    uint8_t piece[PIECE_BYTES];
+    struct frame f;
+    while (l->gleaner != NULL && !l->config.full(l->config.context)) {
+        if (!gleaner_next(l->gleaner, room_of(piece, sizeof piece), &f)) {
+            gleaner_free(l->gleaner);
+            l->gleaner = NULL;
+            tell_end(l);
+            return;
+        }
+        f.host = l->config.task->self;
+        up(l, f);
+    }
 }
 
 static bool on_spares(void *context, pid_t child) {
@@ -292,12 +322,18 @@ static bool on_spares(void *context, pid_t child) {
     return ours;
 }
 
+/* When all files are here. */
 static void start_command(struct limb *l) {
     const struct task *t = l->config.task;
+    if (l->started || l->stopped || !parcels_settled(l->parcels))
+        return;
+    l->started = true;
     char *line = strndup((const char *)t->command.at, t->command.len);
     bool reads = t->input && (t->input_host == FRAME_ALL || t->input_host == t->self);
-    if (t->command.len == 0) {
-        tell_over(l, FRAME_EXITED, 0, "");
+    if (l->parcels->trouble[0] != '\0') {
+        tell_over(l, FRAME_FAILED, 0, l->parcels->trouble);
+    } else if (t->command.len == 0) {
+        on_over(l);
     } else {
         int r = line == NULL ? -ENOMEM : tool_start(&l->tool, line, !reads);
         if (r < 0)
@@ -306,6 +342,20 @@ static void start_command(struct limb *l) {
             l->tool_until = l->config.loop->now + t->command_ns;
     }
     free(line);
+}
+
+/* More of the files for those below who have room for it. */
+static void feed(struct limb *l) {
+    uint8_t piece[PIECE_BYTES];
+    struct frame f;
+    for (uint32_t i = 0; i < l->hop.used && l->parcels->count > 0; i++) {
+        struct shell *s = l->shells[i];
+        if (s == NULL || l->hop.children[i].link != HOP_READY)
+            continue;
+        while (shell_backlog(s) < FEED_BYTES &&
+               parcels_next(l->parcels, &l->marks[i], room_of(piece, sizeof piece), &f))
+            shell_say(s, &f);
+    }
 }
 
 /* ---- What comes from above --------------------------------------------------------------------- */
@@ -347,7 +397,8 @@ static void pass_input(struct limb *l, const struct frame *f) {
     if (l->told_taken == UINT32_MAX)
         l->told_taken = 0; /* so whoever has sent it counts, until told otherwise */
     if (!l->config.root && (all || f->host == t->self)) {
-        l->tool_taken = l->tool_taken == UINT64_MAX && l->tool.in.fd >= 0 ? 0 : l->tool_taken;
+        bool first = l->tool_taken == UINT64_MAX && (l->tool.in.fd >= 0 || !l->tool.begun);
+        l->tool_taken = first ? 0 : l->tool_taken;
         tool_type(&l->tool, f->body);
     }
     for (uint32_t i = 0; i < l->hop.used; i++) {
@@ -382,6 +433,8 @@ bool limb_told(struct limb *l, const struct frame *f) {
     case FRAME_SIGNAL:
         pass_signal(l, f);
         return f->number > 0 && f->number < 64;
+    case FRAME_PUT:
+        return parcels_take(l->parcels, f);
     default:
         return false;
     }
@@ -464,8 +517,12 @@ void limb_settle(struct limb *l) {
     pump(l);
     watch_tool(l);
     watch_shells(l);
-    if (!l->config.root)
+    if (!l->config.root) {
+        start_command(l);
+        glean(l);
         report(l);
+    }
+    feed(l);
     for (uint32_t i = 0; i < l->hop.used; i++)
         if (l->shells[i] != NULL)
             shell_settle(l->shells[i]);
@@ -481,6 +538,10 @@ void limb_settle(struct limb *l) {
 void limb_stop(struct limb *l) {
     l->stopped = true;
     l->released = true;
+    l->host_over =
+        l->host_over || !l->tool.begun || l->gleaner != NULL; /* nobody will hear of it */
+    gleaner_free(l->gleaner);
+    l->gleaner = NULL;
     hop_close(&l->hop);
     tool_end(&l->tool);
     for (uint32_t i = 0; i < l->hop.used; i++)
@@ -501,8 +562,10 @@ static int allocate(struct limb *l) {
     l->names = calloc(c->hosts, sizeof *l->names);
     l->shells = calloc(c->children, sizeof *l->shells);
     l->taken = calloc(c->children, sizeof *l->taken);
-    return l->books == NULL || l->names == NULL || l->shells == NULL || l->taken == NULL ? -ENOMEM
-                                                                                         : 0;
+    l->marks = calloc(c->children, sizeof *l->marks);
+    bool all = l->books != NULL && l->names != NULL && l->shells != NULL && l->taken != NULL &&
+               l->marks != NULL;
+    return all ? 0 : -ENOMEM;
 }
 
 struct limb *limb_new(const struct limb_config *c) {
@@ -515,14 +578,12 @@ struct limb *limb_new(const struct limb_config *c) {
     l->tool_taken = UINT64_MAX;
     l->told_taken = UINT32_MAX;
     list_init(&l->ended);
-    l->shell_events = (struct shell_events){.context = l,
-                                            .greeted = on_greeted,
-                                            .heard = on_heard,
-                                            .drained = on_drained,
-                                            .ended = on_ended};
+    l->shell_events = (struct shell_events){
+        .context = l, .greeted = on_greeted, .heard = on_heard, .ended = on_ended};
     l->tool_events = (struct tool_events){
         .context = l, .wrote = on_wrote, .took = on_took, .over = on_over, .spares = on_spares};
     tool_init(&l->tool, c->loop, &l->tool_events);
+    l->parcels = c->parcels != NULL ? c->parcels : &l->own_parcels;
     l->books = calloc(1, hop_bytes(&hop));
     if (l->books != NULL)
         hop_init(&l->hop, &hop, l->books);
@@ -531,7 +592,7 @@ struct limb *limb_new(const struct limb_config *c) {
         return NULL;
     }
     if (!c->root)
-        start_command(l);
+        parcels_expect(l->parcels, c->task);
     return l;
 }
 
@@ -548,6 +609,9 @@ void limb_free(struct limb *l) {
     free(l->names);
     free(l->shells);
     free(l->taken);
+    free(l->marks);
+    gleaner_free(l->gleaner);
+    parcels_fini(&l->own_parcels);
     free(l->books);
     free(l);
 }

@@ -5,6 +5,7 @@
  * down. What goes up is handed to its owner: a helper writes it to its parent, the root shows it. */
 #pragma once
 
+#include "os/parcels.h"
 #include "os/shell.h"
 #include "os/tool.h"
 #include "spread/task.h"
@@ -15,7 +16,8 @@ struct limb_config {
     struct loop *loop;
     const struct task *task; /* stays, with all that it borrows */
     const struct shell_helper *helper;
-    bool root; /* runs no command itself */
+    struct parcels *parcels; /* the root's: files for all. NULL: none */
+    bool root;               /* runs no command itself */
     void *context;
     void (*up)(void *context, const struct frame *f);
     /* What went up waits: nothing more is read until limb_settle finds that it does not. */

@@ -9,6 +9,7 @@
 #include "os/links.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -19,6 +20,7 @@
 #include "base/units.h"
 #include "wire/message.h"
 
+enum { WARNING_MAX = 384 };
 enum { LINKS_MAX = 65536, STRANGERS_MAX = 512, HALVES_MAX = 512, ACCEPTS_AT_ONCE = 64 };
 
 /* For a peer to say HELLO, or to answer it, unless the configuration says otherwise. */
@@ -52,6 +54,7 @@ struct links {
     struct links_config config;
     struct conns conns;
     struct source listener;
+    bool far_listener;  /* and who comes to it is to be sealed */
     uint64_t accept_at; /* 0, or when to listen again */
     struct list strangers;
     uint32_t stranger_count;
@@ -252,18 +255,28 @@ static bool hello_fits(const struct links *l, const struct message_hello *m) {
            message_lane_used((enum purpose)m->purpose, (enum lane)m->lane);
 }
 
+/* Whose key a peer has is who it must say it is: of nodes the number; a client is none, and has a purpose of its own. What we
+ * have opened is with whom we have a key for. */
+static bool name_fits(const struct conn *c, const struct message_hello *m, const struct header *h) {
+    if (c->seal == NULL)
+        return true;
+    const struct identity *id = c->sealer->who(c->seal);
+    if (c->ours)
+        return h->node == id->to;
+    if (id->kind == IDENTITY_CLIENT && m->purpose != PURPOSE_CLIENT && m->purpose != PURPOSE_FILES)
+        return false;
+    return h->node == id->from;
+}
+
 static bool in_book(const struct links *l, uint32_t node) {
     return node >= l->config.first && node - l->config.first < l->config.nodes;
 }
 
 /* On a Unix socket the system knows who is there; elsewhere only the key tells. */
 static bool trusted_user(int fd) {
-    int domain = AF_UNSPEC;
     struct ucred who;
-    socklen_t domain_len = sizeof domain, who_len = sizeof who;
-    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_len) < 0)
-        return false;
-    if (domain != AF_UNIX)
+    socklen_t who_len = sizeof who;
+    if (address_socket_is_far(fd))
         return true;
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &who_len) == 0 &&
            (who.uid == 0 || who.uid == geteuid());
@@ -348,8 +361,10 @@ static void welcome(struct links *l, struct conn *c, const struct message_hello 
     }
     c->owner = k;
     c->lane = (enum lane)m->lane;
-    if (k->purpose == PURPOSE_CLIENT)
+    if (k->purpose == PURPOSE_CLIENT) {
         c->backlog_bytes_max = l->config.client_bytes_max;
+        address_be_patient(c->source.fd); /* its user may have stopped it */
+    }
     k->lanes[c->lane] = c;
     k->greeted[c->lane] = true;
     c->bulky = k->purpose == PURPOSE_FILES && l->config.place != NULL;
@@ -374,18 +389,42 @@ static void answered(struct links *l, struct conn *c, const struct header *h) {
 
 static void refuse(struct links *l, struct conn *c, enum refusal why);
 
+static void warn(struct links *l, const struct conn *c, const char *what) {
+    char text[WARNING_MAX], peer[ADDRESS_TEXT_MAX];
+    if (l->config.warn == NULL)
+        return;
+    address_of_peer(c->source.fd, peer, sizeof peer);
+    snprintf(text, sizeof text, "%s %.*s: %s", c->ours ? "no link to" : "refused", ADDRESS_TEXT_MAX,
+             peer, what);
+    l->config.warn(l->config.context, text);
+}
+
+static void warn_of_name(struct links *l, const struct conn *c, uint32_t claimed) {
+    char text[WARNING_MAX], name[IDENTITY_TEXT_MAX];
+    identity_format(c->sealer->who(c->seal), name);
+    if (claimed == NO_NODE)
+        snprintf(text, sizeof text, "says it is a client, with the key of %s", name);
+    else
+        snprintf(text, sizeof text, "says it is node %u, with the key of %s", claimed, name);
+    warn(l, c, text);
+}
+
 static void on_hello(struct links *l, struct conn *c, const struct header *h, struct bytes body) {
     union message m;
     struct link *k = c->owner;
-    if (message_decode(MESSAGE_HELLO, body, NULL, &m) < 0)
+    if (message_decode(MESSAGE_HELLO, body, NULL, &m) < 0) {
         refuse(l, c, REFUSAL_BODY);
-    else if (!hello_fits(l, &m.hello) ||
-             !(k != NULL ? hello_answers(k, c, &m.hello, h) : hello_welcome(l, c, &m.hello, h)))
+    } else if (!name_fits(c, &m.hello, h)) {
+        warn_of_name(l, c, h->node);
         refuse(l, c, REFUSAL_SENDER);
-    else if (k == NULL)
+    } else if (!hello_fits(l, &m.hello) ||
+               !(k != NULL ? hello_answers(k, c, &m.hello, h) : hello_welcome(l, c, &m.hello, h))) {
+        refuse(l, c, REFUSAL_SENDER);
+    } else if (k == NULL) {
         welcome(l, c, &m.hello, h);
-    else
+    } else {
         answered(l, c, h);
+    }
 }
 
 /* ---- what connections tell ---- */
@@ -507,6 +546,8 @@ static bool last_lane(const struct link *k, enum lane lane) {
 static void on_ended(struct conn *c, enum refusal why) {
     struct links *l = links_of(c);
     struct link *k = c->owner;
+    if (c->seal != NULL && (why == REFUSAL_SEAL || why == REFUSAL_EPOCH))
+        warn(l, c, c->sealer->reason(c->seal));
     if (why != REFUSAL_NONE || c->broken || !is_up(k) || last_lane(k, c->lane)) {
         refuse(l, c, why);
         return;
@@ -546,6 +587,19 @@ static const struct address *destination(const struct links *l, const struct lin
     return in_book(l, k->peer) ? &c->book[k->peer - c->first] : NULL;
 }
 
+/* NULL: no memory, or no key for this node. */
+static struct conn *sealed_conn(struct links *l, int fd, bool ours, uint32_t to) {
+    const struct sealer *sealer = l->config.sealer;
+    struct seal *seal =
+        ours ? sealer->connect(sealer->seals, fd, to) : sealer->accept(sealer->seals, fd);
+    if (seal == NULL)
+        return NULL;
+    struct conn *c = conn_new_sealed(&l->conns, fd, ours, sealer, seal);
+    if (c == NULL)
+        sealer->free(seal);
+    return c;
+}
+
 static int open_lane(struct links *l, struct link *k, enum lane lane) {
     int done, fd;
     const struct address *to = destination(l, k);
@@ -556,7 +610,8 @@ static int open_lane(struct links *l, struct link *k, enum lane lane) {
     while (fd == -EMFILE && drop_oldest_stranger(l));
     if (fd < 0)
         return fd;
-    struct conn *c = conn_new(&l->conns, fd, !done);
+    bool sealed = l->config.sealer != NULL && address_is_far(to);
+    struct conn *c = sealed ? sealed_conn(l, fd, true, k->peer) : conn_new(&l->conns, fd, !done);
     if (c == NULL) {
         close(fd);
         return -ENOMEM;
@@ -565,7 +620,7 @@ static int open_lane(struct links *l, struct link *k, enum lane lane) {
     c->lane = lane;
     c->bulky = k->purpose == PURPOSE_FILES && l->config.place != NULL;
     k->lanes[lane] = c;
-    if (done)
+    if (done && !sealed)
         send_hello(l, k, c);
     return 0;
 }
@@ -602,7 +657,8 @@ void links_close(struct links *l, uint32_t number, enum refusal why) {
 }
 
 static void admit_stranger(struct links *l, int fd) {
-    struct conn *c = conn_new(&l->conns, fd, false);
+    struct conn *c =
+        l->far_listener ? sealed_conn(l, fd, false, NO_NODE) : conn_new(&l->conns, fd, false);
     if (c == NULL) {
         close(fd);
         return;
@@ -670,6 +726,8 @@ struct links *links_new(const struct links_config *config) {
     l->conns.place = on_place;
     l->conns.placed = on_placed;
     l->conns.returned = on_returned;
+    l->far_listener =
+        config->sealer != NULL && config->listener >= 0 && address_socket_is_far(config->listener);
     l->listener = (struct source){.fd = config->listener, .ready = accept_some};
     if (l->id_storage == NULL || l->table == NULL || r < 0 ||
         (config->listener >= 0 && loop_add(config->loop, &l->listener, EPOLLIN) < 0)) {

@@ -10,7 +10,9 @@
  * Who may open a link to whom follows from its purpose: TREE and SLOT links are between nodes of the
  * book, LAUNCHER and MOVER links are between two processes of the same node, a CLIENT link comes from a
  * process that is no node and whom the system says to be the cluster's user or root; a FILES link
- * is between movers: of nodes, or of such a process. */
+ * is between movers: of nodes, or of such a process.
+ *
+ * Links to other machines are sealed if there is a sealer: then who a peer says it is must be whom its key is for. */
 #pragma once
 
 #include "machine/machine.h"
@@ -45,7 +47,11 @@ struct links_config {
     uint32_t frame_bytes_max;
     uint64_t hello_ns;         /* for a peer to say HELLO, or to answer it; 0: the usual 5 s */
     uint64_t client_bytes_max; /* that may wait for a client on a lane; 0: the usual 64 MiB */
+    /* Seals connections that leave the machine; those within it never are. NULL: none is. Borrowed. */
+    const struct sealer *sealer;
     struct link_counts *counts;
+    /* Who was refused because of keys or names, and why: for the log. May be NULL. Feed nothing. */
+    void (*warn)(void *context, const char *text);
     /* Feeds an input of a link of that purpose to the node's machines; effects are carried out
      * before it returns. */
     void (*feed)(void *context, enum purpose purpose, const struct input *in);

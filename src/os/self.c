@@ -15,6 +15,8 @@
 #include "os/companion.h"
 #include "os/digest.h"
 
+#define EXE "/proc/self/exe" /* also when our file has another name by now, or none */
+
 static int map(const char *path, struct bytes *ret) {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -51,13 +53,15 @@ int self_helper_from(const char *path, struct shell_helper *ret) {
     return 0;
 }
 
-/* In a cache it is called after its digest, which was looked at when it came there. */
+/* In a cache it is called after its digest, which was looked at when it came there. (Another of the same may have taken its
+ * place since: then the system says so behind the name.) */
 static bool name_tells(const char *path, char digest[65]) {
     const char *name = strrchr(path, '/');
     if (name == NULL || strncmp(name, "/hop-", 5) != 0 ||
-        strspn(name + 5, "0123456789abcdef") != 64 || name[5 + 64] != '\0')
+        strspn(name + 5, "0123456789abcdef") != 64)
         return false;
-    memcpy(digest, name + 5, 65);
+    memcpy(digest, name + 5, 64);
+    digest[64] = '\0';
     return true;
 }
 
@@ -65,9 +69,9 @@ int self_helper(struct shell_helper *ret) {
     char path[PATH_MAX];
     int r = companion_self(path, sizeof path);
     if (r < 0 || !name_tells(path, ret->digest))
-        return r < 0 ? r : self_helper_from(path, ret);
+        return r < 0 ? r : self_helper_from(EXE, ret);
     set_processor(ret);
-    return map(path, &ret->program);
+    return map(EXE, &ret->program);
 }
 
 int self_install(const char *path, const char *digest) {
@@ -75,7 +79,7 @@ int self_install(const char *path, const char *digest) {
     char here[PATH_MAX];
     int r = companion_self(here, sizeof here);
     if (r == 0)
-        r = self_helper_from(here, &self);
+        r = self_helper_from(EXE, &self);
     if (r == 0 && strcmp(self.digest, digest) != 0) {
         fprintf(stderr, "the helper was spoiled on its way\n");
         return 1;

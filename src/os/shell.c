@@ -213,7 +213,6 @@ bool shell_reaped(struct shell *s, pid_t pid, int status) {
 static void flush(struct shell *s) {
     if (s->in.fd < 0)
         return;
-    size_t before = shell_backlog(s);
     if (spool_write(&s->outgoing, s->in.fd) < 0) {
         shut(s, &s->in); /* why, we shall read */
         return;
@@ -222,8 +221,6 @@ static void flush(struct shell *s) {
     if (left != s->writing)
         loop_change(s->loop, &s->in, left ? EPOLLOUT : 0);
     s->writing = left;
-    if (s->state == SHELL_TALKING && shell_backlog(s) < before)
-        s->events->drained(s->events->context, s);
 }
 
 static void in_ready(struct source *source, uint32_t events) {

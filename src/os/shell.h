@@ -28,8 +28,6 @@ struct shell_events {
     void (*greeted)(void *context, struct shell *s);
     /* False: it must not say that. */
     bool (*heard)(void *context, struct shell *s, const struct frame *f);
-    /* There is room for more to say. */
-    void (*drained)(void *context, struct shell *s);
     /* It is over; the owner frees it, later. */
     void (*ended)(void *context, struct shell *s);
 };

@@ -5,14 +5,17 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/list.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "os/piped.h"
 #include "os/sweep.h"
 
 #define GRACE_NS (2 * NS_PER_S)
+enum { WORDS_MAX = 64 };
 
 void tool_init(struct tool *t, struct loop *loop, const struct tool_events *events) {
     *t = (struct tool){.loop = loop, .events = events};
@@ -120,23 +123,54 @@ static void in_ready(struct source *s, uint32_t events) {
         flush(t);
 }
 
+/* Before it has begun, what is typed waits for it. */
 void tool_type(struct tool *t, struct bytes bytes) {
-    if (t->in.fd < 0)
+    if (t->begun && t->in.fd < 0)
         return;
     t->typed_end = t->typed_end || bytes.len == 0;
     if (spool_add(&t->typed, bytes) < 0)
         stop_typing(t);
-    else
+    else if (t->begun)
         flush(t);
 }
 
 /* ---- Beginning and end ------------------------------------------------------------------------- */
 
-int tool_start(struct tool *t, const char *line, bool deaf) {
+/* A line in which no character means anything to a shell, and whose first word is none that only shells know. */
+static bool is_plain(const char *line) {
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _./:,@%+=-";
+    const char *first = line + strspn(line, " ");
+    size_t len = strcspn(first, " ");
+    return strspn(line, plain) == strlen(line) && len > 0 && memchr(first, '=', len) == NULL &&
+           (len != 4 || strncmp(first, "time", 4) != 0);
+}
+
+/* Without a shell: that is as costly as most commands. -ENOENT: it may be something of the shell's. */
+static int start_plain(const char *line, bool deaf, struct piped *ret) {
+    char *copy = is_plain(line) ? strdup(line) : NULL, *words[WORDS_MAX + 1];
+    int count = copy != NULL ? words_split(copy, words, WORDS_MAX) : -ENOENT;
+    int r = -ENOENT;
+    if (count > 0)
+        r = piped_start(&(struct piped_order){.argv = (const char *const *)words,
+                                              .session = true,
+                                              .deaf = deaf},
+                        ret);
+    free(copy);
+    return r;
+}
+
+static int start_shell(const char *line, bool deaf, struct piped *ret) {
     const char *shell = getenv("SHELL");
     const char *argv[] = {shell != NULL && shell[0] == '/' ? shell : "/bin/sh", "-c", line, NULL};
+    return piped_start(&(struct piped_order){.argv = argv, .session = true, .deaf = deaf}, ret);
+}
+
+int tool_start(struct tool *t, const char *line, bool deaf) {
     struct piped p;
-    int r = piped_start(&(struct piped_order){.argv = argv, .session = true, .deaf = deaf}, &p);
+    int r = start_plain(line, deaf, &p);
+    if (r < 0)
+        r = start_shell(line, deaf, &p);
     if (r < 0)
         return r;
     t->begun = true;
@@ -147,7 +181,10 @@ int tool_start(struct tool *t, const char *line, bool deaf) {
     if (p.in >= 0)
         r = loop_add(t->loop, &t->in, 0);
     r = r < 0 ? r : loop_add(t->loop, &t->out, EPOLLIN);
-    return r < 0 ? r : loop_add(t->loop, &t->err, EPOLLIN);
+    r = r < 0 ? r : loop_add(t->loop, &t->err, EPOLLIN);
+    if (r == 0 && p.in >= 0)
+        flush(t);
+    return r;
 }
 
 void tool_signal(struct tool *t, int signal) {

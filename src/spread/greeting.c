@@ -6,14 +6,19 @@
 
 #define NEED "storm-hop need "
 
+#define FOLDER "~/.cache/storm"
+
+/* The first part is the usual one, and runs in whatever shell the user has: it means the same in all of them, and costs no
+ * other process. */
 void greeting_line(struct text *out, const char *digest, uint64_t helper_bytes) {
-    /* No word of it depends on which shell reads it: the outer one may be any. */
-    text_str(out, "exec sh -c 'd=${XDG_CACHE_HOME:-$HOME/.cache}/storm;f=$d/hop-");
-    text_str(out, digest);
-    text_str(
-        out,
-        ";[ -x \"$f\" ]&&exec \"$f\";u=$(umask);umask 077;mkdir -p \"$d\"&&t=$d/.hop-$$&&echo " NEED
-        "$(uname -m)&&head -c ");
+    static const char *const parts[] = {"test -x " FOLDER "/hop-", "&&exec " FOLDER "/hop-",
+                                        "||exec sh -c 'd=" FOLDER ";f=$d/hop-"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        text_str(out, parts[i]);
+        text_str(out, digest);
+    }
+    text_str(out, ";u=$(umask);umask 077;mkdir -p \"$d\"&&t=$d/.hop-$$&&echo " NEED
+                  "$(uname -m)&&head -c ");
     text_u64(out, helper_bytes);
     text_str(out, " >\"$t\"&&chmod 700 \"$t\"&&\"$t\" --install \"$f\" ");
     text_str(out, digest);

@@ -51,6 +51,7 @@ const char *refusal_name(enum refusal r) {
         [REFUSAL_SENDER] = "sender",       [REFUSAL_GAP] = "gap",
         [REFUSAL_DUPLICATE] = "duplicate", [REFUSAL_BODY] = "body",
         [REFUSAL_EPOCH] = "epoch",         [REFUSAL_LIFE] = "life",
+        [REFUSAL_SEAL] = "seal",
     };
     return r < REFUSALS ? names[r] : "?";
 }

@@ -26,6 +26,7 @@ enum refusal {
     REFUSAL_BODY,      /* fields do not decode */
     REFUSAL_EPOCH,     /* of a former epoch: dropped */
     REFUSAL_LIFE,      /* of a former incarnation: dropped */
+    REFUSAL_SEAL, /* does not hold the key of whom it says it is, or says nothing of the kind */
     REFUSALS
 };
 

@@ -9,6 +9,7 @@ import collections
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -129,7 +130,7 @@ def status(t):
     r = t.run('exec', '-w', 'h[0-2]', 'kill -USR1 $$')
     t.check('a signal', r.status == 128 + signal.SIGUSR1 and r.is_one_line('h[0-2]', 'signal 10'), r)
     trouble(t, 'h1', 'export SHELL=/no/such/shell\n')
-    r = t.run('exec', '-w', 'h[0-2]', 'true')
+    r = t.run('exec', '-w', 'h[0-2]', 'true; true')   # what is plain needs no shell
     mend(t)
     t.check('a shell that is not there', r.status == 126 and r.is_one_line('h1', 'not run', 'No such file'), r)
     r = t.run('exec', '-w', 'h[0-2]', '-u', '1s', f'test $H = h0 || sleep {MARK}')
@@ -417,17 +418,17 @@ def on_machines(t, m):
     said = [m.exec('-w', 'h[0-1]', look) for _ in range(2)]
     t.check('two of them', said[0].status == 0 and 'h0: h0' in lines(said[0]) and 'h1: 1' in lines(said[0]), said[0])
     t.check('the helper is kept, and not sent again', lines(said[0]) == lines(said[1]), said)
-    troubles = {'h2': ('dead', 'no answer for 5 s'), 'h3': ('hang', 'no answer for 5 s'),
+    troubles = {'h2': ('dead', 'no answer for 15 s|No route to host'), 'h3': ('hang', 'no answer for 15 s'),
                 'h4': ('key', 'Permission denied'), 'h5': ('full', 'No space left on device'),
                 'h6': ('arch', 'its processor is vax')}
     for host, (kind, _) in troubles.items():
         m.do('break', host, kind)
     for shape in ('adaptive', 'flat'):
-        r = m.exec('-w', 'h[0-7]', '-t', '5s', '--shape', shape, 'hostname')
+        r = m.exec('-w', 'h[0-7]', '-t', '15s', '--shape', shape, 'hostname')
         t.check(f'{shape}: the sound ones', lines(r) == ['h0: h0', 'h1: h1', 'h7: h7'], r)
         for host, (kind, words) in troubles.items():
             named = [line for line in r.err.splitlines() if line.startswith(f'storm: {host}: not reached: ')]
-            t.check(f'{shape}: {kind} is named, with its reason', len(named) == 1 and words in named[0], r.err)
+            t.check(f'{shape}: {kind} is named, with its reason', len(named) == 1 and re.search(words, named[0]), r.err)
         t.check(f'{shape}: 125', r.status == 125, r)
     for host in troubles:
         m.do('mend', host)

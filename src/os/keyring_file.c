@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* Files that hold keys: see keyring.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <openssl/crypto.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/keyring.h"
+
+static int wrong(char why[256], int status, const char *path, const char *what) {
+    snprintf(why, 256, "%.150s: %.100s", path, what);
+    return status;
+}
+
+/* Whoever else could read a key has it, and whoever could write one can make us believe him. */
+static int judge(const struct stat *at, const char *path, char why[256]) {
+    char what[128];
+    if (!S_ISREG(at->st_mode))
+        return wrong(why, -EINVAL, path, "no file");
+    if (at->st_uid != geteuid()) {
+        snprintf(what, sizeof what, "belongs to user %u; a key must belong to who uses it, user %u",
+                 at->st_uid, geteuid());
+        return wrong(why, -EPERM, path, what);
+    }
+    if ((at->st_mode & 077) != 0) {
+        snprintf(what, sizeof what,
+                 "others may use it (mode %04o); a key must be 0600: chmod 600 it",
+                 at->st_mode & 07777);
+        return wrong(why, -EPERM, path, what);
+    }
+    if (at->st_size > KEYFILE_TEXT_MAX)
+        return wrong(why, -EBADMSG, path, "too long for a key");
+    return 0;
+}
+
+static ssize_t read_all(int fd, char *at, size_t size) {
+    size_t len = 0;
+    while (len < size) {
+        ssize_t got = read(fd, at + len, size - len);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -errno;
+        if (got == 0)
+            break;
+        len += (size_t)got;
+    }
+    return (ssize_t)len;
+}
+
+int keyring_load(const char *path, struct keyfile *ret, char why[256]) {
+    char text[KEYFILE_TEXT_MAX + 1];
+    struct stat at;
+    /* Not blocking: what is no file may be a pipe. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return wrong(why, -errno, path,
+                     errno == ELOOP ? "a symbolic link; a key must be a file" : strerror(errno));
+    int r = fstat(fd, &at) < 0 ? wrong(why, -errno, path, strerror(errno)) : judge(&at, path, why);
+    if (r == 0) {
+        ssize_t len = read_all(fd, text, sizeof text);
+        r = (int)(len < 0 ? len : keyfile_parse(bytes_of(text, (size_t)len), ret));
+        if (r < 0)
+            wrong(why, r, path,
+                  r == -EPROTONOSUPPORT ? "a key of another version of STORM"
+                  : r == -EBADMSG       ? "holds no key"
+                                        : strerror(-r));
+    }
+    OPENSSL_cleanse(text, sizeof text);
+    close(fd);
+    return r;
+}
+
+static int write_all(int fd, const char *at, size_t len) {
+    while (len > 0) {
+        ssize_t put = write(fd, at, len);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return -errno;
+        at += put;
+        len -= (size_t)put;
+    }
+    return fsync(fd) < 0 ? -errno : 0;
+}
+
+int keyring_save(const char *path, const struct keyfile *f, char why[256]) {
+    char text[KEYFILE_TEXT_MAX], beside[PATH_MAX];
+    if (snprintf(beside, sizeof beside, "%s.new", path) >= (int)sizeof beside)
+        return wrong(why, -ENAMETOOLONG, path, "too long a name");
+    unlink(beside); /* of one that was interrupted */
+    int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return wrong(why, -errno, beside, strerror(errno));
+    size_t len = keyfile_write(f, text);
+    int r = write_all(fd, text, len);
+    OPENSSL_cleanse(text, sizeof text);
+    close(fd);
+    if (r == 0 && rename(beside, path) < 0)
+        r = -errno;
+    if (r < 0) {
+        unlink(beside);
+        wrong(why, r, path, strerror(-r));
+    }
+    return r;
+}

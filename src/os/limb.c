@@ -174,8 +174,6 @@ static void connect_to(struct limb *l, struct hop_deed d) {
     l->shells[d.child] = s;
     l->taken[d.child] = UINT64_MAX;
     l->alive++;
-    if (l->hushed)
-        shell_hush(s, true);
 }
 
 static void send_gifts(struct limb *l) {
@@ -468,8 +466,8 @@ static void hush(struct limb *l) {
     bool full = l->config.full(l->config.context);
     excuse(l);
     for (uint32_t i = 0; i < l->hop.used; i++)
-        if (l->shells[i] != NULL)
-            shell_hush(l->shells[i], full);
+        if (l->shells[i] != NULL) /* a greeting is short, and waited for */
+            shell_hush(l->shells[i], full && l->hop.children[i].link == HOP_READY);
     tool_hush(&l->tool, full);
     l->hushed = full;
 }

@@ -231,9 +231,13 @@ def large_output(t):
         host, _, rest = line.partition(b': ')
         of[host].update(rest) if host in of else strange.append(line)
     t.check('nothing is lost, nothing is mixed up', not strange and
-            {h.hexdigest() for h in of.values()} == {expected}, (strange[:3], r.status, len(r.raw)))
+            {h.hexdigest() for h in of.values()} == {expected}, (strange[:3], r.status, len(r.raw), r.err))
     r = t.run('exec', '-w', 'h0', '-N', 'head -c 30000000 /dev/zero; echo end')
     t.check('bytes as they are', r.raw == b'\0' * 30000000 + b'end\n', len(r.raw))
+    p = t.start('exec', '-w', 'h[0-2]', '--shape', 'chain', '-t', '1s', script)
+    time.sleep(35)   # longer than anybody may be silent
+    r = t.finish(p)
+    t.check('who does not read loses nobody', r.status == 0 and len(r.raw) == 3 * (10888896 + 4 * 1500000), r.err)
     p = t.start('exec', '-w', 'h[0-2]', f'yes {MARK}')
     p.stdout.readline()
     p.stdout.close()

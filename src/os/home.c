@@ -2,6 +2,7 @@
 /* A processor to live on: see home.h. */
 #include "os/home.h"
 
+#include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -72,6 +73,22 @@ void home_bind(pid_t process, uint32_t first, uint32_t index) {
         return;
     one[processor / WORD_BITS] = 1UL << (processor % WORD_BITS);
     syscall(SYS_sched_setaffinity, process, bytes, one);
+}
+
+void home_return(uint32_t first, uint32_t pes) {
+    unsigned long set[HOME_WORDS] = {0}, one[HOME_WORDS] = {0};
+    size_t bytes = first == 0 ? 0 : ask(0, set);
+    uint32_t here = (uint32_t)sched_getcpu(), processor, target = UINT32_MAX;
+    for (uint32_t i = 0; i < pes && find(set, bytes, first - 1 + i, &processor); i++) {
+        if (processor == here)
+            return;
+        target = target == UINT32_MAX ? processor : target;
+    }
+    if (target == UINT32_MAX)
+        return;
+    one[target / WORD_BITS] = 1UL << (target % WORD_BITS);
+    if (syscall(SYS_sched_setaffinity, 0, bytes, one) == 0)
+        syscall(SYS_sched_setaffinity, 0, bytes, set);
 }
 
 void home_settle(struct home *h, uint32_t home) {

@@ -79,6 +79,32 @@ static int chosen(void) {
     return home_leave(&h, getpid()) || processors() != 1;
 }
 
+/* From wherever it is to its node's processor, and free to go. */
+static int returned(void) {
+    int all = processors();
+    for (uint32_t node = 0; node < 2; node++) {
+        uint32_t first = home_first(node, 2, 1);
+        home_return(first, 1);
+        cpu_set_t set;
+        sched_getaffinity(0, sizeof set, &set);
+        int seen = 0;
+        for (int i = 0; i < sched_getcpu(); i++)
+            seen += CPU_ISSET(i, &set);
+        if (seen != (int)first - 1 || processors() != all)
+            return 1 + (int)node;
+        home_return(0, 1); /* it has none of its own: nothing happens */
+    }
+    return 0;
+}
+
+static void test_return(void) {
+    if (processors() < 2) {
+        SKIP("return", "one processor");
+        return;
+    }
+    CHECK_EQ(in_child(returned), 0);
+}
+
 static void test_stay_and_leave(void) {
     if (processors() < 2) {
         SKIP("stay and leave", "one processor");
@@ -92,5 +118,6 @@ int main(void) {
     TEST(test_only_in_a_crowd);
     TEST(test_evenly);
     TEST(test_stay_and_leave);
+    TEST(test_return);
     return tap_finish();
 }

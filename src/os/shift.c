@@ -18,6 +18,7 @@
 #include "os/cast.h"
 #include "os/conn.h"
 #include "os/kernel.h"
+#include "os/home.h"
 #include "os/prompt.h"
 #include "wire/message.h"
 
@@ -37,6 +38,7 @@ struct shift {
     struct effects effects;
     void *memory;
     size_t memory_bytes;
+    bool prompt; /* we go before all others, as gangs are to be switched */
     bool ended;
 };
 
@@ -53,6 +55,7 @@ static void carry_out(struct shift *s, const struct effect *e) {
         break;
     case EFFECT_PROMPT:
         prompt_set(e->prompt);
+        s->prompt = e->prompt;
         break;
     default:
         ASSERT(kernel_wants(e->kind));
@@ -75,6 +78,15 @@ static void on_link(void *context, enum purpose purpose, const struct input *in)
 
 static void on_kernel(void *context, const struct input *in) {
     feed(context, in);
+}
+
+/* Whoever switches a gang should be where its processes are: it takes its own processor from them for that moment, and none
+ * from another node's, and wakes nobody across. Strobes are rare enough to look where we are. */
+static void on_strobe(void *context, const struct input *in) {
+    struct shift *s = context;
+    feed(s, in);
+    if (s->prompt)
+        home_return(s->config.first, s->config.pes);
 }
 
 /* Nobody puts anything here. */
@@ -198,7 +210,7 @@ static int open_kernel(struct shift *s) {
 /* Without it they come by the manager. */
 static void open_ear(struct shift *s) {
     const char *path = s->config.strobe;
-    int r = path == NULL ? 0 : ear_init(&s->ear, &s->loop, path, s->config.key, on_kernel, s);
+    int r = path == NULL ? 0 : ear_init(&s->ear, &s->loop, path, s->config.key, on_strobe, s);
     if (r < 0)
         complain(&s->config, path, r);
 }

@@ -28,7 +28,7 @@
 #include "os/errand.h"
 #include "sim/analytic.h"
 
-enum { WAYS_MAX = 16, RUNS_MAX = 1000, ARGS_MAX = 48, HOSTS_MAX = 10000 };
+enum { RUNS_MAX = 1000, ARGS_MAX = 48 };
 
 struct way {
     const char *name;
@@ -321,13 +321,18 @@ int bench_exec(int argc, char **argv) {
     }
     if (count == OPTIONS_WRONG)
         return STATUS_USAGE;
-    snprintf(s.file, sizeof s.file, "/tmp/storm-bench-exec-%d", (int)getpid());
-    snprintf(s.list, sizeof s.list, "/tmp/storm-bench-hosts-%d", (int)getpid());
+    char folder[] = "/tmp/storm-bench-XXXXXX";
+    if (mkdtemp(folder) == NULL)
+        return complain("bench", "no folder can be made in /tmp: %s", strerror(errno)),
+               STATUS_FAILED;
+    snprintf(s.file, sizeof s.file, "%s/file", folder);
+    snprintf(s.list, sizeof s.list, "%s/hosts", folder);
     int status = companion_self(s.self, sizeof s.self) < 0 ? STATUS_STORM : settle(&s);
     if (status == 0)
         status = measure_all(&s) < 0 ? STATUS_FAILED : STATUS_OK;
     unlink(s.file);
     unlink(s.list);
+    rmdir(folder);
     roll_free(&s.roll);
     for (int w = 0; w < WAYS; w++)
         free(s.ns[w]);

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/hostlist.h"
 #include "base/units.h"
 #include "base/words.h"
 #include "cli/command.h"
@@ -71,6 +72,7 @@ struct exec {
     bool input_open, input_watched;
     uint64_t interrupted_at, stop_at;
     int ended_by; /* a signal; 0: by nobody */
+    uint32_t signalled;
 };
 
 /* ---- What the user wants ----------------------------------------------------------------------- */
@@ -344,6 +346,7 @@ static void signals_ready(struct source *s, uint32_t events) {
     int status;
     (void)events;
     while (read(s->fd, &info, sizeof info) == sizeof info) {
+        e->signalled += info.ssi_signo != SIGCHLD;
         if (info.ssi_signo == SIGINT)
             interrupt(e);
         else if (info.ssi_signo != SIGCHLD)
@@ -410,7 +413,10 @@ static void follow(struct exec *e) {
         watch_stop(e);
         limb_settle(e->limb);
         settle_input(e);
+        bool full = voices_full(&e->voices);
         voices_settle(&e->voices);
+        if (full && !voices_full(&e->voices)) /* there is room again, and nothing else may tell */
+            loop_wake_at(&e->loop, e->loop.now);
         if (e->voices.out.error == -EPIPE && e->ended_by == 0) { /* nobody reads us any more */
             e->voices.quiet = true;
             end_all(e, SIGPIPE);
@@ -422,10 +428,12 @@ static void follow(struct exec *e) {
     }
     terminal_progress(NULL);
     voices_finish(&e->voices);
-    while (voices_waiting(&e->voices)) {
+    for (uint32_t before = e->signalled; voices_waiting(&e->voices) && e->signalled == before;) {
         loop_turn(&e->loop, -1);
         voices_settle(&e->voices);
     }
+    if (e->parcels.trouble[0] != '\0')
+        complain("exec", "%s", e->parcels.trouble);
 }
 
 /* Hosts behind one switch stand together, so that a part of them is mostly behind one. */
@@ -454,7 +462,7 @@ static int begin(struct exec *e) {
     r = r < 0 ? r : harvest_begin(&e->harvest, &e->roll);
     if (r < 0)
         return r;
-    e->voices.quiet = e->order.quiet;
+    e->voices.quiet = e->harvest.quiet = e->order.quiet;
     e->input = (struct source){.fd = STDIN_FILENO, .ready = input_ready};
     e->input_open = e->task.input;
     e->limb = limb_new(&(struct limb_config){.loop = &e->loop,
@@ -466,6 +474,18 @@ static int begin(struct exec *e) {
                                              .up = on_up,
                                              .full = is_full});
     return e->limb == NULL ? -ENOMEM : take_hosts(e);
+}
+
+/* Everybody gets the task in one frame, with his name. */
+static int look_at_length(struct exec *e) {
+    char name[HOSTLIST_NAME_MAX];
+    struct task t = e->task;
+    uint8_t *frame = malloc(FRAME_BODY_MAX);
+    memset(name, 'x', sizeof name);
+    t.name = bytes_of(name, sizeof name);
+    bool fits = frame != NULL && task_write(&t, room_of(frame, FRAME_BODY_MAX)) > 0;
+    free(frame);
+    return fits ? 0 : complain("exec", "the command and the names of files are too long together");
 }
 
 static int prepare(struct exec *e, int count, char **argv) {
@@ -487,12 +507,14 @@ static int prepare(struct exec *e, int count, char **argv) {
     r = r != 0 ? r : find_helper(e);
     if (r == 0)
         plan(e);
-    return r;
+    return r != 0 ? r : look_at_length(e);
 }
 
 static int status_of(const struct exec *e) {
-    int status = voices_status(&e->voices);
-    return status == 0 && e->harvest.failures > 0 ? STATUS_STORM : status;
+    int status = voices_status(&e->voices), error = voices_error(&e->voices);
+    if (error != 0)
+        complain("exec", "some of the output could not be written: %s", strerror(-error));
+    return error != 0 || (status == 0 && e->harvest.failures > 0) ? STATUS_STORM : status;
 }
 
 int exec_main(int argc, char **argv) {

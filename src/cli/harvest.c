@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/complain.h"
+#include "cli/voices.h"
 #include "os/beneath.h"
 #include "os/files.h"
 
@@ -38,6 +39,8 @@ int harvest_want(struct harvest *h, const char *words, struct bytes *ret_path) {
 
 int harvest_begin(struct harvest *h, const struct roll *roll) {
     h->roll = roll;
+    h->mask = umask(0);
+    umask(h->mask);
     h->baskets = calloc(roll->count, sizeof *h->baskets);
     for (uint32_t i = 0; h->baskets != NULL && i < roll->count; i++)
         h->baskets[i].folder = h->baskets[i].fd = -1;
@@ -68,6 +71,8 @@ void harvest_fini(struct harvest *h) {
 static void fail(struct harvest *h, const struct frame *f, const char *what, int error) {
     drop(&h->baskets[f->host]);
     h->failures++;
+    if (h->quiet)
+        return;
     complain(h->roll->names[f->host], "%s%s%s", what, error != 0 ? ": " : "",
              error != 0 ? strerror(-error) : "");
 }
@@ -125,15 +130,15 @@ static void finish(struct harvest *h, const struct frame *f) {
     struct basket *b = &h->baskets[f->host];
     if (b->fd < 0)
         return;
-    if (fchmod(b->fd, b->mode) < 0 || renameat(b->folder, TEMPORARY, b->folder, b->name) < 0)
+    if (fchmod(b->fd, b->mode & ~h->mask) < 0 ||
+        renameat(b->folder, TEMPORARY, b->folder, b->name) < 0)
         return fail(h, f, "its file cannot get its name", -errno);
     shut(&b->fd);
     shut(&b->folder);
-    h->files++;
 }
 
 void harvest_take(struct harvest *h, const struct frame *f) {
-    char words[512];
+    char words[600], *said;
     switch (f->flag) {
     case FETCHED_FILE:
         begin(h, f);
@@ -145,8 +150,9 @@ void harvest_take(struct harvest *h, const struct frame *f) {
         finish(h, f);
         break;
     default:
-        snprintf(words, sizeof words, "not fetched: %.*s", (int)f->body.len,
-                 (const char *)f->body.at);
+        said = voices_words(f->body);
+        snprintf(words, sizeof words, "not fetched: %s", said != NULL ? said : "");
+        free(said);
         fail(h, f, words, 0);
         break;
     }

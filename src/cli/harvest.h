@@ -5,6 +5,8 @@
  * all of it is here. */
 #pragma once
 
+#include <sys/types.h>
+
 #include "cli/roll.h"
 #include "spread/frame.h"
 #include "spread/task.h"
@@ -14,7 +16,9 @@ struct harvest {
     uint32_t count;
     char *folders[TASK_FILES_MAX]; /* of each --get */
     struct basket *baskets;        /* of each host: the file that comes */
-    uint32_t files, failures;
+    uint32_t failures;
+    mode_t mask; /* of our own */
+    bool quiet;
 };
 
 /* "PATH:DIR", one of them; the path is given back as what to ask for. 0, or the exit status after a complaint. */

@@ -22,7 +22,6 @@ struct voice {
     struct spool said[2]; /* lines without an end; in gathering manners, everything */
     enum fate fate;
     uint32_t number; /* exit code or signal */
-    enum hop_why why;
     char *words;
 };
 
@@ -111,6 +110,19 @@ static void write_rest(struct voices *v, uint32_t host) {
     }
 }
 
+/* What a host says is shown on a terminal: no sign of it means anything there. */
+char *voices_words(struct bytes from) {
+    enum { MOST = 500 };
+    size_t len = from.len < MOST ? from.len : MOST;
+    char *words = malloc(len + 1);
+    if (words == NULL)
+        return NULL;
+    for (size_t i = 0; i < len; i++)
+        words[i] = from.at[i] >= ' ' && from.at[i] != 0x7f ? (char)from.at[i] : '?';
+    words[len] = '\0';
+    return words;
+}
+
 /* ---- Fates ------------------------------------------------------------------------------------- */
 
 static void settle_fate(struct voices *v, const struct frame *f, enum fate fate) {
@@ -119,14 +131,14 @@ static void settle_fate(struct voices *v, const struct frame *f, enum fate fate)
         return;
     v->reached -= voice->fate == AT_WORK;
     voice->fate = fate;
-    voice->number = f->number;
-    voice->why = (enum hop_why)f->flag;
-    voice->words = strndup((const char *)f->body.at, f->body.len);
+    voice->number = f->number & (fate == KILLED ? 0x7f : 0xff); /* whatever a host says */
+    voice->words = voices_words(f->body);
     v->over++;
     v->failed += fate >= NOT_BEGUN;
     write_rest(v, f->host);
     if (fate >= NOT_BEGUN && !v->quiet && v->manner != VOICES_JSON) {
         sink_settle(&v->out);
+        terminal_progress(NULL);
         complain(v->roll->names[f->host], "%s: %s",
                  fate == NOT_REACHED ? "not reached"
                  : fate == LOST      ? "lost"
@@ -174,6 +186,14 @@ void voices_settle(struct voices *v) {
 bool voices_waiting(const struct voices *v) {
     return (v->out.error == 0 && sink_waiting(&v->out) > 0) ||
            (v->err.error == 0 && sink_waiting(&v->err) > 0);
+}
+
+int voices_error(const struct voices *v) {
+    const int errors[] = {v->out.error, v->err.error, v->unwritten};
+    for (int i = 0; i < 3; i++)
+        if (errors[i] != 0 && errors[i] != -EPIPE)
+            return errors[i];
+    return 0;
 }
 
 char *voices_at_work(const struct voices *v, uint32_t *ret_count) {
@@ -316,7 +336,8 @@ static void show_json(struct voices *v) {
     json_number(&j, "status", (uint64_t)voices_status(v));
     json_close(&j, '}');
     putchar('\n');
-    fflush(stdout);
+    if (fflush(stdout) != 0 || ferror(stdout))
+        v->unwritten = errno != 0 ? -errno : -EIO;
 }
 
 void voices_finish(struct voices *v) {

@@ -11,6 +11,9 @@
 #include "spread/frame.h"
 #include "spread/hop.h"
 
+/* Words of a host, fit for a terminal: free() them. NULL: no memory. */
+char *voices_words(struct bytes from);
+
 enum voices_manner { VOICES_LINES, VOICES_PLAIN, VOICES_GATHER, VOICES_JSON };
 
 struct voice;
@@ -22,6 +25,7 @@ struct voices {
     struct sink out, err;
     struct voice *each;
     uint32_t reached, over, failed;
+    int unwritten; /* -errno of JSON; 0: all is */
 };
 
 /* 0 or -ENOMEM. */
@@ -36,6 +40,9 @@ bool voices_full(const struct voices *v);
 /* At the end of every turn. */
 void voices_settle(struct voices *v);
 bool voices_waiting(const struct voices *v);
+
+/* Output was lost: -errno; 0: none, or nobody wants it. */
+int voices_error(const struct voices *v);
 
 /* Hosts that were reached and are not over, folded: free() it. */
 char *voices_at_work(const struct voices *v, uint32_t *ret_count);

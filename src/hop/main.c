@@ -92,7 +92,7 @@ static void in_ready(struct source *s, uint32_t events) {
 
 static void out_ready(struct source *s, uint32_t events) {
     struct helper *h = CONTAINER_OF(s, struct helper, out);
-    if (events & EPOLLERR) { /* nobody reads it, and that will not change */
+    if (events & (EPOLLERR | EPOLLHUP)) { /* nobody reads it, and that will not change */
         h->alone = true;
         loop_remove(&h->loop, s);
         s->fd = -1;
@@ -113,6 +113,7 @@ static void signals_ready(struct source *s, uint32_t events) {
 }
 
 static void flush(struct helper *h) {
+    bool full = is_full(h);
     if (spool_write(&h->outgoing, 1) < 0) {
         h->alone = true;
         spool_fini(&h->outgoing);
@@ -121,6 +122,8 @@ static void flush(struct helper *h) {
     if (left != h->writing && h->out.fd >= 0)
         loop_change(&h->loop, &h->out, left ? EPOLLOUT : 0);
     h->writing = left;
+    if (full && !is_full(h)) /* there is room again, and nothing else may tell */
+        loop_wake_at(&h->loop, h->loop.now);
 }
 
 static int prepare(struct helper *h) {

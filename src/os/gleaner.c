@@ -84,8 +84,11 @@ static void look_named(struct gleaner *g, char *path, uint32_t number) {
         path[--len] = '\0';
     const char *slash = strrchr(path, '/');
     size_t name = slash != NULL ? (size_t)(slash - path) + 1 : 0;
-    if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+    bool there = stat(path, &st) == 0;
+    if (there && S_ISREG(st.st_mode))
         add(g, (struct find){.path = strdup(path), .name = name, .number = number});
+    else if (there && S_ISDIR(st.st_mode))
+        look_inside(g, path, name, number);
     else
         look(g, path, name, number);
 }

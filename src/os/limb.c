@@ -3,7 +3,6 @@
 #include "os/limb.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,10 +40,12 @@ struct limb {
     uint64_t tool_until; /* 0: it may take any time */
     uint64_t beat_at;
     uint32_t told_taken;
-    bool late;      /* the command has taken too long */
-    bool started;   /* the command, or it never will be */
-    bool host_over; /* all of this host was told */
-    bool released;  /* no more hosts will come */
+    uint32_t signal;     /* that all commands got; 0: none */
+    uint64_t settled_at; /* the turn before */
+    bool late;           /* the command has taken too long */
+    bool started;        /* the command, or it never will be */
+    bool host_over;      /* all of this host was told */
+    bool released;       /* no more hosts will come */
     bool hushed, stopped, idle;
     char lost[LOST_WORDS_MAX];     /* why a child was lost, the last one */
     uint8_t gifts[FRAME_BODY_MAX]; /* a frame HOSTS that is being written, for this child: */
@@ -70,7 +71,7 @@ static void give_task(struct limb *l, struct shell *s) {
     t.self = l->hop.children[s->child].host;
     t.name = words_of(l->names[t.self]);
     long n = task_write(&t, room_of(body, sizeof body));
-    ASSERT(n > 0); /* the root has looked whether it fits */
+    ASSERT(n > 0); /* the root has looked whether it fits, with the longest of names */
     shell_say(s, &(struct frame){.kind = FRAME_TASK, .body = bytes_of(body, (size_t)n)});
 }
 
@@ -328,9 +329,15 @@ static void start_command(struct limb *l) {
     if (l->started || l->stopped || !parcels_settled(l->parcels))
         return;
     l->started = true;
+    if (l->hop.closed) { /* everybody was signalled meanwhile */
+        l->tool_taken = READS_NO_MORE;
+        tell_over(l, FRAME_KILLED, l->signal, "");
+        return;
+    }
     char *line = strndup((const char *)t->command.at, t->command.len);
     bool reads = t->input && (t->input_host == FRAME_ALL || t->input_host == t->self);
     if (l->parcels->trouble[0] != '\0') {
+        l->tool_taken = READS_NO_MORE;
         tell_over(l, FRAME_FAILED, 0, l->parcels->trouble);
     } else if (t->command.len == 0) {
         on_over(l);
@@ -397,9 +404,10 @@ static void pass_input(struct limb *l, const struct frame *f) {
     if (l->told_taken == UINT32_MAX)
         l->told_taken = 0; /* so whoever has sent it counts, until told otherwise */
     if (!l->config.root && (all || f->host == t->self)) {
-        bool first = l->tool_taken == UINT64_MAX && (l->tool.in.fd >= 0 || !l->tool.begun);
+        bool first = l->tool_taken == UINT64_MAX && (l->tool.in.fd >= 0 || !l->started);
         l->tool_taken = first ? 0 : l->tool_taken;
-        tool_type(&l->tool, f->body);
+        if (!l->started || l->tool.begun) /* it was begun, or may be */
+            tool_type(&l->tool, f->body);
     }
     for (uint32_t i = 0; i < l->hop.used; i++) {
         bool ready = l->shells[i] != NULL && l->hop.children[i].link == HOP_READY;
@@ -413,11 +421,13 @@ static void pass_input(struct limb *l, const struct frame *f) {
 /* All of them end what runs: whoever was not reached by then is not begun any more. */
 static void pass_signal(struct limb *l, const struct frame *f) {
     hop_close(&l->hop);
+    l->signal = f->number;
     if (!l->config.root)
         tool_signal(&l->tool, (int)f->number);
     for (uint32_t i = 0; i < l->hop.used; i++)
         if (l->shells[i] != NULL && l->hop.children[i].link == HOP_READY)
             shell_say(l->shells[i], f);
+    pump(l); /* who is being connected to is dropped */
 }
 
 bool limb_told(struct limb *l, const struct frame *f) {
@@ -513,7 +523,26 @@ static void report(struct limb *l) {
     }
 }
 
+/* While there are children something happens at least once in a beat. If not, it was us who stood still (Ctrl-Z, a slow disk), and what
+ * they have said since waits to be read. */
+static void note_absence(struct limb *l) {
+    uint64_t now = l->config.loop->now, beat = l->config.task->beat_ns;
+    if (l->settled_at != 0 && beat > 0 && l->alive > 0 && now - l->settled_at > 2 * beat)
+        hop_excuse(&l->hop, now - l->settled_at);
+    l->settled_at = now;
+    wake_at(l, l->alive > 0 && beat > 0 ? now + beat : 0);
+}
+
+/* Files for a child whose pipe has taken all that there was. */
+static void feed_again(struct limb *l) {
+    for (uint32_t i = 0; i < l->hop.used && l->parcels->count > 0; i++)
+        if (l->shells[i] != NULL && l->hop.children[i].link == HOP_READY &&
+            shell_backlog(l->shells[i]) < FEED_BYTES && parcels_have(l->parcels, &l->marks[i]))
+            loop_wake_at(l->config.loop, l->config.loop->now);
+}
+
 void limb_settle(struct limb *l) {
+    note_absence(l);
     pump(l);
     watch_tool(l);
     watch_shells(l);
@@ -526,6 +555,7 @@ void limb_settle(struct limb *l) {
     for (uint32_t i = 0; i < l->hop.used; i++)
         if (l->shells[i] != NULL)
             shell_settle(l->shells[i]);
+    feed_again(l);
     hush(l);
     while (!list_empty(&l->ended))
         shell_free(CONTAINER_OF(list_pop_front(&l->ended), struct shell, at));

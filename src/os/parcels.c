@@ -4,12 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "os/files.h"
@@ -24,6 +24,13 @@ static void fail(struct parcels *p, struct parcel *a, const char *what, int erro
 
 /* ---- Files that come --------------------------------------------------------------------------- */
 
+static void forget_temporary(struct parcel *a) {
+    if (a->temporary != NULL)
+        unlink(a->temporary);
+    free(a->temporary);
+    a->temporary = NULL;
+}
+
 /* It will not be here, but goes on to others. */
 static void keep_in_memory(struct parcels *p, struct parcel *a) {
     uint8_t piece[32 * 1024];
@@ -36,8 +43,7 @@ static void keep_in_memory(struct parcels *p, struct parcel *a) {
     }
     if (a->fd >= 0)
         close(a->fd);
-    if (a->temporary != NULL)
-        unlink(a->temporary);
+    forget_temporary(a);
     a->fd = memory;
     if (r < 0)
         fail(p, a, "cannot be kept in memory either", r);
@@ -48,13 +54,19 @@ static char *text_from(struct bytes b) {
 }
 
 static void open_temporary(struct parcels *p, struct parcel *a) {
-    if (a->path == NULL || asprintf(&a->temporary, "%s.storm-%d", a->path, (int)getpid()) < 0) {
+    struct utsname name;
+    uname(&name); /* hosts may share a folder, and a number of a process */
+    if (a->path == NULL ||
+        asprintf(&a->temporary, "%s.storm-%s-%d", a->path, name.nodename, (int)getpid()) < 0) {
         a->temporary = NULL;
         fail(p, a, "there is no memory", 0);
     } else {
         a->fd = open(a->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (a->fd < 0)
+        if (a->fd < 0) {
             fail(p, a, "cannot be written", -errno);
+            free(a->temporary); /* it is another's */
+            a->temporary = NULL;
+        }
     }
     if (a->fd < 0)
         keep_in_memory(p, a);
@@ -95,14 +107,14 @@ static void give_name(struct parcels *p, struct parcel *a) {
         fail(p, a, "cannot get its name", -errno);
         if (fd >= 0)
             close(fd);
-        unlink(a->temporary);
+        forget_temporary(a);
     } else {
         close(a->fd);
         a->fd = fd;
         a->here = true;
+        free(a->temporary);
+        a->temporary = NULL;
     }
-    free(a->temporary);
-    a->temporary = NULL;
 }
 
 static bool take_end(struct parcels *p, struct parcel *a, struct bytes digest) {
@@ -180,6 +192,10 @@ static bool is_whole(const struct parcel *a) {
     return a->have == a->bytes && (a->here || (a->failed && a->sum == NULL));
 }
 
+bool parcels_have(const struct parcels *p, const struct parcels_mark *m) {
+    return m->file < p->count && (m->at < p->at[m->file].have || is_whole(&p->at[m->file]));
+}
+
 bool parcels_next(struct parcels *p, struct parcels_mark *m, struct room room, struct frame *ret) {
     if (m->file >= p->count)
         return false;
@@ -188,9 +204,9 @@ bool parcels_next(struct parcels *p, struct parcels_mark *m, struct room room, s
     if (m->at < a->have) {
         size_t n = a->have - m->at < room.len ? (size_t)(a->have - m->at) : room.len;
         int r = files_read_all(a->fd, room_of(room.at, n), m->at);
-        if (r < 0) {
+        if (r < 0) { /* it must not wait for ever: what it gets instead has not the right digest */
             fail(p, a, "cannot be read", r);
-            return false;
+            memset(room.at, 0, n);
         }
         m->at += n;
         ret->body = bytes_of(room.at, n);
@@ -209,10 +225,8 @@ void parcels_fini(struct parcels *p) {
         struct parcel *a = &p->at[i];
         if (a->fd >= 0)
             close(a->fd);
-        if (a->temporary != NULL)
-            unlink(a->temporary);
+        forget_temporary(a);
         sum_end(a->sum, NULL);
-        free(a->temporary);
         free(a->path);
     }
     p->count = 0;

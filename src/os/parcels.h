@@ -44,6 +44,8 @@ bool parcels_take(struct parcels *p, const struct frame *f);
 /* All are here, or will never be: see `trouble`. */
 bool parcels_settled(const struct parcels *p);
 
-/* The next frame for somebody below, if there is something for it now. The body lies in `room`. False: nothing now; a file that
- * cannot be read any more is in `trouble`. */
+/* There is something for somebody below. */
+bool parcels_have(const struct parcels *p, const struct parcels_mark *m);
+/* The next frame for it; the body lies in `room`. False: nothing now. A file that cannot be read any more is in `trouble`, and its digest
+ * will be wrong. */
 bool parcels_next(struct parcels *p, struct parcels_mark *m, struct room room, struct frame *ret);

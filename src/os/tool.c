@@ -200,10 +200,26 @@ void tool_end(struct tool *t) {
     t->kill_at = t->loop->now + GRACE_NS;
 }
 
+/* It cannot be killed (it is another user's by now, or hangs in the kernel): nobody waits for it any longer. */
+static void abandon(struct tool *t) {
+    t->kill_at = 0;
+    t->pid = 0;
+    t->status = SIGKILL;
+    shut(t, &t->in);
+    shut(t, &t->out);
+    shut(t, &t->err);
+    end_if_over(t);
+}
+
 void tool_tick(struct tool *t) {
     if (t->kill_at == 0 || t->loop->now < t->kill_at)
         return;
-    t->kill_at = 0;
+    if (t->forced) {
+        abandon(t);
+        return;
+    }
+    t->forced = true;
+    t->kill_at = t->loop->now + GRACE_NS;
     tool_signal(t, SIGKILL);
     kill_all(t);
 }

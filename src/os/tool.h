@@ -30,6 +30,7 @@ struct tool {
     uint64_t taken;
     bool writing, hushed, typed_end;
     bool begun, over;
+    bool forced;      /* it was killed */
     uint64_t kill_at; /* it was asked to end, and is killed then; 0: no */
 };
 

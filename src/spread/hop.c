@@ -4,16 +4,6 @@
 
 #include "base/assert.h"
 
-static const char *const shape_names[HOP_SHAPES] = {[HOP_ADAPTIVE] = "adaptive",
-                                                    [HOP_BINOMIAL] = "binomial",
-                                                    [HOP_KARY] = "k-ary",
-                                                    [HOP_CHAIN] = "chain",
-                                                    [HOP_FLAT] = "flat"};
-
-const char *hop_shape_name(enum hop_shape shape) {
-    return shape_names[shape];
-}
-
 static void carve(struct hop *h, const struct hop_config *c, struct arena *a) {
     h->hosts = ARENA_TAKE(a, struct hop_host, c->hosts);
     h->children = ARENA_TAKE(a, struct hop_child, c->children);
@@ -193,16 +183,19 @@ static uint32_t under_way(const struct hop *h, uint64_t now) {
     return n;
 }
 
-/* Late ones do not count here, either. */
+/* Late ones do not count here, either. If nobody is left who could be given anything, we have as many as it takes. */
 static bool may_have_another(const struct hop *h, uint64_t now) {
     if (h->config.shape != HOP_ADAPTIVE || h->config.fanout == 0)
         return true;
     uint32_t n = 0;
+    bool hope = false;
     for (uint32_t i = 0; i < h->used; i++) {
         const struct hop_child *c = &h->children[i];
-        n += c->link == HOP_READY || (c->link == HOP_CONNECTING && !is_late(h, c, now));
+        bool coming = c->link == HOP_CONNECTING && !is_late(h, c, now);
+        n += c->link == HOP_READY || coming;
+        hope = hope || coming || (c->link == HOP_READY && !c->released && !c->dropped);
     }
-    return n < h->config.fanout;
+    return n < h->config.fanout || !hope;
 }
 
 static struct hop_deed connect_to(struct hop *h, struct hop_child *c, uint64_t now) {
@@ -502,6 +495,13 @@ bool hop_gone(struct hop *h, uint32_t child) {
     if (!clean)
         leave_behind(h, child);
     return false;
+}
+
+void hop_excuse(struct hop *h, uint64_t ns) {
+    for (uint32_t i = 0; i < h->used; i++) {
+        h->children[i].since += ns;
+        h->children[i].heard += ns;
+    }
 }
 
 void hop_close(struct hop *h) {

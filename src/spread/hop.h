@@ -26,7 +26,6 @@
 #include "base/list.h"
 
 enum hop_shape { HOP_ADAPTIVE, HOP_BINOMIAL, HOP_KARY, HOP_CHAIN, HOP_FLAT, HOP_SHAPES };
-const char *hop_shape_name(enum hop_shape shape);
 
 /* Why a host was not reached, or was lost. */
 enum hop_why {
@@ -137,6 +136,9 @@ void hop_idle(struct hop *h, uint32_t child);
 bool hop_gone(struct hop *h, uint32_t child);
 /* A child could not reach a host behind it. *ret_tell: as above; otherwise we try. False: it is not the child's. */
 bool hop_returned(struct hop *h, uint32_t child, uint32_t host, enum hop_why why, bool *ret_tell);
+
+/* We were away for so long, and have heard nobody: that is not theirs. */
+void hop_excuse(struct hop *h, uint64_t ns);
 
 /* Nothing more is begun, who is being connected to is dropped. */
 void hop_close(struct hop *h);

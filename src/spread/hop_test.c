@@ -443,6 +443,54 @@ static void test_helpers_that_die(void) {
     }
 }
 
+/* Three children where two were meant, as one was late; all have been released, then one is lost: somebody must reach what it was to
+ * reach. */
+static void test_more_children_than_meant(void) {
+    struct stage *s = stage_new(6, HOP_ADAPTIVE, 2);
+    actor_begin(s, 0, NOBODY, 0);
+    struct hop *h = &s->actors[0].hop;
+    for (uint32_t i = 0; i < 6; i++)
+        CHECK(hop_take(h, i, 0));
+    hop_share(h);
+    struct hop_deed a = hop_next(h, 0), b = hop_next(h, 0);
+    CHECK(a.kind == HOP_CONNECT && b.kind == HOP_CONNECT && hop_next(h, 0).kind == HOP_NOTHING);
+    uint64_t late = 2 * s->config.late_ns;
+    struct hop_deed c = hop_next(h, late);
+    CHECK(c.kind == HOP_CONNECT);
+    uint64_t now = late + 1;
+    for (hop_greeted(h, b.child, now); hop_next(h, now).kind != HOP_NOTHING;)
+        continue;
+    for (hop_greeted(h, c.child, now); hop_next(h, now).kind != HOP_NOTHING;)
+        continue;
+    for (hop_greeted(h, a.child, now); hop_next(h, now).kind != HOP_NOTHING;)
+        continue;
+    uint32_t given = h->children[b.child].given;
+    CHECK(given > 0 && h->children[b.child].released);
+    hop_gone(h, b.child);
+    uint32_t tried = 0;
+    for (struct hop_deed d; (d = hop_next(h, now)).kind != HOP_NOTHING;)
+        tried += d.kind == HOP_CONNECT;
+    CHECK(tried > 0);
+    stage_free(s);
+}
+
+static void test_excuse(void) {
+    struct stage *s = stage_new(1, HOP_ADAPTIVE, 0);
+    s->config.silent_ns = 20 * NS_PER_S;
+    actor_begin(s, 0, NOBODY, 0);
+    struct hop *h = &s->actors[0].hop;
+    CHECK(hop_take(h, 0, 0));
+    hop_share(h);
+    struct hop_deed d = hop_next(h, 0);
+    hop_greeted(h, d.child, 0);
+    while (hop_next(h, 0).kind != HOP_NOTHING)
+        continue;
+    hop_excuse(h, 60 * NS_PER_S);
+    CHECK(hop_next(h, 70 * NS_PER_S).kind == HOP_NOTHING);
+    CHECK(hop_next(h, 80 * NS_PER_S).kind == HOP_DROP);
+    stage_free(s);
+}
+
 static void test_what_cannot_be_is_refused(void) {
     struct stage *s = stage_new(4, HOP_FLAT, 0);
     actor_begin(s, 0, NOBODY, 0);
@@ -480,6 +528,8 @@ int main(void) {
     TEST(test_dead_hosts_hold_nobody_up);
     TEST(test_a_silent_helper_is_lost);
     TEST(test_helpers_that_die);
+    TEST(test_more_children_than_meant);
+    TEST(test_excuse);
     TEST(test_what_cannot_be_is_refused);
     TEST(test_hosts_behind_one_switch_stay_together);
     return tap_finish();

@@ -359,7 +359,7 @@ def files(t):
     big = os.urandom(5_000_000)
     with open(t.path('big'), 'wb') as f:
         f.write(big)
-    os.chmod(t.path('big'), 0o751)
+    os.chmod(t.path('big'), 0o754)
     t.write('empty', '')
     t.write('script', '#!/bin/sh\necho "I am $H"\n', 0o755)
     digest = hashlib.sha256(big).hexdigest()
@@ -368,7 +368,7 @@ def files(t):
                   f'{t.path("empty")}:./', f'sha256sum <there-{shape}; stat -c %a there-{shape}; stat -c %s empty; ls -A')
         of = {line.partition(': ')[0] for line in lines(r) if digest in line}
         t.check(f'{shape}: it is there before the command begins', len(of) == 7 and r.status == 0, r)
-        t.check(f'{shape}: with its mode, an empty one too, and nothing else', r.out.count(': 751\n') == 7 and
+        t.check(f'{shape}: with its mode, an empty one too, and nothing else', r.out.count(': 754\n') == 7 and
                 r.out.count(': 0\n') == 7 and '.storm-' not in r.out, r)
     r = t.run('exec', '-w', 'h[0-4]', '--put', f'{t.path("script")}:script', './script')
     t.check('a program that is sent runs', lines(r) == [f'h{i}: I am h{i}' for i in range(5)], r)

@@ -379,6 +379,13 @@ def files(t):
     r = t.run('exec', '-w', 'h[0-4]', '--shape', 'chain', '--put', f'{t.path("big")}:taken', 'sha256sum <taken')
     t.check('one cannot have it, and is named', r.status == 126 and r.is_one_line('h1', 'not run', 'taken'), r)
     t.check('those behind it have it all the same', r.out.count(digest) == 4, r)
+    r = t.run('exec', '-w', 'h[0-4]', '--shape', 'chain', '--stdin', 'all', '--put', f'{t.path("script")}:taken', 'sha256sum', data=big)
+    t.check('and all of the input', r.out.count(digest) == 4, r)
+    r = t.run('exec', '-w', 'h[0-4]', '--shape', 'chain', '--put', f'{t.path("big")}:cut', ': >cut; wc -c <cut')
+    t.check('a command may change its file at once: nobody waits for ever', r.status in (0, 126), r)
+    with open('/dev/full', 'wb') as full:
+        r = t.run('exec', '-w', 'h[0-1]', 'echo x', stdout=full)
+    t.check('output that cannot be written is told', r.status == 125 and 'No space left' in r.err, r)
     t.run('exec', '-w', 'h[0-4]', 'mkdir -p out/deep; echo $H >out/a; head -c 300000 /dev/zero >out/deep/b; '
           'ln -sf /etc/passwd out/link; echo x >alone-$H')
     got = t.path('got')
@@ -475,7 +482,7 @@ def on_machines(t, m):
     for host in troubles:
         m.do('mend', host)
     for shape in ('adaptive', 'binomial', 'k-ary', 'chain', 'flat'):
-        r = m.exec('-w', 'h[0-7]', '--shape', shape, 'hostname')
+        r = m.exec('-w', 'h[0-7]', '-t', '60s', '--shape', shape, 'hostname')
         t.check(f'{shape}: mended, all of them', lines(r) == [f'h{i}: h{i}' for i in range(8)] and r.status == 0, r)
 
 

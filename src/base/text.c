@@ -80,6 +80,15 @@ void text_time(struct text *t, uint64_t calendar_ns) {
     text_u64(t, calendar_ns / NS_PER_S);
 }
 
+void text_hex(struct text *t, const void *bytes, size_t len) {
+    static const char digits[] = "0123456789abcdef";
+    const uint8_t *at = bytes;
+    for (size_t i = 0; i < len; i++) {
+        text_char(t, digits[at[i] >> 4]);
+        text_char(t, digits[at[i] & 15]);
+    }
+}
+
 void text_hex64(struct text *t, uint64_t v) {
     char digits[16];
     for (unsigned i = 0; i < 16; i++)

@@ -38,6 +38,9 @@ unsigned text_digits(uint64_t v);
 /* A time of the calendar, as seconds behind an @: whoever shows it does so in the time zone of who reads it. */
 void text_time(struct text *t, uint64_t calendar_ns);
 
+/* Two lower-case digits for each byte. */
+void text_hex(struct text *t, const void *bytes, size_t len);
+
 /* Always 16 lower-case digits. */
 void text_hex64(struct text *t, uint64_t v);
 

@@ -256,8 +256,25 @@ static bool named(const char *list, const char *name) {
     return false;
 }
 
+/* A name that is none is a mistake. */
+static int look_at_names(const char *list) {
+    for (const char *at = list; at != NULL && *at != '\0'; at += strspn(at, ",")) {
+        size_t len = strcspn(at, ",");
+        bool known = false;
+        for (int w = 0; w < WAYS && !known; w++)
+            known = strlen(ways[w].name) == len && strncmp(at, ways[w].name, len) == 0;
+        if (!known)
+            return complain("bench", "there is no way \"%.*s\"; see: storm bench exec --help",
+                            (int)len, at);
+        at += len;
+    }
+    return 0;
+}
+
 static int choose_ways(struct settings *s) {
     bool any = false;
+    if (look_at_names(s->only) != 0)
+        return STATUS_USAGE;
     for (int w = 0; w < WAYS; w++) {
         const char *help[] = {ways[w].peer != NULL ? ways[w].peer[0] : "", "--version", NULL};
         bool peer = ways[w].peer != NULL;
@@ -284,7 +301,7 @@ static int settle(struct settings *s) {
         return complain("bench", "--runs must be from 2 to %d", RUNS_MAX);
     if (s->sizes_text != NULL && !bench_sizes(s->sizes_text, &s->sizes))
         return complain("bench", "--put %s: sizes like 1MB,16MB", s->sizes_text);
-    int r = roll_read(&s->roll, s->hosts, NULL);
+    int r = roll_read(&s->roll, "bench", s->hosts, NULL);
     if (r != 0)
         return r;
     if (s->counts.count == 0)

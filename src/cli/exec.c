@@ -496,7 +496,7 @@ static int prepare(struct exec *e, int count, char **argv) {
         return complain("exec", "which command?");
     if (o->fanout > CHILDREN_MAX || o->at_once > CHILDREN_MAX)
         return complain("exec", "--fanout and --at-once are at most %d", CHILDREN_MAX);
-    int r = roll_read(&e->roll, o->hosts, o->except);
+    int r = roll_read(&e->roll, "exec", o->hosts, o->except);
     if (r == 0 && e->roll.count > TASK_HOSTS_MAX)
         r = complain("exec", "those are more than %d hosts", TASK_HOSTS_MAX);
     r = r != 0 ? r : read_shape(e);

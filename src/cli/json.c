@@ -6,11 +6,37 @@
 
 #include "base/units.h"
 
-/* What is no UTF-8 is passed on as it is, except for what JSON forbids. */
+/* How many bytes the character is that text begins with; 0: that is no UTF-8. */
+static size_t character(struct bytes text) {
+    uint8_t c = text.at[0];
+    size_t len = c < 0x80                ? 1
+                 : c >= 0xc2 && c < 0xe0 ? 2
+                 : c >= 0xe0 && c < 0xf0 ? 3
+                 : c >= 0xf0 && c < 0xf5 ? 4
+                                         : 0;
+    if (len == 0 || len > text.len)
+        return 0;
+    for (size_t i = 1; i < len; i++)
+        if ((text.at[i] & 0xc0) != 0x80)
+            return 0;
+    uint8_t second = len > 1 ? text.at[1] : 0; /* overlong, surrogates, too large */
+    bool wrong = (c == 0xe0 && second < 0xa0) || (c == 0xed && second >= 0xa0) ||
+                 (c == 0xf0 && second < 0x90) || (c == 0xf4 && second >= 0x90);
+    return wrong ? 0 : len;
+}
+
+/* Programs print what they like, but JSON is UTF-8: a byte that is none becomes U+FFFD. */
 static void quote(FILE *out, struct bytes text) {
     fputc('"', out);
-    for (size_t i = 0; i < text.len; i++) {
+    for (size_t i = 0, len; i < text.len; i += len) {
         uint8_t c = text.at[i];
+        len = character(bytes_of(text.at + i, text.len - i));
+        if (len != 1) {
+            fwrite(len == 0 ? (const void *)"\xef\xbf\xbd" : text.at + i, 1, len == 0 ? 3 : len,
+                   out);
+            len = len == 0 ? 1 : len;
+            continue;
+        }
         if (c == '"' || c == '\\')
             fprintf(out, "\\%c", c);
         else if (c == '\n')

@@ -36,7 +36,34 @@ static void test_document(void) {
     free(text);
 }
 
+/* Whatever bytes a program prints, the document is UTF-8. */
+static void test_bytes_that_are_no_text(void) {
+    static const struct {
+        const char *in, *out;
+    } cases[] = {{"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
+                 {"a\xff"
+                  "b",
+                  "a\xef\xbf\xbd"
+                  "b"},
+                 {"\xc3", "\xef\xbf\xbd"},
+                 {"\xc3(", "\xef\xbf\xbd("},
+                 {"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},
+                 {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+                 {"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = NULL, expected[128];
+        size_t len = 0;
+        struct json j = {.out = open_memstream(&text, &len)};
+        json_word(&j, NULL, cases[i].in);
+        fclose(j.out);
+        snprintf(expected, sizeof expected, "\"%s\"", cases[i].out);
+        CHECK_STR(text, expected);
+        free(text);
+    }
+}
+
 int main(void) {
+    TEST(test_bytes_that_are_no_text);
     TEST(test_document);
     return tap_finish();
 }

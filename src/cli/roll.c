@@ -16,10 +16,11 @@ enum { CRATES_MAX = UINT16_MAX };
 struct reading {
     struct roll *roll;
     uint32_t cap;
+    const char *who; /* complains */
 };
 
 static int no_memory(void) {
-    complain("exec", "there is no memory");
+    complain(NULL, "there is no memory");
     return STATUS_STORM;
 }
 
@@ -49,7 +50,7 @@ static int add_list(struct reading *g, const char *list, uint16_t crate, const c
     size_t at = 0;
     char name[HOSTLIST_NAME_MAX + 1];
     if (hostlist_check(list, NULL, &at, &reason) < 0)
-        return complain(where != NULL ? where : "exec", "%s at character %zu of \"%s\"", reason,
+        return complain(where != NULL ? where : g->who, "%s at character %zu of \"%s\"", reason,
                         at + 1, list);
     int r = hostlist_init(&it, list);
     while (r == 0 && hostlist_next(&it, name, sizeof name) > 0)
@@ -103,13 +104,13 @@ static int add_file(struct reading *g, const char *path) {
     int r = 0, number = 0;
     FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
     if (f == NULL)
-        return complain("exec", "%s cannot be read: %s", path, strerror(errno));
+        return complain(g->who, "%s cannot be read: %s", path, strerror(errno));
     while (r == 0 && getline(&line, &cap, f) > 0) {
         snprintf(where, sizeof where, "%s:%d", path, ++number);
         r = add_line(g, line, where);
     }
     if (r == 0 && ferror(f))
-        r = complain("exec", "%s cannot be read: %s", path, strerror(errno));
+        r = complain(g->who, "%s cannot be read: %s", path, strerror(errno));
     free(line);
     if (f != stdin)
         fclose(f);
@@ -195,9 +196,9 @@ static int weed(struct roll *r, const struct roll *except) {
     return status;
 }
 
-int roll_read(struct roll *r, const char *hosts, const char *except) {
+int roll_read(struct roll *r, const char *who, const char *hosts, const char *except) {
     struct roll others = {.count = 0};
-    struct reading mine = {.roll = r}, theirs = {.roll = &others};
+    struct reading mine = {.roll = r, .who = who}, theirs = {.roll = &others, .who = who};
     *r = (struct roll){.count = 0};
     int status = add_items(&mine, hosts);
     if (status == 0 && except != NULL)
@@ -206,8 +207,8 @@ int roll_read(struct roll *r, const char *hosts, const char *except) {
         status = weed(r, &others);
     roll_free(&others);
     if (status == 0 && r->count == 0)
-        status = complain("exec", "\"%s\" names no host%s", hosts,
-                          except != NULL ? " that is left" : "");
+        status =
+            complain(who, "\"%s\" names no host%s", hosts, except != NULL ? " that is left" : "");
     return status;
 }
 

@@ -16,8 +16,8 @@ struct roll {
     uint32_t switch_count;
 };
 
-/* Those of `hosts` that are not of `except` (NULL: none). 0, or the exit status after a complaint. */
-int roll_read(struct roll *r, const char *hosts, const char *except);
+/* Those of `hosts` that are not of `except` (NULL: none). 0, or the exit status after a complaint by `who`. */
+int roll_read(struct roll *r, const char *who, const char *hosts, const char *except);
 void roll_free(struct roll *r);
 
 /* Some of the names, by number, folded: free() it. NULL if there is no memory. */

@@ -28,7 +28,7 @@ static int read_roll(struct roll *r, const char *hosts, const char *except) {
     snprintf(path, sizeof path, "%s/stderr", folder);
     int before = dup(2), fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     dup2(fd, 2);
-    int status = roll_read(r, hosts, except);
+    int status = roll_read(r, "exec", hosts, except);
     dup2(before, 2);
     close(before);
     ssize_t n = pread(fd, complaint, sizeof complaint - 1, 0);

@@ -14,7 +14,12 @@
 #include "cli/terminal.h"
 #include "os/spool.h"
 
-enum { FULL_BYTES = 256 * 1024, LINE_BYTES_MAX = 64 * 1024, STATUS_TIMED = 124 };
+enum {
+    FULL_BYTES = 256 * 1024,
+    LINE_BYTES_MAX = 64 * 1024,
+    STATUS_TIMED = 124,
+    GATHER_BYTES_MAX = 64 * 1024 * 1024
+};
 
 enum fate { WAITING, AT_WORK, EXITED, KILLED, TIMED, NOT_BEGUN, NOT_REACHED, LOST };
 
@@ -23,6 +28,7 @@ struct voice {
     enum fate fate;
     uint32_t number; /* exit code or signal */
     char *words;
+    bool cut; /* it has said more than we keep */
 };
 
 int voices_init(struct voices *v, const struct roll *roll, struct loop *loop,
@@ -93,11 +99,18 @@ static void take_output(struct voices *v, const struct frame *f) {
     }
     /* Gathered, both streams are one, as they came. */
     struct spool *said = &voice->said[v->manner == VOICES_GATHER ? 0 : stream - 1];
-    if (spool_add(said, f->body) < 0)
+    bool room = !at_the_end(v) || said->to - said->from + f->body.len <= GATHER_BYTES_MAX;
+    if (room && spool_add(said, f->body) == 0) {
+        if (!at_the_end(v))
+            write_lines(v, f->host, stream, said);
+        return;
+    }
+    if (!voice->cut)
         complain(v->roll->names[f->host],
-                 "there is no memory for what it says; some of it is lost");
-    if (!at_the_end(v))
-        write_lines(v, f->host, stream, said);
+                 "says more than can be kept (%d MiB); without -b and --json all of it is shown",
+                 GATHER_BYTES_MAX >> 20);
+    voice->cut = true;
+    v->unwritten = -ENOSPC;
 }
 
 static void write_rest(struct voices *v, uint32_t host) {

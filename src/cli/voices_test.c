@@ -2,8 +2,10 @@
 /* Tests of what hosts say and how it is shown: lines, what is gathered, JSON, fates and the status. */
 #include "cli/voices.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tap.h"
@@ -26,7 +28,7 @@ static void open_stage(struct stage *s, const char *hosts, enum voices_manner ma
         CHECK_EQ(pipe2(s->pipes[i], O_CLOEXEC | O_NONBLOCK), 0);
         dup2(s->pipes[i][1], i + 1);
     }
-    CHECK_EQ(roll_read(&s->roll, hosts, NULL), 0);
+    CHECK_EQ(roll_read(&s->roll, "exec", hosts, NULL), 0);
     CHECK_EQ(loop_init(&s->loop), 0);
     CHECK_EQ(voices_init(&s->voices, &s->roll, &s->loop, manner), 0);
 }
@@ -248,6 +250,37 @@ static void test_nothing_heard(void) {
     CHECK_EQ(s.status, 125);
 }
 
+/* What strangers say: numbers that no process ends with, words that would mean something to a terminal. */
+static void test_strangers(void) {
+    struct stage s;
+    open_stage(&s, "h[0-1]", VOICES_LINES);
+    begin(&s);
+    ends(&s, 0, FRAME_EXITED, 256 + 3);
+    take(&s, FRAME_LOST, 1, 0, 0, "gone\n\x1b[2Jstorm: h0: fine");
+    close_stage(&s);
+    CHECK(strstr(s.err, "h0: exit 3\n") != NULL);
+    CHECK(strstr(s.err, "gone??[2Jstorm: h0: fine\n") != NULL);
+}
+
+/* Of what is shown at the end only so much is kept, and that is told, once. */
+static void test_more_than_is_kept(void) {
+    enum { PIECE = 60 * 1024, PIECES = 65 * 1024 * 1024 / PIECE };
+    struct stage s;
+    char *piece = malloc(PIECE + 1);
+    memset(piece, 'x', PIECE);
+    piece[PIECE] = '\0';
+    open_stage(&s, "h0", VOICES_GATHER);
+    begin(&s);
+    for (int i = 0; i < PIECES; i++)
+        says(&s, 0, 1, piece);
+    ends(&s, 0, FRAME_EXITED, 0);
+    CHECK_EQ(voices_error(&s.voices), -ENOSPC);
+    close_stage(&s);
+    const char *first = strstr(s.err, "more than can be kept");
+    CHECK(first != NULL && strstr(first + 1, "more than can be kept") == NULL);
+    free(piece);
+}
+
 int main(void) {
     setenv("NO_COLOR", "1", 1);
     TEST(test_lines);
@@ -260,5 +293,7 @@ int main(void) {
     TEST(test_once);
     TEST(test_status);
     TEST(test_nothing_heard);
+    TEST(test_strangers);
+    TEST(test_more_than_is_kept);
     return tap_finish();
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "os/keyring.h"
+#include "os/files.h"
 
 static int wrong(char why[256], int status, const char *path, const char *what) {
     snprintf(why, 256, "%.150s: %.100s", path, what);
@@ -37,21 +38,6 @@ static int judge(const struct stat *at, const char *path, char why[256]) {
     return 0;
 }
 
-static ssize_t read_all(int fd, char *at, size_t size) {
-    size_t len = 0;
-    while (len < size) {
-        ssize_t got = read(fd, at + len, size - len);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -errno;
-        if (got == 0)
-            break;
-        len += (size_t)got;
-    }
-    return (ssize_t)len;
-}
-
 int keyring_load(const char *path, struct keyfile *ret, char why[256]) {
     char text[KEYFILE_TEXT_MAX + 1];
     struct stat at;
@@ -62,7 +48,7 @@ int keyring_load(const char *path, struct keyfile *ret, char why[256]) {
                      errno == ELOOP ? "a symbolic link; a key must be a file" : strerror(errno));
     int r = fstat(fd, &at) < 0 ? wrong(why, -errno, path, strerror(errno)) : judge(&at, path, why);
     if (r == 0) {
-        ssize_t len = read_all(fd, text, sizeof text);
+        long len = files_read(fd, room_of(text, sizeof text), 0);
         r = (int)(len < 0 ? len : keyfile_parse(bytes_of(text, (size_t)len), ret));
         if (r < 0)
             wrong(why, r, path,
@@ -75,19 +61,6 @@ int keyring_load(const char *path, struct keyfile *ret, char why[256]) {
     return r;
 }
 
-static int write_all(int fd, const char *at, size_t len) {
-    while (len > 0) {
-        ssize_t put = write(fd, at, len);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return -errno;
-        at += put;
-        len -= (size_t)put;
-    }
-    return fsync(fd) < 0 ? -errno : 0;
-}
-
 int keyring_save(const char *path, const struct keyfile *f, char why[256]) {
     char text[KEYFILE_TEXT_MAX], beside[PATH_MAX];
     if (snprintf(beside, sizeof beside, "%s.new", path) >= (int)sizeof beside)
@@ -97,7 +70,9 @@ int keyring_save(const char *path, const struct keyfile *f, char why[256]) {
     if (fd < 0)
         return wrong(why, -errno, beside, strerror(errno));
     size_t len = keyfile_write(f, text);
-    int r = write_all(fd, text, len);
+    int r = files_write(fd, bytes_of(text, len), 0);
+    if (r == 0 && fsync(fd) < 0)
+        r = -errno;
     OPENSSL_cleanse(text, sizeof text);
     close(fd);
     if (r == 0 && rename(beside, path) < 0)

@@ -59,17 +59,13 @@ static void up(struct limb *l, struct frame f) {
     l->config.up(l->config.context, &f);
 }
 
-static struct bytes words_of(const char *text) {
-    return bytes_from_str(text);
-}
-
 /* ---- Children ---------------------------------------------------------------------------------- */
 
 static void give_task(struct limb *l, struct shell *s) {
     uint8_t body[FRAME_BODY_MAX];
     struct task t = *l->config.task;
     t.self = l->hop.children[s->child].host;
-    t.name = words_of(l->names[t.self]);
+    t.name = bytes_from_str(l->names[t.self]);
     long n = task_write(&t, room_of(body, sizeof body));
     ASSERT(n > 0); /* the root has looked whether it fits, with the longest of names */
     shell_say(s, &(struct frame){.kind = FRAME_TASK, .body = bytes_of(body, (size_t)n)});
@@ -137,8 +133,10 @@ static bool on_heard(void *context, struct shell *s, const struct frame *f) {
 }
 
 static void tell_return(struct limb *l, uint32_t host, enum hop_why why, const char *words) {
-    up(l, (struct frame){
-              .kind = FRAME_RETURN, .host = host, .flag = (uint8_t)why, .body = words_of(words)});
+    up(l, (struct frame){.kind = FRAME_RETURN,
+                         .host = host,
+                         .flag = (uint8_t)why,
+                         .body = bytes_from_str(words)});
 }
 
 static void on_ended(void *context, struct shell *s) {
@@ -161,8 +159,9 @@ static void on_ended(void *context, struct shell *s) {
 
 static void connect_to(struct limb *l, struct hop_deed d) {
     int error;
-    struct shell *s = shell_new(l->config.loop, &l->shell_events, l->config.helper,
-                                l->config.task->connector, words_of(l->names[d.host]), &error);
+    struct shell *s =
+        shell_new(l->config.loop, &l->shell_events, l->config.helper, l->config.task->connector,
+                  bytes_from_str(l->names[d.host]), &error);
     if (s == NULL) {
         char words[SHELL_WORDS_MAX];
         snprintf(words, sizeof words, "cannot start %s: %s",
@@ -185,8 +184,9 @@ static void send_gifts(struct limb *l) {
 }
 
 static void give(struct limb *l, struct hop_deed d) {
-    struct task_host h = {
-        .host = d.host, .crate = l->hop.hosts[d.host].crate, .name = words_of(l->names[d.host])};
+    struct task_host h = {.host = d.host,
+                          .crate = l->hop.hosts[d.host].crate,
+                          .name = bytes_from_str(l->names[d.host])};
     if (l->gifts_child != d.child)
         send_gifts(l);
     l->gifts_child = d.child;
@@ -219,7 +219,7 @@ static void tell_lost(struct limb *l, struct hop_deed d) {
         snprintf(words, sizeof words, "the connection broke%s", l->lost + strlen(l->names[d.host]));
     else
         snprintf(words, sizeof words, "the way to it broke at %s", l->lost);
-    up(l, (struct frame){.kind = FRAME_LOST, .host = d.host, .body = words_of(words)});
+    up(l, (struct frame){.kind = FRAME_LOST, .host = d.host, .body = bytes_from_str(words)});
 }
 
 /* Whoever is not listened to cannot be blamed for silence. */
@@ -277,7 +277,7 @@ static void tell_over(struct limb *l, enum frame_end how, uint32_t number, const
                          .host = l->config.task->self,
                          .flag = (uint8_t)how,
                          .number = number,
-                         .body = words_of(words)});
+                         .body = bytes_from_str(words)});
 }
 
 static void tell_end(struct limb *l) {

@@ -71,6 +71,25 @@ void loop_remove(struct loop *l, struct source *s) {
     loop_forget(l, s);
 }
 
+int loop_adopt(struct loop *l, struct source *s, int fd,
+               void (*ready)(struct source *s, uint32_t events), uint32_t events) {
+    *s = (struct source){.fd = fd, .ready = ready};
+    int r = loop_add(l, s, events);
+    if (r < 0) {
+        close(fd);
+        s->fd = -1;
+    }
+    return r;
+}
+
+void loop_close(struct loop *l, struct source *s) {
+    if (s->fd < 0)
+        return;
+    loop_remove(l, s);
+    close(s->fd);
+    s->fd = -1;
+}
+
 void loop_wake_at(struct loop *l, uint64_t at) {
     at = at == 0 ? 1 : at; /* zero would mean never */
     if (l->wake_at == 0 || at < l->wake_at)

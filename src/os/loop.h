@@ -36,6 +36,12 @@ void loop_remove(struct loop *l, struct source *s);
 /* The same without a call, for a descriptor that is closed next and of which nobody has a copy. */
 void loop_forget(struct loop *l, const struct source *s);
 
+/* Takes a descriptor over, into the loop; if that cannot be, it is closed. 0 or -errno. */
+int loop_adopt(struct loop *l, struct source *s, int fd,
+               void (*ready)(struct source *s, uint32_t events), uint32_t events);
+/* Out of the loop, and closed; nothing happens if it is already. */
+void loop_close(struct loop *l, struct source *s);
+
 /* Sees to it that the next turn begins at this time, if not earlier. Whoever still waits after that
  * turn asks again: so a time that was moved on wakes nobody. */
 void loop_wake_at(struct loop *l, uint64_t at);

@@ -31,11 +31,6 @@ static int map(const char *path, struct bytes *ret) {
     return r;
 }
 
-static void hexadecimal(const uint8_t sum[32], char out[65]) {
-    for (int i = 0; i < 32; i++)
-        snprintf(out + 2 * i, 3, "%02x", sum[i]);
-}
-
 static void set_processor(struct shell_helper *h) {
     struct utsname name;
     uname(&name);
@@ -44,11 +39,13 @@ static void set_processor(struct shell_helper *h) {
 
 int self_helper_from(const char *path, struct shell_helper *ret) {
     uint8_t sum[DIGEST_BYTES_MAX];
+    struct text hex;
     int r = map(path, &ret->program);
     if (r < 0)
         return r;
     digest_of(DIGEST_SHA256, ret->program, sum);
-    hexadecimal(sum, ret->digest);
+    text_init(&hex, ret->digest, sizeof ret->digest);
+    text_hex(&hex, sum, 32);
     set_processor(ret);
     return 0;
 }

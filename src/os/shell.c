@@ -25,14 +25,6 @@ enum {
 
 /* ---- The end ----------------------------------------------------------------------------------- */
 
-static void shut(struct shell *s, struct source *source) {
-    if (source->fd < 0)
-        return;
-    loop_remove(s->loop, source);
-    close(source->fd);
-    source->fd = -1;
-}
-
 /* Nothing will come any more. The words are complete when all pipes are closed and the process is gone. */
 static void end_if_over(struct shell *s) {
     if (s->told || s->out.fd >= 0 || s->err.fd >= 0 || s->pid != 0)
@@ -49,10 +41,10 @@ void shell_drop(struct shell *s, enum hop_why why, const char *words) {
     s->why = why;
     if (words != NULL)
         snprintf(s->words, sizeof s->words, "%s", words);
-    shut(s, &s->in);
-    shut(s, &s->out);
-    shut(s, &s->err);
-    if (s->pid > 0) {
+    loop_close(s->loop, &s->in);
+    loop_close(s->loop, &s->out);
+    loop_close(s->loop, &s->err);
+    if (s->pid > 0 && !s->reaped) {
         kill(-s->pid, SIGTERM);
         s->kill_at = s->loop->now + GRACE_NS;
     }
@@ -127,8 +119,8 @@ static bool read_out(struct shell *s) {
     if (n == -EAGAIN)
         return false;
     if (n <= 0) {
-        shut(s, &s->out);
-        shut(s, &s->in);
+        loop_close(s->loop, &s->out);
+        loop_close(s->loop, &s->in);
         end_if_over(s);
         return false;
     }
@@ -162,7 +154,7 @@ static bool read_err(struct shell *s) {
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
     if (n <= 0) {
-        shut(s, &s->err);
+        loop_close(s->loop, &s->err);
         end_if_over(s);
         return false;
     }
@@ -186,14 +178,15 @@ static void read_rest(struct shell *s) {
         continue;
     for (int i = 0; i < RESTS_MAX && s->err.fd >= 0 && read_err(s); i++)
         continue;
-    shut(s, &s->in);
-    shut(s, &s->out);
-    shut(s, &s->err);
+    loop_close(s->loop, &s->in);
+    loop_close(s->loop, &s->out);
+    loop_close(s->loop, &s->err);
 }
 
 bool shell_reaped(struct shell *s, pid_t pid, int status) {
     if (s->pid != pid)
         return false;
+    s->reaped = true; /* its number may be another's by now */
     read_rest(s);
     s->pid = 0;
     if (s->words[0] == '\0' && s->state != SHELL_TALKING) {
@@ -214,7 +207,7 @@ static void flush(struct shell *s) {
     if (s->in.fd < 0)
         return;
     if (spool_write(&s->outgoing, s->in.fd) < 0) {
-        shut(s, &s->in); /* why, we shall read */
+        loop_close(s->loop, &s->in); /* why, we shall read */
         return;
     }
     bool left = shell_backlog(s) > 0;
@@ -226,7 +219,7 @@ static void flush(struct shell *s) {
 static void in_ready(struct source *source, uint32_t events) {
     struct shell *s = CONTAINER_OF(source, struct shell, in);
     if (events & EPOLLERR)
-        shut(s, &s->in); /* nobody reads it */
+        loop_close(s->loop, &s->in); /* nobody reads it */
     else
         flush(s);
 }
@@ -287,12 +280,10 @@ static int start(struct shell *s, struct bytes connector, struct bytes host) {
     if (r < 0)
         return r;
     s->pid = p.pid;
-    s->in = (struct source){.fd = p.in, .ready = in_ready};
-    s->out = (struct source){.fd = p.out, .ready = out_ready};
-    s->err = (struct source){.fd = p.err, .ready = err_ready};
-    r = loop_add(s->loop, &s->in, 0);
-    r = r < 0 ? r : loop_add(s->loop, &s->out, EPOLLIN);
-    return r < 0 ? r : loop_add(s->loop, &s->err, EPOLLIN);
+    const int results[] = {loop_adopt(s->loop, &s->in, p.in, in_ready, 0),
+                           loop_adopt(s->loop, &s->out, p.out, out_ready, EPOLLIN),
+                           loop_adopt(s->loop, &s->err, p.err, err_ready, EPOLLIN)};
+    return results[0] < 0 ? results[0] : results[1] < 0 ? results[1] : results[2];
 }
 
 struct shell *shell_new(struct loop *loop, const struct shell_events *events,
@@ -319,9 +310,9 @@ void shell_free(struct shell *s) {
     if (s == NULL)
         return;
     list_remove(&s->at);
-    shut(s, &s->in);
-    shut(s, &s->out);
-    shut(s, &s->err);
+    loop_close(s->loop, &s->in);
+    loop_close(s->loop, &s->out);
+    loop_close(s->loop, &s->err);
     if (s->pid > 0) {
         kill(-s->pid, SIGKILL);
         waitpid(s->pid, NULL, 0);

@@ -39,6 +39,7 @@ struct shell {
     uint32_t child; /* the owner's */
     struct list at; /* the owner's */
     pid_t pid;      /* 0: it has ended */
+    bool reaped;    /* and is about to be 0 */
     struct source in, out, err;
     struct spool outgoing, incoming;
     enum { SHELL_GREETING, SHELL_SENDING, SHELL_TALKING, SHELL_OVER } state;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SMALLEST = 4096 };
+enum { SMALLEST = 4096, KEPT = 256 * 1024 };
 
 void spool_fini(struct spool *s) {
     free(s->at);
@@ -50,8 +50,11 @@ int spool_add(struct spool *s, struct bytes bytes) {
 
 void spool_drop(struct spool *s, size_t len) {
     s->from += len;
-    if (s->from == s->to)
-        s->from = s->to = 0;
+    if (s->from != s->to)
+        return;
+    s->from = s->to = 0;
+    if (s->cap > KEPT) /* it was needed once */
+        spool_fini(s);
 }
 
 int spool_write(struct spool *s, int fd) {

@@ -22,14 +22,6 @@ void tool_init(struct tool *t, struct loop *loop, const struct tool_events *even
     t->in.fd = t->out.fd = t->err.fd = -1;
 }
 
-static void shut(struct tool *t, struct source *s) {
-    if (s->fd < 0)
-        return;
-    loop_remove(t->loop, s);
-    close(s->fd);
-    s->fd = -1;
-}
-
 static void kill_one(void *context, struct descendant d) {
     struct tool *t = context;
     if (!t->events->spares(t->events->context, d.top))
@@ -65,7 +57,7 @@ static void read_output(struct tool *t, struct source *s, int stream) {
         t->events->wrote(t->events->context, stream, bytes_of(piece, (size_t)n));
         return;
     }
-    shut(t, s);
+    loop_close(t->loop, s);
     end_if_over(t);
 }
 
@@ -91,7 +83,7 @@ void tool_hush(struct tool *t, bool hush) {
 
 /* What it has not read it never will. */
 static void stop_typing(struct tool *t) {
-    shut(t, &t->in);
+    loop_close(t->loop, &t->in);
     spool_fini(&t->typed);
     t->events->took(t->events->context, UINT64_MAX);
 }
@@ -173,18 +165,21 @@ int tool_start(struct tool *t, const char *line, bool deaf) {
         r = start_shell(line, deaf, &p);
     if (r < 0)
         return r;
+    const int results[] = {p.in < 0 ? 0 : loop_adopt(t->loop, &t->in, p.in, in_ready, 0),
+                           loop_adopt(t->loop, &t->out, p.out, out_ready, EPOLLIN),
+                           loop_adopt(t->loop, &t->err, p.err, err_ready, EPOLLIN)};
+    for (int i = 0; i < 3 && r == 0; i++)
+        r = results[i];
+    if (r < 0) { /* nobody would hear of it */
+        kill(-p.pid, SIGKILL);
+        tool_fini(t);
+        return r;
+    }
     t->begun = true;
     t->pid = p.pid;
-    t->in = (struct source){.fd = p.in, .ready = in_ready};
-    t->out = (struct source){.fd = p.out, .ready = out_ready};
-    t->err = (struct source){.fd = p.err, .ready = err_ready};
     if (p.in >= 0)
-        r = loop_add(t->loop, &t->in, 0);
-    r = r < 0 ? r : loop_add(t->loop, &t->out, EPOLLIN);
-    r = r < 0 ? r : loop_add(t->loop, &t->err, EPOLLIN);
-    if (r == 0 && p.in >= 0)
         flush(t);
-    return r;
+    return 0;
 }
 
 void tool_signal(struct tool *t, int signal) {
@@ -205,9 +200,9 @@ static void abandon(struct tool *t) {
     t->kill_at = 0;
     t->pid = 0;
     t->status = SIGKILL;
-    shut(t, &t->in);
-    shut(t, &t->out);
-    shut(t, &t->err);
+    loop_close(t->loop, &t->in);
+    loop_close(t->loop, &t->out);
+    loop_close(t->loop, &t->err);
     end_if_over(t);
 }
 
@@ -236,9 +231,9 @@ bool tool_reaped(struct tool *t, pid_t pid, int status) {
 }
 
 void tool_fini(struct tool *t) {
-    shut(t, &t->in);
-    shut(t, &t->out);
-    shut(t, &t->err);
+    loop_close(t->loop, &t->in);
+    loop_close(t->loop, &t->out);
+    loop_close(t->loop, &t->err);
     spool_fini(&t->typed);
     if (t->pid > 0)
         kill(-t->pid, SIGKILL);

@@ -13,14 +13,6 @@ static const char *const kinds[KEY_KINDS] = {
 
 static const char title[] = "storm-key ";
 
-static void write_hex(struct text *t, const uint8_t *at, size_t len) {
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < len; i++) {
-        text_char(t, digits[at[i] >> 4]);
-        text_char(t, digits[at[i] & 15]);
-    }
-}
-
 size_t keyfile_write(const struct keyfile *f, char out[KEYFILE_TEXT_MAX]) {
     struct text t;
     text_init(&t, out, KEYFILE_TEXT_MAX);
@@ -28,13 +20,13 @@ size_t keyfile_write(const struct keyfile *f, char out[KEYFILE_TEXT_MAX]) {
     text_str(&t, "1\n");
     text_str(&t, kinds[f->kind]);
     text_str(&t, "\ncluster ");
-    write_hex(&t, f->cluster, sizeof f->cluster);
+    text_hex(&t, f->cluster, sizeof f->cluster);
     text_str(&t, "\nnumber ");
     text_u64(&t, f->number);
     text_str(&t, "\ngeneration ");
     text_u64(&t, f->generation);
     text_str(&t, "\nkey ");
-    write_hex(&t, f->key, sizeof f->key);
+    text_hex(&t, f->key, sizeof f->key);
     text_char(&t, '\n');
     ASSERT(!t.cut);
     return t.len;

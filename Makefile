@@ -9,7 +9,7 @@ CURVES ?=
 
 C_FILES = $(shell find src include tests bench examples -name '*.[ch]' 2>/dev/null)
 
-.PHONY: all setup run test bench figures asan clang fuzz soak curves portable test-peers format install clean help
+.PHONY: all setup run demo-hosts test bench figures asan clang fuzz soak curves portable test-peers format install uninstall deb clean help
 
 all: setup build/build.ninja ## build everything into build/
 	ninja -C build
@@ -23,8 +23,12 @@ build/build.ninja: | setup
 run: all ## build, bring up 64 virtual nodes, run parallel programs on them, take them away
 	tools/showcase
 
+demo-hosts: all ## as root: machines out of namespaces, a cluster on them by ssh, and away again
+	@tools/setup hosts
+	tools/demo-hosts
+
 test: ## run the whole suite: gcc, clang, sanitizers, other processors
-	@tools/setup test fabric portable
+	@tools/setup test fabric portable package
 	@tools/test
 
 bench: all ## measure launches, throughput and the primitives on this machine
@@ -78,10 +82,14 @@ format: ## lay the C files out with clang-format
 	clang-format -i $(C_FILES)
 
 install: all ## install below DESTDIR and PREFIX (/usr/local)
-	meson configure build -Dprefix=$(PREFIX)
-	@dir="$(abspath $(DESTDIR)/$(PREFIX))"; sudo=; \
-	mkdir -p "$$dir" 2>/dev/null && test -w "$$dir" || sudo=sudo; \
-	$$sudo env DESTDIR="$(if $(DESTDIR),$(abspath $(DESTDIR)))" meson install -C build
+	@tools/install build "$(if $(DESTDIR),$(abspath $(DESTDIR)))" "$(abspath $(PREFIX))"
+
+uninstall: all ## take away what was installed there
+	@tools/install --uninstall build "$(if $(DESTDIR),$(abspath $(DESTDIR)))" "$(abspath $(PREFIX))"
+
+deb: all ## make a Debian package, build/storm_VERSION_ARCHITECTURE.deb
+	@tools/setup package
+	@tools/deb build
 
 clean: ## remove all build folders
 	rm -rf build build-*

@@ -658,6 +658,127 @@ static void test_a_drained_node_gets_nothing(void) {
     finish(&p);
 }
 
+/* ---- who is there ---- */
+
+/* All but this one are, or all. */
+static void enrol(struct play *p, int32_t without) {
+    uint64_t storage[UNIVERSE_MAX];
+    struct nodeset taken;
+    nodeset_init(&taken, p->config.nodes, storage);
+    nodeset_add_range(&taken, 0, p->config.nodes - 1);
+    if (without >= 0)
+        nodeset_remove(&taken, (uint32_t)without);
+    hall_roster(p->hall, &taken);
+    pass(p, 10 * NS_PER_MS);
+}
+
+static void check_nodes(const struct play *p, uint32_t nodes) {
+    struct mm_counts c;
+    mm_counts(hall_mm(p->hall), &c);
+    CHECK_EQ(c.nodes, nodes);
+    CHECK_EQ(c.nodes_up, nodes);
+}
+
+static void test_a_vacant_number_gets_nothing(void) {
+    struct play p;
+    begin(&p, 4, 1, 2);
+    enrol(&p, 1);
+    check_nodes(&p, 3);
+    int32_t three = ask_run(&p, 3, 1, "run 1s");
+    wait_state(&p, three, STATE_RUNNING);
+    CHECK_EQ(sim_kernel_alive_all(hall_kernel(p.hall, 1)), 0);
+    int32_t four = ask_run(&p, 4, 1, "run 1s");
+    pass(&p, NS_PER_S);
+    CHECK(got(&p, four)->answered_at != 0 && got(&p, four)->code == ANSWER_REFUSED);
+    wait_end(&p, three, 5 * NS_PER_S);
+    check_end(&p, three, STATE_DONE, 0);
+    restart(&p, 1, NS_PER_S); /* its daemon comes and goes: that is nobody's business */
+    restart(&p, hall_root(p.hall), NS_PER_S);
+    pass(&p, 5 * NS_PER_S);
+    check_nodes(&p, 3);
+    enrol(&p, -1);
+    pass(&p, 3 * NS_PER_S);
+    check_nodes(&p, 4);
+    int32_t all = ask_run(&p, 4, 1, "run 1s");
+    wait_end(&p, all, 10 * NS_PER_S);
+    check_end(&p, all, STATE_DONE, 0);
+    finish(&p);
+}
+
+/* Its daemon is there all the time, and ends what it has. */
+static void test_a_number_becomes_vacant_while_a_job_runs(void) {
+    struct play p;
+    begin(&p, 4, 1, 2);
+    int32_t n = ask_run(&p, 4, 1, "ignore-term hang");
+    wait_state(&p, n, STATE_RUNNING);
+    enrol(&p, 2);
+    CHECK(wait_end(&p, n, 30 * NS_PER_S) < 2 * NS_PER_S);
+    check_end(&p, n, STATE_LOST, 125);
+    CHECK_EQ(got(&p, n)->ends[0].node, 2);
+    int32_t rest = ask_run(&p, 3, 1, "run 1s");
+    wait_end(&p, rest, 10 * NS_PER_S);
+    check_end(&p, rest, STATE_DONE, 0);
+    finish(&p);
+}
+
+/* It is switched off, and taken out of the cluster for that: its job is held no longer than the lease says. */
+static void test_a_host_that_is_gone_becomes_vacant(void) {
+    struct play p;
+    begin(&p, 4, 1, 2);
+    int32_t n = ask_run(&p, 4, 1, "hang");
+    wait_state(&p, n, STATE_RUNNING);
+    hall_crash(p.hall, hall_launcher(p.hall, 2));
+    hall_crash(p.hall, 2);
+    enrol(&p, 2);
+    wait_end(&p, n, 5 * NS_PER_S);
+    CHECK_EQ(got(&p, n)->ends[0].status, 125);
+    pass(&p, 25 * NS_PER_S);
+    check_nodes(&p, 3);
+    hall_boot(p.hall, hall_launcher(p.hall, 2));
+    hall_boot(p.hall, 2);
+    finish(&p);
+}
+
+/* The next manager finds in its log a job on a node that is not there any more. */
+static void test_a_number_becomes_vacant_while_nobody_looks(void) {
+    struct play p;
+    begin(&p, 4, 1, 2);
+    int32_t lost = ask_run(&p, 2, 1, "hang"), stays = ask_run(&p, 2, 1, "run 8s");
+    wait_state(&p, lost, STATE_RUNNING);
+    wait_state(&p, stays, STATE_RUNNING);
+    struct mm_job j;
+    CHECK(mm_job(hall_mm(p.hall), got(&p, lost)->job, &j));
+    int32_t gone = (int32_t)nodeset_first(j.nodes);
+    hall_crash(p.hall, hall_root(p.hall));
+    enrol(&p, gone);
+    pass(&p, NS_PER_S);
+    hall_boot(p.hall, hall_root(p.hall));
+    wait_end(&p, lost, 10 * NS_PER_S);
+    check_end(&p, lost, STATE_LOST, 125);
+    CHECK_EQ(got(&p, lost)->ends[0].node, gone);
+    wait_end(&p, stays, 20 * NS_PER_S);
+    check_end(&p, stays, STATE_DONE, 0);
+    check_nodes(&p, 3);
+    finish(&p);
+}
+
+static void test_a_drained_number_changes_hands(void) {
+    struct play p;
+    begin(&p, 3, 1, 2);
+    customer_drain(p.customers[0], 1, true);
+    pass(&p, NS_PER_S);
+    CHECK(mm_drained(hall_mm(p.hall), 1));
+    enrol(&p, 1);
+    pass(&p, NS_PER_S);
+    enrol(&p, -1);
+    CHECK(!mm_drained(hall_mm(p.hall), 1));
+    restart(&p, hall_root(p.hall), NS_PER_S);
+    pass(&p, 3 * NS_PER_S);
+    CHECK(!mm_drained(hall_mm(p.hall), 1));
+    check_nodes(&p, 3);
+    finish(&p);
+}
+
 static void test_an_array(void) {
     struct play p;
     begin(&p, 3, 1, 2);
@@ -818,6 +939,11 @@ int main(void) {
     TEST(test_a_submission_that_comes_again);
     TEST(test_first_come_first_served);
     TEST(test_a_drained_node_gets_nothing);
+    TEST(test_a_vacant_number_gets_nothing);
+    TEST(test_a_number_becomes_vacant_while_a_job_runs);
+    TEST(test_a_host_that_is_gone_becomes_vacant);
+    TEST(test_a_number_becomes_vacant_while_nobody_looks);
+    TEST(test_a_drained_number_changes_hands);
     TEST(test_an_array);
     TEST(test_an_allocation_and_its_steps);
     TEST(test_gangs_under_a_new_manager);

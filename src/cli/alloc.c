@@ -34,7 +34,8 @@ static void on_news(void *context, const struct message_news *n) {
     if (n->job != a->job || a->over)
         return;
     if (n->state == STATE_RUNNING && !a->granted) {
-        nodeset_format(n->nodes, a->contact.cluster.prefix, a->nodes, sizeof a->nodes);
+        contact_meet(&a->contact, n->nodes);
+        cluster_format_nodes(&a->contact.cluster, n->nodes, a->nodes, sizeof a->nodes);
         a->granted = true;
     }
     if (!state_over((enum job_state)n->state) && !n->settled)
@@ -55,7 +56,7 @@ static void on_lost(void *context, enum session_loss why) {
     struct alloc *a = context;
     a->over = true;
     if (a->child <= 0)
-        a->status = contact_lost(&a->contact.cluster, why);
+        a->status = contact_lost(&a->contact, why);
 }
 
 static void on_followed(void *context, const struct message_answer *m) {
@@ -186,6 +187,7 @@ int alloc_main(int argc, char **argv) {
     if (r == 0)
         r = hold(a, o);
     order_fini(o);
+    cluster_free(&a->contact.cluster);
     free(o);
     free(a);
     return r;

@@ -68,6 +68,7 @@ int attach_main(int argc, char **argv) {
         return STATUS_STORM;
     f->began_ns = clock_ns();
     int status = attach(f, &w, argv[1]);
+    cluster_free(&f->contact.cluster);
     free(f);
     return status;
 }

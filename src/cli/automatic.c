@@ -22,6 +22,7 @@ static bool is_there(const char *name) {
     struct cluster_trouble trouble;
     if (cluster_folder(name, folder, sizeof folder) < 0 || cluster_load(&c, folder, &trouble) < 0)
         return false;
+    cluster_free(&c);
     return c.watcher <= 0 || kill(c.watcher, 0) == 0 || errno == EPERM;
 }
 

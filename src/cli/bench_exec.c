@@ -17,7 +17,6 @@
 #include "base/units.h"
 #include "cli/bench.h"
 #include "cli/complain.h"
-#include "cli/peers.h"
 #include "cli/report.h"
 #include "cli/roll.h"
 #include "cli/sample.h"
@@ -271,6 +270,12 @@ static int look_at_names(const char *list) {
     return 0;
 }
 
+/* However it ends: not all know that option. */
+static bool is_installed(const char *const *argv) {
+    struct errand e = {.argv = argv, .silent = true};
+    return errand_run(&e) == 0;
+}
+
 static int choose_ways(struct settings *s) {
     bool any = false;
     if (look_at_names(s->only) != 0)
@@ -279,7 +284,7 @@ static int choose_ways(struct settings *s) {
         const char *help[] = {ways[w].peer != NULL ? ways[w].peer[0] : "", "--version", NULL};
         bool peer = ways[w].peer != NULL;
         bool asked = s->only != NULL ? named(s->only, ways[w].name) : peer ? s->peers : true;
-        if (asked && peer && (s->connector != NULL || !peers_runs_well(help, NULL, 0))) {
+        if (asked && peer && (s->connector != NULL || !is_installed(help))) {
             complain("bench", "%s is left out: %s", ways[w].name,
                      s->connector != NULL ? "it knows no connector"
                                           : "it is not installed; tools/setup hosts does so");

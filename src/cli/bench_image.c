@@ -30,7 +30,7 @@ enum { RIPE_US = 2100000, WARM_RUNS = 2 };
 enum { SETTLE_US = 500000 };
 
 /* Those that write much come last. */
-enum contender { STARTS, PLAIN, CACHED, WRITES, COLD, SLURM, CONTENDERS };
+enum contender { STARTS, PLAIN, CACHED, WRITES, COLD, TCP, TLS, SLURM, CONTENDERS };
 
 static const struct contender_info {
     const char *name;  /* in JSON */
@@ -42,7 +42,14 @@ static const struct contender_info {
     [PLAIN] = {"storm", "storm run", STARTS},
     [COLD] = {"cold", "storm run --copy, cold", WRITES},
     [CACHED] = {"cached", "storm run --copy, cached", STARTS},
+    [TCP] = {"cold-tcp", "the same, links by TCP", WRITES},
+    [TLS] = {"cold-tls", "the same, links sealed", WRITES},
     [SLURM] = {"slurm", "srun --bcast", WRITES},
+};
+
+/* Clusters of one size: the usual, and those with other links. */
+struct fleet {
+    struct cargo usual, tcp, tls;
 };
 
 struct image_row {
@@ -84,8 +91,9 @@ static int run_slurm(struct cargo *c, uint64_t nodes_up, uint64_t *ret_ns) {
     return 0;
 }
 
-static int run_one(const struct image_settings *s, struct cargo *c, const struct image_row *row,
+static int run_one(const struct image_settings *s, struct fleet *f, const struct image_row *row,
                    enum contender who, uint64_t *ret_ns) {
+    struct cargo *c = &f->usual;
     struct floor_config starts = {.program = s->nop, .processes = row->nodes};
     switch (who) {
     case STARTS:
@@ -94,6 +102,10 @@ static int run_one(const struct image_settings *s, struct cargo *c, const struct
         return cargo_floor(c, "known", true, ret_ns);
     case COLD:
         return run_cold(s, c, row->bytes, ret_ns);
+    case TCP:
+        return run_cold(s, &f->tcp, row->bytes, ret_ns);
+    case TLS:
+        return run_cold(s, &f->tls, row->bytes, ret_ns);
     case SLURM: /* what was cold a moment ago: nothing of it is known there */
         return run_slurm(c, s->slurm_nodes, ret_ns);
     default:
@@ -101,7 +113,8 @@ static int run_one(const struct image_settings *s, struct cargo *c, const struct
     }
 }
 
-static int measure_row(const struct image_settings *s, struct cargo *c, struct image_row *row) {
+static int measure_row(const struct image_settings *s, struct fleet *f, struct image_row *row) {
+    struct cargo *c = &f->usual;
     char words[80], size[UNITS_TEXT_MAX];
     units_format_size(row->bytes, size, sizeof size);
     snprintf(words, sizeof words, "launching %s on %" PRIu32 " nodes ...", size, row->nodes);
@@ -116,7 +129,7 @@ static int measure_row(const struct image_settings *s, struct cargo *c, struct i
                 continue;
             if (who == STARTS)
                 usleep(SETTLE_US);
-            r = run_one(s, c, row, (enum contender)who, &ns);
+            r = run_one(s, f, row, (enum contender)who, &ns);
             if (r == 0 && i >= 0)
                 row->ns[who][i] = ns;
         }
@@ -136,6 +149,15 @@ static uint64_t x100(const struct image_row *row, enum contender who, enum conte
     return row->stats[who].median * 100 / row->stats[of].median;
 }
 
+/* What sealing costs. */
+static void print_seal(const struct image_row *row) {
+    if (row->ns[TLS] == NULL)
+        return;
+    uint64_t ratio = x100(row, TLS, TCP);
+    printf("%15s  sealed against open TCP: %" PRIu64 ".%02" PRIu64 "\n", "", ratio / 100,
+           ratio % 100);
+}
+
 static void print_row(const struct image_row *row) {
     char size[UNITS_TEXT_MAX];
     units_format_size(row->bytes, size, sizeof size);
@@ -153,6 +175,7 @@ static void print_row(const struct image_row *row) {
             printf(" %5" PRIu64 ".%02" PRIu64, ratio / 100, ratio % 100);
         putchar('\n');
     }
+    print_seal(row);
     fflush(stdout);
 }
 
@@ -173,23 +196,52 @@ static void print_json(const struct image_settings *s, const struct image_row *r
     fflush(stdout);
 }
 
+static int fleet_up(const struct image_settings *s, struct fleet *f, uint32_t nodes) {
+    const char *const usual[] = {"--launchers", s->launchers, NULL};
+    const char *const tcp[] = {"--launchers", s->launchers, "--links", "tcp", NULL};
+    const char *const tls[] = {"--launchers", s->launchers, "--links", "tls", NULL};
+    int r = cargo_up(&f->usual, s->command, nodes, true, usual);
+    if (r < 0 || !s->links)
+        return r;
+    r = cargo_up(&f->tcp, s->command, nodes, true, tcp);
+    if (r == 0) {
+        r = cargo_up(&f->tls, s->command, nodes, true, tls);
+        if (r < 0)
+            cargo_down(&f->tcp);
+    }
+    if (r < 0)
+        cargo_down(&f->usual);
+    return r;
+}
+
+static void fleet_down(const struct image_settings *s, struct fleet *f) {
+    if (s->links) {
+        cargo_down(&f->tls);
+        cargo_down(&f->tcp);
+    }
+    cargo_down(&f->usual);
+}
+
+static bool takes_part(const struct image_settings *s, enum contender who, uint32_t nodes) {
+    return who == SLURM ? s->slurm_nodes >= nodes : (who != TCP && who != TLS) || s->links;
+}
+
 static int measure_nodes(const struct image_settings *s, uint32_t nodes, uint64_t *memory) {
-    struct cargo c;
-    const char *const more[] = {"--launchers", s->launchers, NULL};
-    int r = cargo_up(&c, s->command, nodes, true, more);
+    struct fleet f;
+    int r = fleet_up(s, &f, nodes);
     if (r < 0)
         return r;
     for (uint32_t i = 0; i < s->sizes.count && r == 0; i++) {
         struct image_row row = {.nodes = nodes, .bytes = s->sizes.at[i]};
         for (int who = 0; who < CONTENDERS; who++)
-            row.ns[who] = who == SLURM && s->slurm_nodes < nodes ? NULL : memory + who * s->runs;
-        r = measure_row(s, &c, &row);
+            row.ns[who] = takes_part(s, (enum contender)who, nodes) ? memory + who * s->runs : NULL;
+        r = measure_row(s, &f, &row);
         if (r == 0 && s->json)
             print_json(s, &row);
         else if (r == 0)
             print_row(&row);
     }
-    cargo_down(&c);
+    fleet_down(s, &f);
     return r;
 }
 

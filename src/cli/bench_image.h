@@ -14,6 +14,7 @@ struct image_settings {
     const char *self, *svg;
     const char *timeline; /* NULL: none */
     bool peers, json;
+    bool links;           /* also over TCP, open and sealed */
     uint64_t slurm_nodes; /* found out */
 };
 

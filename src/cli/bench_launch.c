@@ -46,7 +46,7 @@ struct launch_settings {
     const char *launchers, *svg, *command, *image, *tree, *load, *timeline;
     uint64_t quantum_ns;
     struct number_list sizes;
-    bool json, peers;
+    bool json, peers, links;
     /* found out */
     char self[PATH_MAX], nop[PATH_MAX];
     bool hydra;
@@ -284,6 +284,8 @@ static int check(struct launch_settings *s) {
         return complain("bench", "--timeline goes with --image, and not with --load or --peers");
     if (s->quantum_ns > 0 && s->load == NULL)
         return complain("bench", "--quantum goes with --load: turns with whom?");
+    if (s->links && (s->image == NULL || s->load != NULL || s->timeline != NULL))
+        return complain("bench", "--links goes with --image alone");
     if (s->load != NULL && (s->image == NULL || s->peers))
         return complain("bench", "--load goes with --image, and not with --peers");
     return STATUS_OK;
@@ -303,6 +305,7 @@ static int run_image(const struct launch_settings *s) {
                                .svg = s->svg,
                                .timeline = s->timeline,
                                .peers = s->peers,
+                               .links = s->links,
                                .json = s->json};
     int r = s->timeline != NULL ? bench_timeline(&i)
             : s->load != NULL   ? bench_loaded(&i)
@@ -326,6 +329,7 @@ int bench_launch(int argc, char **argv) {
         {"timeline", OPTION_TEXT, &s.timeline, "FILE",
          "--image: draw the stages of one launch on the last of --nodes, and nothing else"},
         {"peers", OPTION_FLAG, &s.peers, NULL, "beside MPICH's Hydra and SLURM, where they run"},
+        {"links", OPTION_FLAG, &s.links, NULL, "--image: also over TCP, open and sealed"},
         {"json", OPTION_FLAG, &s.json, NULL, "one JSON object a line"},
         {"svg", OPTION_TEXT, &s.svg, "FILE", "write a plot"},
         {"command", OPTION_TEXT, &s.command, "PATH", "another storm command (default: this one)"},

@@ -11,6 +11,7 @@
 #include "cli/nearest.h"
 
 static const struct command commands[] = {
+    {"add", "more hosts for a cluster that runs", add_main},
     {"alloc", "hold nodes while a command runs", alloc_main},
     {"attach", "the output of a job that runs", attach_main},
     {"bench", "measure this installation, or simulated clusters", bench_main},
@@ -23,10 +24,12 @@ static const struct command commands[] = {
     {"exec", "run a command on hosts that have nothing but a remote shell", exec_main},
     {"help", "explain a command", help_main},
     {"kill", "end jobs, or send them a signal", kill_main},
+    {"login", "use a cluster whose manager is on another machine", login_main},
     {"model", "how long a launch takes on a network that is not here, by formula", model_main},
     {"nodes", "show nodes", nodes_main},
     {"policy", "who starts when: show or change the scheduling policy", policy_main},
     {"ps", "show the jobs that wait and run", ps_main},
+    {"remove", "take hosts out of a cluster that runs", remove_main},
     {"replay", "run the jobs of a workload file as they arrive", replay_main},
     {"reserve", "keep nodes for some jobs, or for nobody, for a while", reserve_main},
     {"resume", "let suspended jobs go on", resume_main},
@@ -36,7 +39,7 @@ static const struct command commands[] = {
     {"submit", "queue a program or a script", submit_main},
     {"suspend", "stop jobs where they are", suspend_main},
     {"undrain", "give nodes jobs again", undrain_main},
-    {"up", "bring a cluster up on this machine", up_main},
+    {"up", "bring a cluster up, on this machine or on hosts", up_main},
     {"version", "show the version", version_main},
     {"wait", "wait until jobs are over", wait_main},
     {"why", "why a job waits", show_main},
@@ -48,7 +51,12 @@ const struct command *command_at(unsigned index) {
     return index < COMMANDS ? &commands[index] : NULL;
 }
 
+/* On hosts, for ourselves: nobody types it, and no list has it. */
+static const struct command berth = {"berth", "make this machine a node", berth_main};
+
 const struct command *command_find(const char *name) {
+    if (strcmp(name, berth.name) == 0)
+        return &berth;
     for (unsigned i = 0; i < COMMANDS; i++)
         if (strcmp(commands[i].name, name) == 0)
             return &commands[i];

@@ -9,9 +9,11 @@ struct command {
 };
 
 /* argv[0] is the subcommand's name; with --help it explains itself. Returns the exit status. */
+int add_main(int argc, char **argv);
 int alloc_main(int argc, char **argv);
 int attach_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
+int berth_main(int argc, char **argv);
 int campaign_main(int argc, char **argv);
 int cp_main(int argc, char **argv);
 int demo_main(int argc, char **argv);
@@ -21,10 +23,12 @@ int drain_main(int argc, char **argv);
 int exec_main(int argc, char **argv);
 int help_main(int argc, char **argv);
 int kill_main(int argc, char **argv);
+int login_main(int argc, char **argv);
 int model_main(int argc, char **argv);
 int nodes_main(int argc, char **argv);
 int policy_main(int argc, char **argv);
 int ps_main(int argc, char **argv);
+int remove_main(int argc, char **argv);
 int replay_main(int argc, char **argv);
 int reserve_main(int argc, char **argv);
 int resume_main(int argc, char **argv);

@@ -10,6 +10,8 @@
 
 #include "cli/complain.h"
 #include "cli/options.h"
+#include "os/release.h"
+#include "wire/header.h"
 
 static int say_none(const char *name) {
     if (strcmp(name, "local") == 0)
@@ -45,17 +47,38 @@ int contact_find(struct cluster *ret, const char *asked) {
     return 0;
 }
 
-int contact_lost(const struct cluster *cluster, enum session_loss why) {
+int contact_other(const char *name, const struct session_other *other, const char *what) {
+    char theirs[RELEASE_TEXT_MAX];
+    complain(name,
+             "the cluster runs STORM %s (protocol %" PRIu32
+             "), this command is %s (protocol %d); %s",
+             release_text(other->release, theirs), other->protocol, release_version, HEADER_VERSION,
+             what);
+    return STATUS_STORM;
+}
+
+int contact_lost(const struct contact *c, enum session_loss why) {
+    struct session_other other;
     if (why == SESSION_NOBODY)
-        return say_none(cluster->name);
-    complain(NULL, "the manager of cluster `%s` does not answer; see: storm doctor", cluster->name);
+        return say_none(c->cluster.name);
+    if (why == SESSION_OTHER && session_other(c->session, &other))
+        return contact_other(c->cluster.name, &other,
+                             "use the cluster's own, or bring it up again");
+    if (why == SESSION_STRANGER) {
+        complain(NULL,
+                 "the manager of cluster `%s` does not know our key; get one: storm login HOST",
+                 c->cluster.name);
+        return STATUS_STORM;
+    }
+    complain(NULL, "the manager of cluster `%s` does not answer; see: storm doctor",
+             c->cluster.name);
     return STATUS_STORM;
 }
 
 static void on_lost(void *context, enum session_loss why) {
     struct contact *c = context;
     c->lost = true;
-    contact_lost(&c->cluster, why);
+    contact_lost(c, why);
 }
 
 int contact_begin(struct contact *c, const struct session_config *callbacks) {
@@ -65,6 +88,7 @@ int contact_begin(struct contact *c, const struct session_config *callbacks) {
         complain(NULL, "%s; close some files", strerror(-r));
         return STATUS_STORM;
     }
+    c->found = false;
     config.loop = &c->loop;
     config.cluster = &c->cluster;
     if (config.lost == NULL) {
@@ -82,13 +106,33 @@ int contact_begin(struct contact *c, const struct session_config *callbacks) {
 int contact_open(struct contact *c, const char *name, const struct session_config *callbacks) {
     c->lost = false;
     int r = contact_find(&c->cluster, name);
-    return r != 0 ? r : contact_begin(c, callbacks);
+    if (r != 0)
+        return r;
+    r = contact_begin(c, callbacks);
+    if (r != 0)
+        cluster_free(&c->cluster);
+    c->found = r == 0;
+    return r;
 }
 
 void contact_close(struct contact *c) {
     session_flush(c->session);
     session_free(c->session);
     loop_fini(&c->loop);
+    if (c->found)
+        cluster_free(&c->cluster);
+}
+
+void contact_meet(struct contact *c, const struct nodeset *nodes) {
+    char folder[CLUSTER_PATH_MAX];
+    struct cluster_trouble trouble;
+    bool all = true;
+    if (c->cluster.hosts == NULL || nodes == NULL)
+        return;
+    NODESET_EACH (n, nodes)
+        all = all && roster_taken(c->cluster.hosts, n);
+    if (!all && cluster_folder(c->cluster.name, folder, sizeof folder) == 0)
+        (void)cluster_load_hosts(&c->cluster, folder, &trouble); /* else numbers will do */
 }
 
 int contact_refused(const char *what, const struct message_answer *a) {

@@ -13,10 +13,11 @@ struct contact {
     struct loop loop;
     struct cluster cluster;
     struct session *session;
-    bool lost; /* and that was told */
+    bool lost;  /* and that was told */
+    bool found; /* by contact_open: contact_close frees the cluster */
 };
 
-/* Finds the cluster of that name (NULL: the usual). 0, or the exit status after a complaint. */
+/* Finds the cluster of that name (NULL: the usual); cluster_free is needed if that was good. 0, or the exit status after a complaint. */
 int contact_find(struct cluster *ret, const char *name);
 
 /* Connects; `callbacks` says what to do with what comes, its `lost` is ours. 0, or the exit status. */
@@ -24,9 +25,13 @@ int contact_open(struct contact *c, const char *name, const struct session_confi
 /* The same, when the cluster is known already. */
 int contact_begin(struct contact *c, const struct session_config *callbacks);
 void contact_close(struct contact *c);
+/* Nodes that we hear of may be hosts that have come since: then their names are looked up again. */
+void contact_meet(struct contact *c, const struct nodeset *nodes);
 
 /* Says why there was no answer. Returns the exit status. */
-int contact_lost(const struct cluster *cluster, enum session_loss why);
+int contact_lost(const struct contact *c, enum session_loss why);
+/* The same of a manager that speaks another version of the protocol; `what` is to be done about it. */
+int contact_other(const char *name, const struct session_other *other, const char *what);
 
 /* Says that a request was not granted; `what` it was about. Returns the exit status. */
 int contact_refused(const char *what, const struct message_answer *a);

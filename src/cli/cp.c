@@ -59,7 +59,7 @@ static int take_nodes(const struct cluster *cluster, struct nodeset *set, const 
     memcpy(list, text, len);
     list[len] = '\0';
     if (strcmp(list, "all") == 0) {
-        nodeset_add_range(set, 0, cluster->nodes - 1);
+        cluster_all(cluster, set);
         return 0;
     }
     int r = cluster_nodes(cluster, list, set, &trouble);
@@ -135,7 +135,7 @@ static int survey(struct cp *c, char **paths, int count) {
             return complain("cp", "%s: has no name to be copied under; name the folder", paths[i]);
     }
     struct survey_config config = {.beneath = AT_FDCWD,
-                                   .digest = DIGEST_XXH3,
+                                   .digest = c->request->sending.digest,
                                    .piece_bytes = (uint32_t)c->request->sending.chunk_bytes,
                                    .spread = c->request->sending.spread,
                                    .terms = c->request->sending.terms,
@@ -191,7 +191,7 @@ static void tell(struct cp *c) {
 static void complain_of(const struct cp *c, const struct message_copied *m) {
     char nodes[256], name[CLUSTER_NODE_NAME_MAX];
     uint32_t count = nodeset_count(m->without);
-    nodeset_format(m->without, c->contact.cluster.prefix, nodes, sizeof nodes);
+    cluster_format_nodes(&c->contact.cluster, m->without, nodes, sizeof nodes);
     cluster_node_name(&c->contact.cluster, m->node, name, sizeof name);
     int len = m->text.len > 200 ? 200 : (int)m->text.len;
     if (len == 0)
@@ -427,5 +427,6 @@ int cp_main(int argc, char **argv) {
     survey_free(c.survey);
     free(c.tally.movers);
     free(c.storage);
+    cluster_free(&c.contact.cluster);
     return r;
 }

@@ -290,7 +290,7 @@ static bool check_home(struct doctor *d, char home[CLUSTER_PATH_MAX]) {
 /* ---- clusters ---- */
 
 static void check_running(struct doctor *d, const char *what, const char *folder) {
-    struct cluster c;
+    struct cluster c = {0};
     struct cluster_trouble trouble;
     struct cluster_row row;
     int r = cluster_load(&c, folder, &trouble);
@@ -308,6 +308,7 @@ static void check_running(struct doctor *d, const char *what, const char *folder
              " queued; jobs are held by: %s",
              row.up, row.nodes, row.running, row.queued, c.guarantee);
     pulse_free(p);
+    cluster_free(&c);
 }
 
 static void check_cluster(struct doctor *d, const char *home, const char *name) {

@@ -14,37 +14,20 @@
 
 #include "base/hostlist.h"
 #include "base/units.h"
-#include "base/words.h"
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/harvest.h"
+#include "cli/openfiles.h"
 #include "cli/options.h"
-#include "cli/roll.h"
+#include "cli/reach.h"
 #include "cli/terminal.h"
 #include "cli/voices.h"
-#include "os/companion.h"
-#include "os/limb.h"
-#include "os/self.h"
 
-#define CONNECT_NS   (10 * NS_PER_S)
-#define LATE_NS      (2 * NS_PER_S) /* by then most hosts have answered: who has not holds nobody up */
-#define BEAT_NS      (5 * NS_PER_S)
-#define SILENT_NS    (20 * NS_PER_S)
 #define AGAIN_NS     (2 * NS_PER_S) /* for the second Ctrl-C */
 #define GRACE_NS     (3 * NS_PER_S) /* for commands that were asked to end */
 #define INPUT_WINDOW (256 * 1024)
 
-/* From here on what a hop sends takes longer than to reach another: it gets two children, not as many as it can. */
-#define LARGE_BYTES (1024 * 1024)
-
-enum {
-    AT_ONCE = 32,
-    CHILDREN_MAX = 4096,
-    CONNECTOR_WORDS_MAX = 48,
-    CONNECTOR_MAX = 4096,
-    INPUT_PIECE = 32 * 1024,
-    COMMAND_MAX = 48 * 1024
-};
+enum { INPUT_PIECE = 32 * 1024, COMMAND_MAX = 48 * 1024 };
 
 struct order {
     const char *hosts, *except, *connector, *user, *shape, *input;
@@ -59,12 +42,11 @@ struct exec {
     struct loop loop;
     struct source signals, input;
     struct voices voices;
-    struct shell_helper helper;
+    struct reach reach;
     struct task task;
     struct parcels parcels;
     struct harvest harvest;
     char *places[TASK_FILES_MAX]; /* of files, there */
-    char connector[CONNECTOR_MAX];
     char *command;
     struct limb *limb;
     uint32_t input_host; /* FRAME_ALL, or one */
@@ -73,6 +55,7 @@ struct exec {
     uint64_t interrupted_at, stop_at;
     int ended_by; /* a signal; 0: by nobody */
     uint32_t signalled;
+    uint64_t files; /* that we might have open, at first */
 };
 
 /* ---- What the user wants ----------------------------------------------------------------------- */
@@ -155,32 +138,6 @@ static int read_input(struct exec *e) {
                     who);
 }
 
-/* ssh must never ask: there would be as many questions as hosts. */
-static int read_connector(struct exec *e) {
-    char line[CONNECTOR_MAX], *words[CONNECTOR_WORDS_MAX + 1];
-    const char *given = e->order.connector != NULL ? e->order.connector : getenv("STORM_CONNECTOR");
-    const char *user = e->order.user;
-    size_t len = 0;
-    int n = snprintf(line, sizeof line, "%s%s%s", given != NULL ? given : "ssh -x -oBatchMode=yes",
-                     given == NULL && user != NULL ? " -l " : "",
-                     given == NULL && user != NULL ? user : "");
-    if (given != NULL && user != NULL)
-        return complain("exec", "--user is for ssh; say it in the connector");
-    int count = n < (int)sizeof line ? words_split(line, words, CONNECTOR_WORDS_MAX) : -E2BIG;
-    if (count <= 0)
-        return complain("exec", "the connector \"%s\" %s", given != NULL ? given : "",
-                        count == -EINVAL ? "has a quote that is not closed"
-                        : count == 0     ? "has no words"
-                                         : "is too long");
-    for (int i = 0; i < count; i++) {
-        size_t word = strlen(words[i]) + 1;
-        memcpy(e->connector + len, words[i], word);
-        len += word;
-    }
-    e->task.connector = bytes_of(e->connector, len);
-    return 0;
-}
-
 /* The words as one line, as remote shells have it. */
 static int read_command(struct exec *e, char **words) {
     size_t len = 0;
@@ -231,39 +188,15 @@ static int read_files(struct exec *e) {
     return r;
 }
 
-static int find_helper(struct exec *e) {
-    char path[PATH_MAX];
-    int r = companion_find("storm-hop", path, sizeof path);
-    if (r == 0)
-        r = self_helper_from(path, &e->helper);
-    if (r == 0)
-        return 0;
-    complain("exec", "the helper storm-hop is not to be found beside storm: %s", strerror(-r));
-    return STATUS_STORM;
-}
-
-static uint64_t files_bytes(const struct exec *e) {
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < e->task.put_count; i++)
-        sum += e->task.put[i].bytes;
-    return sum;
-}
-
 static void plan(struct exec *e) {
-    struct hop_config *h = &e->task.hop;
     const struct order *o = &e->order;
     e->task.input_host = e->input_host;
-    h->hosts = e->roll.count;
-    h->children = h->hosts < CHILDREN_MAX ? h->hosts : CHILDREN_MAX;
-    h->fanout = o->fanout != 0                                          ? (uint32_t)o->fanout
-                : h->shape == HOP_KARY || files_bytes(e) >= LARGE_BYTES ? 2
-                                                                        : 0;
-    h->at_once = o->at_once != 0 ? (uint32_t)o->at_once : h->shape == HOP_BINOMIAL ? 1 : AT_ONCE;
-    h->connect_ns = o->connect_ns != 0 ? o->connect_ns : CONNECT_NS;
-    h->late_ns = LATE_NS < h->connect_ns ? LATE_NS : h->connect_ns;
-    h->silent_ns = SILENT_NS;
-    e->task.beat_ns = BEAT_NS;
     e->task.command_ns = o->command_ns;
+    reach_plan(&e->task, &(struct reach_wish){.hosts = e->roll.count,
+                                              .shape = e->task.hop.shape,
+                                              .fanout = (uint32_t)o->fanout,
+                                              .at_once = (uint32_t)o->at_once,
+                                              .connect_ns = o->connect_ns});
 }
 
 /* ---- Input ------------------------------------------------------------------------------------- */
@@ -436,21 +369,6 @@ static void follow(struct exec *e) {
         complain("exec", "%s", e->parcels.trouble);
 }
 
-/* Hosts behind one switch stand together, so that a part of them is mostly behind one. */
-static int take_hosts(struct exec *e) {
-    int r = 0;
-    for (uint32_t crate = 0; crate <= e->roll.switch_count; crate++)
-        for (uint32_t i = 0; i < e->roll.count && r == 0; i++)
-            if (e->roll.crates[i] == crate)
-                r = limb_take(e->limb,
-                              &(struct task_host){.host = i,
-                                                  .crate = (uint16_t)crate,
-                                                  .name = bytes_from_str(e->roll.names[i])});
-    if (r == 0)
-        limb_share(e->limb);
-    return r;
-}
-
 static int begin(struct exec *e) {
     enum voices_manner manner = e->order.json     ? VOICES_JSON
                                 : e->order.gather ? VOICES_GATHER
@@ -467,13 +385,14 @@ static int begin(struct exec *e) {
     e->input_open = e->task.input;
     e->limb = limb_new(&(struct limb_config){.loop = &e->loop,
                                              .task = &e->task,
-                                             .helper = &e->helper,
+                                             .helper = &e->reach.helper,
                                              .parcels = &e->parcels,
                                              .root = true,
+                                             .files = e->files,
                                              .context = e,
                                              .up = on_up,
                                              .full = is_full});
-    return e->limb == NULL ? -ENOMEM : take_hosts(e);
+    return e->limb == NULL ? -ENOMEM : reach_begin(e->limb, &e->roll);
 }
 
 /* Everybody gets the task in one frame, with his name. */
@@ -494,19 +413,21 @@ static int prepare(struct exec *e, int count, char **argv) {
         return complain("exec", "on which hosts? say -w HOSTS");
     if (count == 0 && o->put.count == 0 && o->get.count == 0)
         return complain("exec", "which command?");
-    if (o->fanout > CHILDREN_MAX || o->at_once > CHILDREN_MAX)
-        return complain("exec", "--fanout and --at-once are at most %d", CHILDREN_MAX);
+    if (o->fanout > REACH_CHILDREN_MAX || o->at_once > REACH_CHILDREN_MAX)
+        return complain("exec", "--fanout and --at-once are at most %d", REACH_CHILDREN_MAX);
     int r = roll_read(&e->roll, "exec", o->hosts, o->except);
     if (r == 0 && e->roll.count > TASK_HOSTS_MAX)
         r = complain("exec", "those are more than %d hosts", TASK_HOSTS_MAX);
     r = r != 0 ? r : read_shape(e);
     r = r != 0 ? r : read_input(e);
-    r = r != 0 ? r : read_connector(e);
+    r = r != 0 ? r : reach_connector(&e->reach, "exec", o->connector, o->user);
     r = r != 0 ? r : read_command(e, argv + 1);
     r = r != 0 ? r : read_files(e);
-    r = r != 0 ? r : find_helper(e);
+    r = r != 0 ? r : reach_helper(&e->reach, "exec");
+    e->task.connector = e->reach.connector;
     if (r == 0)
         plan(e);
+    r = r != 0 ? r : openfiles_raise("exec", &e->task.hop, &e->files);
     return r != 0 ? r : look_at_length(e);
 }
 

@@ -100,7 +100,8 @@ bool fabrics_pick(const char *word, const struct cluster *cluster, char out[FABR
         return false;
     if (strncmp(word, "ofi", 3) == 0)
         snprintf(out, FABRIC_NAME_MAX + 1, "%.*s", FABRIC_NAME_MAX, word);
-    else if (strcmp(word, "auto") == 0 && between_hosts(cluster) && fabrics_list(&f) == 0)
+    else if (strcmp(word, "auto") == 0 && between_hosts(cluster) && !cluster->sealed &&
+             fabrics_list(&f) == 0) /* it would carry in the clear what links seal */
         fabrics_choose(&f, true, out);
     return true;
 }

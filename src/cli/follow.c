@@ -27,7 +27,8 @@
 /* ---- news ---- */
 
 static void note_nodes(struct follow *f, const struct message_news *n) {
-    size_t len = nodeset_format(n->nodes, f->contact.cluster.prefix, f->nodes, sizeof f->nodes);
+    contact_meet(&f->contact, n->nodes);
+    size_t len = cluster_format_nodes(&f->contact.cluster, n->nodes, f->nodes, sizeof f->nodes);
     if (len >= sizeof f->nodes)
         snprintf(f->nodes + sizeof f->nodes - 4, 4, "...");
 }
@@ -103,7 +104,7 @@ static void on_lost(void *context, enum session_loss why) {
     f->lost = true;
     f->status = STATUS_STORM;
     if (f->job == 0) {
-        contact_lost(&f->contact.cluster, why);
+        contact_lost(&f->contact, why);
         return;
     }
     complain(NULL, "the manager of cluster `%s` is gone; job %" PRIu32 " may go on, see: storm ps",

@@ -100,7 +100,7 @@ void follow_fetch(struct follow *f) {
     }
     int status = f->status;
     if (f->ran_on_run != f->last.run) /* where its last attempt was has not come here */
-        nodeset_add_range(&f->ran_on, 0, f->contact.cluster.nodes - 1);
+        cluster_all(&f->contact.cluster, &f->ran_on);
     f->done = false; /* a signal says so again */
     for (uint32_t i = 0; i < wanted->count && !is_stopped(f); i++)
         good = fetch_one(f, wanted->at[i]) && good;

@@ -36,6 +36,7 @@ int sending_check(struct sending *s, const char *command) {
 }
 
 void sending_to(struct sending *s, const struct cluster *cluster, uint32_t nodes) {
+    s->digest = cluster->links == TRANSPORT_TCP ? DIGEST_SHA256 : DIGEST_XXH3; /* see decision 22 */
     if (cluster->bytes_per_s == 0)
         return;
     s->terms = spread_usual(cluster->bytes_per_s);
@@ -138,7 +139,7 @@ static int look_over(struct survey **ret, const struct sending *s, const struct 
     freight_ledger(ledger, sizeof ledger);
     struct survey_config config = {.beneath = AT_FDCWD,
                                    .ledger = ledger[0] != '\0' ? ledger : NULL,
-                                   .digest = DIGEST_XXH3,
+                                   .digest = s->digest,
                                    .piece_bytes = (uint32_t)s->chunk_bytes,
                                    .spread = s->spread,
                                    .terms = s->terms,

@@ -17,6 +17,7 @@ struct sending {
     uint64_t chunk_bytes; /* 0: the usual */
     enum send_type type;
     struct spread_terms terms; /* if the speed of links is known */
+    enum digest_kind digest;   /* by which pieces are checked */
 };
 
 /* Reads the texts. 0, or the exit status after a complaint. */

@@ -12,6 +12,7 @@
 #include "cli/listing.h"
 #include "cli/nodes.h"
 #include "cli/options.h"
+#include "client/hostsfile.h"
 #include "client/nodespec.h"
 
 int nodes_read(const struct cluster *c, const char *command, char **argv, struct nodeset *set) {
@@ -116,11 +117,17 @@ static int fetch(struct contact *c, struct contact_rows *rows) {
 
 /* What cannot be read is as if it were not there: the manager has it in its log. */
 static struct nodespec load_spec(const struct cluster *c) {
-    char path[CLUSTER_PATH_MAX];
+    char path[CLUSTER_PATH_MAX], file[CLUSTER_PATH_MAX + 16];
     struct cluster_trouble trouble;
+    struct hosts hosts = {0};
     struct nodespec spec = {0};
     if (nodespec_path(c, path, sizeof path) == 0 && nodespec_load(c, path, &spec, &trouble) < 0)
         nodespec_free(&spec);
+    if (c->hosts != NULL && cluster_folder(c->name, path, sizeof path) == 0 &&
+        hosts_path(path, file, sizeof file) == 0 &&
+        hosts_read(&hosts, c->nodes, file, &trouble) == 0)
+        (void)hosts_switches(&hosts, &spec);
+    hosts_free(&hosts);
     return spec;
 }
 
@@ -135,8 +142,8 @@ static int show(const char *cluster, char **argv, bool json) {
     r = nodes_read(&c.cluster, "nodes", argv, &set);
     if (r == 0)
         r = fetch(&c, &rows);
-    contact_close(&c);
     struct nodespec spec = load_spec(&c.cluster);
+    contact_close(&c);
     if (r == 0)
         r = print(&rows, &set, &spec, json);
     nodespec_free(&spec);

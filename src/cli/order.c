@@ -59,7 +59,7 @@ static int order_size(struct order *o, const struct wish *w, const struct cluste
         return r;
     if (w->on != NULL && o->size.nodes == 0 && o->size.procs == 0)
         o->size.nodes = nodeset_count(&o->on); /* who names nodes and no number means them all */
-    if (size_resolve(&o->size, cluster->nodes, cluster->pes, why, sizeof why) < 0) {
+    if (size_resolve(&o->size, cluster_count(cluster), cluster->pes, why, sizeof why) < 0) {
         complain(command, "%s", why);
         return STATUS_STORM;
     }

@@ -158,8 +158,10 @@ int past_fetch(const char *cluster, uint32_t most, struct contact_rows *ret) {
         return contact_find(&c, cluster);
     int r = read_log(folder, most, 0, ret);
     uint32_t from = r == 0 ? first_open(ret) : 0;
-    if (from != 0 && cluster_load(&c, folder, &trouble) == 0 &&
-        ask_manager(cluster, from, &live) == 0)
+    bool runs = from != 0 && cluster_load(&c, folder, &trouble) == 0;
+    if (runs)
+        cluster_free(&c);
+    if (runs && ask_manager(cluster, from, &live) == 0)
         merge(ret, &live);
     free(live.at);
     return r;

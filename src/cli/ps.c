@@ -125,7 +125,7 @@ static int show_swf(const char *cluster, const struct joblist *l, uint64_t scale
     if (cluster_folder(name, folder, sizeof folder) < 0 || cluster_load(&c, folder, &trouble) < 0)
         c = (struct cluster){0};
     struct swf_config config = {.only = l->count > 0 ? l : NULL,
-                                .nodes = c.nodes,
+                                .nodes = cluster_count(&c),
                                 .node_pes = c.pes,
                                 .scale_x1000 = scale_x1000};
     int e = swf_collect(&swf, bytes_of(rows.at, rows.len), &config);
@@ -134,6 +134,7 @@ static int show_swf(const char *cluster, const struct joblist *l, uint64_t scale
     else
         complain("ps", "%s", strerror(-e));
     swf_fini(&swf);
+    cluster_free(&c);
     free(rows.at);
     return e == 0 ? STATUS_OK : STATUS_STORM;
 }

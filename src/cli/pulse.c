@@ -15,8 +15,16 @@ struct pulse {
     struct session *session;
     bool answered;
     bool accepted;
+    bool lost;
     struct cluster_row row;
 };
+
+/* Only whom it cannot talk to at all it gives up before we do. */
+static void on_lost(void *context, enum session_loss why) {
+    struct pulse *p = context;
+    (void)why;
+    p->lost = true;
+}
 
 struct pulse *pulse_new(const struct cluster *c) {
     struct pulse *p = calloc(1, sizeof *p);
@@ -28,6 +36,7 @@ struct pulse *pulse_new(const struct cluster *c) {
     }
     struct session_config config = {.loop = &p->loop, .cluster = c, .patience_ns = PATIENCE_NS};
     config.context = p;
+    config.lost = on_lost;
     p->session = session_new(&config);
     if (p->session == NULL) {
         pulse_free(p);
@@ -45,6 +54,10 @@ void pulse_free(struct pulse *p) {
     free(p);
 }
 
+bool pulse_other(const struct pulse *p, struct session_other *ret) {
+    return session_other(p->session, ret);
+}
+
 static void on_rows(void *context, const struct message_rows *r) {
     struct pulse *p = context;
     size_t at = 0;
@@ -60,7 +73,7 @@ static void on_answer(void *context, const struct message_answer *a) {
 }
 
 static bool await(struct pulse *p, uint64_t until) {
-    while (!p->answered && clock_ns() < until) {
+    while (!p->answered && !p->lost && clock_ns() < until) {
         loop_wake_at(&p->loop, until);
         session_turn(p->session);
     }
@@ -88,7 +101,7 @@ bool pulse_stop(struct pulse *p, uint64_t until) {
 
 void pulse_rest(struct pulse *p, uint64_t ns) {
     uint64_t until = clock_ns() + ns;
-    while (clock_ns() < until) {
+    while (!p->lost && clock_ns() < until) {
         loop_wake_at(&p->loop, until);
         session_turn(p->session);
     }

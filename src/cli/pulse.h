@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/cluster.h"
+#include "client/session.h"
 #include "wire/row.h"
 
 struct pulse;
@@ -13,6 +13,9 @@ struct pulse;
 /* NULL if there is no memory or no event loop. The cluster is borrowed. */
 struct pulse *pulse_new(const struct cluster *c);
 void pulse_free(struct pulse *p);
+
+/* The manager speaks another version of the protocol: nothing that is asked will be answered. */
+bool pulse_other(const struct pulse *p, struct session_other *ret);
 
 /* Asks how the cluster is; false if nobody answers until then (clock_ns). */
 bool pulse_ask(struct pulse *p, uint64_t until, struct cluster_row *ret);

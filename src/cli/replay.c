@@ -15,7 +15,7 @@
 #include "os/companion.h"
 
 _Static_assert((int)LINES_WHY_MAX == (int)WORKLOAD_WHY_MAX &&
-                   (int)LINES_WHY_MAX == (int)ROSTER_WHY_MAX,
+                   (int)LINES_WHY_MAX == (int)JOBFILE_WHY_MAX,
                "one reason fits into the other");
 
 /* So much ahead the first job arrives, and so much more for each: to submit them takes time. */
@@ -27,18 +27,18 @@ _Static_assert((int)LINES_WHY_MAX == (int)WORKLOAD_WHY_MAX &&
 static int take(void *context, struct bytes line, char why[LINES_WHY_MAX]) {
     struct replay *r = context;
     if (!r->known) {
-        int tells = roster_tells_trace(line);
+        int tells = jobfile_tells_trace(line);
         r->known = tells >= 0;
         r->is_trace = tells > 0;
     }
     if (r->known && r->is_trace)
         return workload_line(&r->trace, line, why);
-    r->roster.lines = r->lines->count - 1; /* also those that it has not seen */
-    return roster_line(&r->roster, line, why);
+    r->jobfile.lines = r->lines->count - 1; /* also those that it has not seen */
+    return jobfile_line(&r->jobfile, line, why);
 }
 
 static size_t job_count(const struct replay *r) {
-    return r->is_trace ? r->trace.count : r->roster.count;
+    return r->is_trace ? r->trace.count : r->jobfile.count;
 }
 
 static int read_file(struct replay *r) {
@@ -49,7 +49,7 @@ static int read_file(struct replay *r) {
     r->lines = NULL;
     if (status != 0)
         return status;
-    roster_sort(&r->roster);
+    jobfile_sort(&r->jobfile);
     if (workload_sort(&r->trace) < 0)
         return complain("replay", "%s", strerror(ENOMEM)), STATUS_STORM;
     size_t count = job_count(r);
@@ -80,7 +80,7 @@ static int in_proportion(struct replay *r, uint64_t pes) {
 
 static int fit(struct replay *r) {
     const struct cluster *c = &r->contact.cluster;
-    uint64_t pes = (uint64_t)c->nodes * c->pes;
+    uint64_t pes = (uint64_t)cluster_count(c) * c->pes;
     if (!r->is_trace)
         return r->fit ? complain("replay", "--fit is for traces") : 0;
     int status = r->fit ? in_proportion(r, pes) : 0;
@@ -110,7 +110,7 @@ static uint64_t to_cluster_time(const struct replay *r, uint64_t ns) {
 /* A trace begins with its first job, whatever its time is. */
 uint64_t replay_arrival(const struct replay *r, size_t job) {
     if (!r->is_trace)
-        return to_cluster_time(r, r->roster.jobs[job].arrival_ns);
+        return to_cluster_time(r, r->jobfile.jobs[job].arrival_ns);
     uint64_t since = r->trace.jobs[job].submit - r->trace.jobs[r->first].submit;
     return since > UINT64_MAX / NS_PER_S ? UINT64_MAX / 2 : to_cluster_time(r, since * NS_PER_S);
 }
@@ -121,7 +121,7 @@ const char *replay_place(const struct replay *r, size_t job, char out[REPLAY_PLA
     if (r->is_trace)
         snprintf(out, REPLAY_PLACE_MAX, "%.200s: job %" PRIu64, name, r->trace.jobs[job].id);
     else
-        snprintf(out, REPLAY_PLACE_MAX, "%.200s:%" PRIu64, name, r->roster.jobs[job].line);
+        snprintf(out, REPLAY_PLACE_MAX, "%.200s:%" PRIu64, name, r->jobfile.jobs[job].line);
     return out;
 }
 
@@ -173,12 +173,13 @@ static int go(struct replay *r) {
 
 static int play(struct replay *r) {
     workload_init(&r->trace);
-    roster_init(&r->roster);
+    jobfile_init(&r->jobfile);
     int status = read_file(r);
     if (status == 0)
         status = go(r);
+    cluster_free(&r->contact.cluster);
     workload_fini(&r->trace);
-    roster_fini(&r->roster);
+    jobfile_fini(&r->jobfile);
     joblist_fini(&r->jobs);
     free(r->sources);
     free(r->bad);

@@ -8,7 +8,7 @@
 #include "cli/contact.h"
 #include "cli/jobs.h"
 #include "cli/options.h"
-#include "sim/roster.h"
+#include "sim/jobfile.h"
 #include "sim/workload.h"
 
 enum { REPLAY_PATH_MAX = 4096, REPLAY_PLACE_MAX = 256, REPLAY_POLICY_MAX = 64 };
@@ -27,7 +27,7 @@ struct replay {
     const struct lines *lines; /* while it is read */
     bool known, is_trace;
     struct workload trace;
-    struct roster roster;
+    struct jobfile jobfile;
     char mime[REPLAY_PATH_MAX]; /* what plays the jobs of a trace */
     /* The jobs of it that are submitted: [first, end). */
     size_t first, end;

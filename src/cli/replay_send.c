@@ -28,7 +28,7 @@ struct draft {
     struct order order;
     char place[REPLAY_PLACE_MAX];
     char procs[WORD_MAX], seconds[WORD_MAX], percent[WORD_MAX], name[JOB_NAME_MAX];
-    char *argv[ROSTER_WORDS_MAX + 2];
+    char *argv[JOBFILE_WORDS_MAX + 2];
 };
 
 static void draft_fini(struct draft *d) {
@@ -61,8 +61,8 @@ static int draft_trace(const struct replay *r, size_t job, struct draft *d) {
 static int draft_line(const struct replay *r, size_t job, struct draft *d) {
     struct option table[WISH_OPTIONS_MAX];
     d->argv[0] = d->place;
-    roster_words(&r->roster, job, d->argv + 1);
-    int argc = (int)r->roster.jobs[job].words + 1;
+    jobfile_words(&r->jobfile, job, d->argv + 1);
+    int argc = (int)r->jobfile.jobs[job].words + 1;
     int count = submit_read(&d->wish, &d->script, table, argc, d->argv);
     if (count == OPTIONS_WRONG)
         return STATUS_USAGE;

@@ -181,9 +181,9 @@ static void print(const struct replay *r, const struct swf *s, uint32_t pes,
 
 static int summarize(struct replay *r) {
     const struct cluster *c = &r->contact.cluster;
-    uint32_t pes = c->nodes * c->pes;
+    uint32_t nodes = cluster_count(c), pes = nodes * c->pes;
     struct swf_config config = {
-        .only = &r->jobs, .nodes = c->nodes, .node_pes = c->pes, .scale_x1000 = r->scale_x1000};
+        .only = &r->jobs, .nodes = nodes, .node_pes = c->pes, .scale_x1000 = r->scale_x1000};
     struct sim_stats stats;
     struct workload w;
     struct swf s;

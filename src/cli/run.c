@@ -63,6 +63,7 @@ static int attempt(struct wish *w, char **argv, uint64_t began, bool *ret_hidden
     if (*ret_hidden && w->verbose)
         complain("run", "%s: not every node sees this file: it is sent to them", o->program);
     order_fini(o);
+    cluster_free(&f->contact.cluster);
     free(o);
     free(f);
     return status;

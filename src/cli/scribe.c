@@ -35,8 +35,10 @@ struct page {
     bool following;        /* its files are known, and output was asked for */
     uint64_t total;        /* then: all its bytes */
     struct output *output; /* NULL until its files are known */
-    uint64_t moved_at;     /* then: when bytes have come last */
-    uint64_t moved;        /* and how many that were */
+    struct nodeset nodes;  /* it runs on, if that was told before; storage NULL: it was not */
+    uint32_t procs;
+    uint64_t moved_at; /* then: when bytes have come last */
+    uint64_t moved;    /* and how many that were */
     struct message_news end;
     char text[WORDS_BYTES]; /* of the end */
     char program[WORDS_BYTES];
@@ -62,6 +64,7 @@ static struct page *find(struct scribe *s, uint32_t job) {
 static void close_page(struct page *p) {
     list_remove(&p->at);
     output_free(p->output);
+    free(p->nodes.storage);
     free(p);
 }
 
@@ -101,6 +104,8 @@ static void open_output(struct page *p, const struct spec *spec) {
     if (p->output == NULL)
         return;
     output_job(p->output, p->job);
+    if (p->nodes.storage != NULL)
+        output_nodes(p->output, &p->nodes, p->procs);
     p->following = true;
     session_do(s->contact.session, p->job, VERB_FOLLOW, 1, NULL, NULL);
 }
@@ -140,6 +145,22 @@ static void on_output(void *context, const struct message_output *m) {
         output_take(p->output, m);
 }
 
+/* A short job may be over before its files are known, and its nodes are in their names. */
+static void take_nodes(struct page *p, const struct message_news *n) {
+    if (p->output != NULL) {
+        output_nodes(p->output, n->nodes, n->procs);
+        return;
+    }
+    void *storage = p->nodes.storage;
+    if (storage == NULL)
+        storage = malloc(nodeset_bytes(p->scribe->contact.cluster.nodes));
+    if (storage == NULL)
+        return;
+    nodeset_init(&p->nodes, p->scribe->contact.cluster.nodes, storage);
+    nodeset_copy(&p->nodes, n->nodes);
+    p->procs = n->procs;
+}
+
 static void on_news(void *context, const struct message_news *n) {
     struct scribe *s = context;
     struct page *p = find(s, n->job);
@@ -147,8 +168,9 @@ static void on_news(void *context, const struct message_news *n) {
         p = open_page(s, n->job);
     if (p == NULL)
         return;
-    if (n->state == STATE_RUNNING && p->output != NULL)
-        output_nodes(p->output, n->nodes, n->procs);
+    contact_meet(&s->contact, n->nodes);
+    if (n->state == STATE_RUNNING)
+        take_nodes(p, n);
     if (!n->settled)
         return;
     p->told = true;

@@ -50,22 +50,11 @@ static int wait_for(struct waiter *w, const struct contact_answer *a) {
     return r == 0 ? waiter_until_over(w) : r;
 }
 
-static int run(struct wish *w, struct order *o, char **argv) {
-    struct waiter waiter = {0};
+static int submit_order(struct waiter *waiter, struct wish *w, struct order *o) {
     struct contact_answer a = {0};
-    int r = submit_judge("submit", w);
+    int r = waiter_begin(waiter);
     if (r == 0)
-        r = contact_find(&waiter.contact.cluster, w->cluster);
-    if (r == 0)
-        r = order_make(o, w, WISH_SUBMIT, &waiter.contact.cluster, argv);
-    if (r == 0 && w->dry_run) {
-        order_print(o, &waiter.contact.cluster);
-        return STATUS_OK;
-    }
-    if (r == 0)
-        r = waiter_begin(&waiter);
-    if (r == 0)
-        r = submit(&waiter, o, &a);
+        r = submit(waiter, o, &a);
     if (r != 0)
         return r;
     if (a.count > 1)
@@ -74,9 +63,24 @@ static int run(struct wish *w, struct order *o, char **argv) {
         printf("%" PRIu32 "\n", a.job);
     fflush(stdout);
     if (w->wait)
-        return wait_for(&waiter, &a);
-    contact_close(&waiter.contact);
+        return wait_for(waiter, &a);
+    contact_close(&waiter->contact);
     return STATUS_OK;
+}
+
+static int run(struct wish *w, struct order *o, char **argv) {
+    struct waiter waiter = {0};
+    int r = submit_judge("submit", w);
+    if (r == 0)
+        r = contact_find(&waiter.contact.cluster, w->cluster);
+    if (r == 0)
+        r = order_make(o, w, WISH_SUBMIT, &waiter.contact.cluster, argv);
+    if (r == 0 && w->dry_run)
+        order_print(o, &waiter.contact.cluster);
+    else if (r == 0)
+        r = submit_order(&waiter, w, o);
+    cluster_free(&waiter.contact.cluster);
+    return r;
 }
 
 /* The options of the script count less than those that were typed: they are read first. */

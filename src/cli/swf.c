@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "base/units.h"
-#include "cli/release.h"
+#include "os/release.h"
 
 bool swf_scale(const char *text, uint64_t *ret_x1000) {
     char *end;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* storm up: brings a cluster up on this machine.
+/* storm up: brings a cluster up: of virtual nodes on this machine, or of hosts.
  *
  * The claim on the cluster's folder says whether it runs. Whoever gets the claim sweeps what a crash may
- * have left, starts the watcher, and waits until all nodes are there and the manager answers. */
+ * have left, starts the watcher, and waits until all nodes are there and the manager answers. Hosts are brought up by the
+ * tender (cli/tender.h), one of the watcher's processes; those that fail are named, the others are enough. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -20,13 +21,20 @@
 #include "cli/command.h"
 #include "os/companion.h"
 #include "cli/complain.h"
+#include "cli/contact.h"
+#include "cli/down.h"
 #include "cli/fabrics.h"
+#include "cli/foreground.h"
+#include "cli/hosting.h"
 #include "cli/options.h"
 #include "cli/policy.h"
 #include "cli/pulse.h"
-#include "cli/release.h"
+#include "os/release.h"
 #include "cli/scribe.h"
+#include "cli/state.h"
 #include "cli/terminal.h"
+#include "client/hostsfile.h"
+#include "client/keys.h"
 #include "client/nodespec.h"
 #include "os/claim.h"
 #include "os/files.h"
@@ -67,19 +75,24 @@ struct up {
     const char *hook;
     const char *nodespec; /* NULL: nothing is said of nodes */
     bool verbose;
+    struct hosting hosting;
     uint64_t begin_ns;
+    bool foreground;
     char folder[CLUSTER_PATH_MAX];
     struct cluster cluster;
+    struct session_other other; /* of a manager that we cannot talk to; protocol 0: there is none */
 };
 
 static void print_help(const struct option *table) {
     puts(
-        "usage: storm up [--local N] [OPTIONS]\n"
+        "usage: storm up [--local N | --hosts HOSTS] [OPTIONS]\n"
         "\n"
-        "Brings up a cluster of virtual nodes on this machine and returns when all of them are\n"
-        "there. Its daemons run in the background until `storm down`; whichever dies is started\n"
-        "again. A second `up` of a cluster that runs says so. What the cluster must remember, its\n"
-        "log and its sockets are in STORM_HOME/NAME (STORM_HOME is ~/.storm if it is not set).\n");
+        "Brings up a cluster of virtual nodes on this machine, or of hosts that have nothing but a\n"
+        "remote shell, and returns when all of them are there. Hosts that fail are named, the others\n"
+        "come up. Inside an allocation of Slurm or PBS, or with STORM_HOSTS set, its hosts are meant.\n"
+        "The daemons run in the background until `storm down`; whichever dies is started again. A\n"
+        "second `up` of a cluster that runs says so. What the cluster must remember, its log and its\n"
+        "sockets are in STORM_HOME/NAME (STORM_HOME is ~/.storm if it is not set).\n");
     options_print(table, stdout);
 }
 
@@ -108,24 +121,67 @@ static int check_policy(struct up *u) {
     return policy_name("up", u->policy, c->policy, sizeof c->policy);
 }
 
+static bool has_hosts(const struct up *u) {
+    return u->hosting.source != NULL;
+}
+
+static const char *usual_tree(const struct up *u) {
+    uint64_t nodes = has_hosts(u) ? u->hosting.roll.count : u->local;
+    return nodes <= FLAT_NODES ? "flat" : "k-ary:16";
+}
+
+/* Between machines links are sealed, unless it is said that they need not be. */
+static int check_links(struct up *u) {
+    if (u->links == NULL)
+        u->links = has_hosts(u) ? "tls" : "unix";
+    u->cluster.sealed = strcmp(u->links, "tls") == 0;
+    u->cluster.asks = u->cluster.sealed || has_hosts(u);
+    if (!transport_parse(u->cluster.sealed ? "tcp" : u->links, &u->cluster.links))
+        return complain("up", "there are no links of kind \"%s\"; give unix, tcp or tls", u->links);
+    if (has_hosts(u) && u->cluster.links == TRANSPORT_UNIX)
+        return complain("up", "--links unix: it leads to no other machine; give tls, or tcp");
+    return 0;
+}
+
+static int check_hosts(struct up *u) {
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    if (u->hosting.list != NULL && u->local != 0)
+        return complain("up", "--local is for virtual nodes; give either that or --hosts");
+    hosting_find(&u->hosting, u->local != 0);
+    if (!has_hosts(u)) {
+        u->pes = u->pes != 0 ? u->pes : 1;
+        return 0;
+    }
+    snprintf(u->hosting.tender.confine, sizeof u->hosting.tender.confine, "%s", u->confine);
+    if (u->pes == 0)
+        u->pes = u->hosting.pes != 0 ? u->hosting.pes : online > 0 ? (uint64_t)online : 1;
+    return hosting_check(&u->hosting);
+}
+
 static int check(struct up *u) {
+    int r = check_hosts(u);
+    if (r != 0)
+        return r;
     if (u->local > PLAN_NODES_MAX)
         return complain("up", "--local %" PRIu64 ": give 1 to %d", u->local, PLAN_NODES_MAX);
     if (u->pes < 1 || u->pes > PES_MAX)
         return complain("up", "--pes %" PRIu64 ": give 1 to %d", u->pes, PES_MAX);
-    if (!transport_parse(u->links, &u->cluster.links))
-        return complain("up", "there are no links of kind \"%s\"; give tcp or unix", u->links);
+    r = check_links(u);
+    if (r != 0)
+        return r;
     if (u->tree == NULL)
-        u->tree = u->local <= FLAT_NODES ? "flat" : "k-ary:16";
+        u->tree = usual_tree(u);
     if (!plan_tree(u->tree, &u->shape))
         return complain("up", "there is no tree \"%s\"; give k-ary:16, binomial, chain or flat",
                         u->tree);
     plan_tree_text(&u->shape, u->cluster.tree);
+    if (has_hosts(u) && strcmp(u->launchers, "process") == 0)
+        return complain("up", "--launchers process: only virtual nodes have them; leave it out");
     if (strcmp(u->launchers, "node") != 0 && strcmp(u->launchers, "process") != 0)
         return complain("up", "--launchers \"%s\": give node or process", u->launchers);
     if (!confine_parse(u->confine, &u->confines))
         return complain("up", "--confine \"%s\": give auto, cgroup, namespace or none", u->confine);
-    int r = check_hook(u);
+    r = check_hook(u);
     if (r == 0)
         r = check_policy(u);
     if (r != 0)
@@ -160,16 +216,23 @@ static int make_folder(const struct up *u) {
 
 /* ---- bringing up ---- */
 
-static int announce(void *context, pid_t watcher, const char *guarantee) {
+static int announce(void *context, const struct watch_news *news) {
     struct up *u = context;
-    u->cluster.watcher = watcher;
-    snprintf(u->cluster.guarantee, sizeof u->cluster.guarantee, "%s", guarantee);
+    u->cluster.watcher = news->watcher;
+    if (has_hosts(u))
+        u->cluster.manager = *news->manager;
+    snprintf(u->cluster.guarantee, sizeof u->cluster.guarantee, "%s", news->guarantee);
     return cluster_save(&u->cluster, u->folder);
 }
 
 static int write_down(void *context) {
     const struct up *u = context;
     return scribe_run(u->name);
+}
+
+static int tend(void *context) {
+    const struct up *u = context;
+    return tender_run(&u->hosting.tender);
 }
 
 /* A path that does not fit into an address is named from inside the folder: cluster_load knows. */
@@ -196,7 +259,10 @@ static void describe(struct up *u, struct in_addr host) {
     c->nodes = u->local > 0 ? (uint32_t)u->local : online > 0 ? (uint32_t)online : 1;
     c->pes = (uint32_t)u->pes;
     c->started_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-    place_manager(c, u->folder, host);
+    if (has_hosts(u))
+        hosting_describe(&u->hosting, c);
+    else
+        place_manager(c, u->folder, host);
 }
 
 static int find_program(const char *name, char out[PATH_MAX]) {
@@ -248,32 +314,85 @@ static int take_nodespec(struct up *u) {
     return r < 0 ? complain("up", "%s/nodespec: %s", u->folder, strerror(-r)) : 0;
 }
 
-static int launch(struct up *u, int claim) {
-    struct in_addr host = plan_draw_host();
-    struct watch_trouble trouble;
+/* Keys of a cluster stay for its next time. */
+static int make_keys(const struct up *u) {
+    char why[256];
+    if (!u->cluster.sealed)
+        return STATUS_OK;
+    int r = keys_make(u->folder, u->cluster.nodes, why);
+    if (r == 0 && has_hosts(u) && (r = keys_renew(u->folder)) < 0)
+        snprintf(why, sizeof why, "generations: %s", strerror(-r));
+    if (r == 0)
+        return STATUS_OK;
+    complain(u->name, "%s", why);
+    return STATUS_STORM;
+}
+
+/* Of a cluster of this name that had some. */
+static void forget_hosts(const struct up *u) {
+    char path[CLUSTER_PATH_MAX];
+    if (hosts_path(u->folder, path, sizeof path) == 0)
+        unlink(path);
+}
+
+static struct watch_config configure(struct up *u, struct in_addr host) {
     struct watch_config w = {.folder = u->folder,
                              .name = u->name,
+                             .count = u->cluster.nodes,
+                             .manager = true,
                              .links = u->cluster.links,
                              .host = host,
+                             .asks = u->cluster.asks,
+                             .sealed = u->cluster.sealed,
                              .lease_ns = PLAN_LEASE_NS,
                              .confine = u->confines,
                              .pes = (uint32_t)u->pes,
-                             .prefix = u->cluster.prefix,
                              .announce = announce,
                              .scribe = write_down,
                              .context = u};
+    if (has_hosts(u)) {
+        w.count = 0;
+        w.at = u->hosting.at;
+        w.port_first = u->hosting.port_first;
+        w.port_last = u->hosting.port_last;
+        w.tender = tend;
+    }
+    w.prim = plan_prim(u->cluster.nodes, u->shape, PRIM_PERIOD_NS);
+    return w;
+}
+
+static int find_programs(const struct up *u, struct watch_config *w) {
+    int r = find_program("storm-mm", w->manager_program);
+    r = r != 0 ? r : find_program("storm-pl", w->launcher_program);
+    if (r == 0 && strcmp(u->launchers, "process") == 0)
+        r = find_program("storm-each", w->each_program);
+    return r;
+}
+
+static int launch(struct up *u, int claim) {
+    struct in_addr host = plan_draw_host();
+    struct watch_trouble trouble;
     describe(u, host);
-    int status = take_nodespec(u);
+    int status = has_hosts(u) ? hosting_number(&u->hosting, &u->cluster, u->folder) : 0;
     if (status != 0)
         return status;
-    ssize_t got = getrandom(w.key, sizeof w.key, 0);
-    if (got != sizeof w.key || find_program("storm-mm", w.manager_program) != 0 ||
-        find_program("storm-pl", w.launcher_program) != 0)
-        return STATUS_STORM;
-    if (strcmp(u->launchers, "process") == 0 && find_program("storm-each", w.each_program) != 0)
+    forget_hosts(u);
+    struct roster roster = cluster_roster(&u->cluster);
+    struct watch_config w = configure(u, host);
+    w.roster = &roster;
+    status = take_nodespec(u);
+    status = status != 0 ? status : make_keys(u);
+    status = status != 0 ? status : find_programs(u, &w);
+    if (status == 0 && has_hosts(u))
+        status = hosting_prepare(&u->hosting, &u->cluster, u->folder);
+    if (status != 0)
+        return status;
+    if (getrandom(w.key, sizeof w.key, 0) != sizeof w.key)
         return STATUS_STORM;
     memcpy(u->cluster.key, w.key, sizeof w.key);
-    w.prim = plan_prim(u->cluster.nodes, u->shape, PRIM_PERIOD_NS);
+    status = state_check(u->name, u->folder, w.manager_program);
+    if (status != 0)
+        return status;
     remains_folder(u->folder); /* a cluster that crashed may have left something */
     remains_forget(u->folder);
     set_home(u);
@@ -294,13 +413,14 @@ static void show_progress(const struct up *u, const struct cluster_row *row) {
 }
 
 /* Until all nodes are there, or none comes any more. */
-static bool await_nodes(const struct up *u, struct cluster_row *row) {
+static bool await_nodes(struct up *u, struct cluster_row *row) {
     struct claim_holder holder;
     struct pulse *p = pulse_new(&u->cluster);
     uint32_t most = 0;
     uint64_t until = clock_ns() + FIRST_NS;
     bool up = false;
-    while (p != NULL && !up && clock_ns() < until && claim_look(u->folder, &holder) == 1) {
+    while (p != NULL && !up && clock_ns() < until && claim_look(u->folder, &holder) == 1 &&
+           !pulse_other(p, &u->other) && !foreground_asked()) {
         struct cluster_row now;
         if (!pulse_ask(p, clock_ns() + NS_PER_S, &now))
             continue;
@@ -331,10 +451,19 @@ static void last_words(const struct up *u, char out[160]) {
         fclose(f);
 }
 
+static int told_to_end(const struct up *u) {
+    complain(u->name, "it was told to end before it was up");
+    return STATUS_STORM;
+}
+
 static int too_long(const struct up *u, const struct cluster_row *row) {
     struct claim_holder holder;
     char words[160];
     last_words(u, words);
+    if (foreground_asked())
+        return told_to_end(u);
+    if (u->other.protocol != 0)
+        return contact_other(u->name, &u->other, "end it with storm down, and bring it up again");
     if (claim_look(u->folder, &holder) != 1)
         complain(u->name, "it has ended again; its log says why: %s/log", u->folder);
     else if (row->nodes == 0)
@@ -357,12 +486,11 @@ static const char *guarantee_words(const char *guarantee) {
            "launcher, and one that hides may escape (see storm doctor)";
 }
 
-static void say_up(const struct up *u, const char *how) {
+static void say_up(const struct up *u, const char *how, uint32_t nodes) {
     const struct cluster *c = &u->cluster;
-    uint64_t ns = clock_ns() - u->begin_ns;
-    printf("storm: cluster %s %s: %" PRIu32 " node%s, %" PRIu64 " processor%s", c->name, how,
-           c->nodes, c->nodes == 1 ? "" : "s", (uint64_t)c->nodes * c->pes,
-           (uint64_t)c->nodes * c->pes == 1 ? "" : "s");
+    uint64_t ns = clock_ns() - u->begin_ns, pes = (uint64_t)nodes * c->pes;
+    printf("storm: cluster %s %s: %" PRIu32 " node%s, %" PRIu64 " processor%s", c->name, how, nodes,
+           nodes == 1 ? "" : "s", pes, pes == 1 ? "" : "s");
     if (strcmp(how, "is up") == 0)
         printf(" (%" PRIu64 ".%02" PRIu64 " s)", ns / NS_PER_S, ns % NS_PER_S / (10 * NS_PER_MS));
     putchar('\n');
@@ -389,7 +517,33 @@ static int load_running(struct up *u) {
 }
 
 static bool differs(const struct up *u, const struct cluster *wanted, bool pes_said) {
-    return (u->local > 0 && u->local != wanted->nodes) || (pes_said && u->pes != wanted->pes);
+    return (u->local > 0 && (u->local != wanted->nodes || wanted->hosts != NULL)) ||
+           (pes_said && u->pes != wanted->pes);
+}
+
+/* Whoever asks for hosts means these: some may not belong to it. 0, or the exit status after a complaint. */
+static int compare_hosts(const struct up *u) {
+    const struct roll *roll = &u->hosting.roll;
+    uint32_t number;
+    for (uint32_t i = 0; has_hosts(u) && i < roll->count; i++) {
+        if (u->cluster.hosts == NULL)
+            complain(u->name, "it runs already, of virtual nodes on this machine; end it first "
+                              "(storm down), or bring up another (--cluster NAME)");
+        else if (!roster_find(u->cluster.hosts, roll->names[i], &number))
+            complain(u->name, "it runs already, without %s; see: storm add", roll->names[i]);
+        else
+            continue;
+        return STATUS_STORM;
+    }
+    return 0;
+}
+
+/* Some of its hosts may never come. */
+static bool ask_once(const struct up *u, struct cluster_row *row) {
+    struct pulse *p = pulse_new(&u->cluster);
+    bool answers = p != NULL && pulse_ask(p, clock_ns() + FIRST_NS, row);
+    pulse_free(p);
+    return answers;
 }
 
 static int already(struct up *u, bool pes_said) {
@@ -407,15 +561,56 @@ static int already(struct up *u, bool pes_said) {
                  u->cluster.nodes, u->cluster.pes);
         return STATUS_STORM;
     }
-    if (!await_nodes(u, &row))
+    r = compare_hosts(u);
+    if (r != 0)
+        return r;
+    bool fine = u->cluster.hosts != NULL ? ask_once(u, &row) : await_nodes(u, &row);
+    if (!fine)
         return too_long(u, &row);
-    say_up(u, "runs already");
+    if (u->foreground) {
+        complain(u->name, "it runs already, and somebody else's; end it first: storm down");
+        return STATUS_STORM;
+    }
+    say_up(u, "runs already", u->cluster.hosts != NULL ? row.up : u->cluster.nodes);
     return STATUS_OK;
+}
+
+/* At least so many must be there; the others may still come. */
+static int await_hosts(const struct up *u) {
+    const struct hosting *h = &u->hosting;
+    uint64_t wanted = h->min_nodes != 0 ? h->min_nodes : 1;
+    uint32_t there = hosting_await(h, &u->cluster, u->folder);
+    if (foreground_asked())
+        return told_to_end(u);
+    say_up(u, "is up", there);
+    if (there >= wanted)
+        return STATUS_OK;
+    complain(u->name,
+             "only %" PRIu32 " of %" PRIu32 " hosts came up, and %" PRIu64
+             " were asked for; the others are tried again until storm down",
+             there, h->roll.count, wanted);
+    return STATUS_STORM;
+}
+
+/* One that we are only logged in to. */
+static bool is_elsewhere(const struct up *u) {
+    struct cluster cluster;
+    struct cluster_trouble trouble;
+    if (cluster_load(&cluster, u->folder, &trouble) < 0)
+        return false;
+    bool elsewhere = cluster_is_elsewhere(&cluster);
+    cluster_free(&cluster);
+    return elsewhere;
 }
 
 static int bring_up(struct up *u, bool pes_said) {
     struct cluster_row row = {0};
     struct cluster_trouble trouble;
+    if (is_elsewhere(u)) {
+        complain(u->name,
+                 "it was brought up on another machine; choose another name: --cluster NAME");
+        return STATUS_STORM;
+    }
     int r = make_folder(u);
     if (r < 0) {
         complain(u->folder, "%s; set STORM_HOME to a folder of yours", strerror(-r));
@@ -428,52 +623,92 @@ static int bring_up(struct up *u, bool pes_said) {
         complain(u->folder, "%s", strerror(-claim));
         return STATUS_STORM;
     }
+    if (u->foreground)
+        foreground_prepare();
     int status = launch(u, claim);
     close(claim);
     if (status != STATUS_OK)
         return status;
-    if (cluster_load(&u->cluster, u->folder, &trouble) < 0 || !await_nodes(u, &row))
-        return too_long(u, &row);
-    say_up(u, "is up");
-    return STATUS_OK;
+    cluster_free(&u->cluster);
+    bool fine = cluster_load(&u->cluster, u->folder, &trouble) == 0;
+    if (fine && has_hosts(u)) {
+        status = await_hosts(u);
+    } else if (fine && await_nodes(u, &row)) {
+        say_up(u, "is up", u->cluster.nodes);
+    } else {
+        status = too_long(u, &row);
+    }
+    if (u->foreground && status != STATUS_OK) /* nobody would look after it */
+        down_cluster(u->name, u->folder, false);
+    return u->foreground && status == STATUS_OK ? foreground_stay(u->name, u->folder) : status;
+}
+
+static const struct option *options_of(struct up *u, const char **asked) {
+    static struct option table[32];
+    const struct option all[] = {
+        {"local", OPTION_NUMBER, &u->local, "N", "nodes (default: one a processor)"},
+        {"hosts", OPTION_TEXT, &u->hosting.list, "HOSTS",
+         "machines to be nodes: h[0-31],gate,@FILE"},
+        {"min-nodes", OPTION_NUMBER, &u->hosting.min_nodes, "N",
+         "fewer hosts than that are a failure (default 1)"},
+        {"max-nodes", OPTION_NUMBER, &u->hosting.max_nodes, "N",
+         "that there can be, with those that storm add brings"},
+        {"connector", OPTION_TEXT, &u->hosting.connector, "WORDS",
+         "how hosts are reached, instead of ssh: as for storm exec"},
+        {"connect-timeout", OPTION_DURATION, &u->hosting.tender.connect_ns, "TIME",
+         "give a host up for now; 10s if not given"},
+        {"user", OPTION_TEXT, &u->hosting.user, "NAME", "to log in as, with ssh"},
+        {"interface", OPTION_TEXT, &u->hosting.interface, "NAME|IP",
+         "where daemons listen (default: by which hosts are reached)"},
+        {"ports", OPTION_TEXT, &u->hosting.ports, "A-B",
+         "that they listen at (default 20000-20999)"},
+        {"node-folder", OPTION_TEXT, &u->hosting.folder, "PATH",
+         "where nodes live on hosts (default /tmp/storm-UID)"},
+        {"pes", OPTION_NUMBER, &u->pes, "P",
+         "processors of each node (default 1; of hosts: as many as here)"},
+        {"tree", OPTION_TEXT, &u->tree, "SHAPE",
+         "k-ary:16, binomial, chain, flat (default: by size)"},
+        {"links", OPTION_TEXT, &u->links, "KIND",
+         "unix, tcp, or tls: sealed (default: unix; with --hosts tls)"},
+        {"cluster", OPTION_TEXT, asked, "NAME", "its name (default: STORM_CLUSTER, or local)"},
+        {"policy", OPTION_TEXT, &u->policy, "P",
+         "who starts when: fcfs (default), easy, gang ... or a file; see: storm policy --help"},
+        {"quantum", OPTION_DURATION, &u->quantum_ns, "T",
+         "of turns, where jobs share processors (default 50ms)"},
+        {"mpl", OPTION_NUMBER, &u->mpl, "N",
+         "jobs that share a processor at most, if they do (default 4)"},
+        {"launchers", OPTION_TEXT, &u->launchers, "WHICH",
+         "one a node (default), or one a process"},
+        {"confine", OPTION_TEXT, &u->confine, "HOW",
+         "what holds a job together: cgroup, namespace, none (default: the best there is)"},
+        {"orphan", OPTION_DURATION, &u->orphan_ns, "T",
+         "a job whose command is gone for so long is ended (default 30s)"},
+        {"fabric", OPTION_TEXT, &u->fabric, "F", "by which files go: as for storm cp"},
+        {"bandwidth", OPTION_TEXT, &u->bandwidth, "RATE",
+         "of a node's link: 10Gbit; files spread as suits it"},
+        {"hook", OPTION_TEXT, &u->hook, "PROGRAM",
+         "run with NODE down|up when a node goes or comes"},
+        {"nodespec", OPTION_TEXT, &u->nodespec, "FILE",
+         "what nodes are like, lines such as: n[0-31] switch=s1"},
+        {"foreground", OPTION_FLAG, &u->foreground, NULL,
+         "stay until it ends; SIGTERM ends it as storm down does"},
+        {"verbose,v", OPTION_FLAG, &u->verbose, NULL, "more about it"},
+        {0}};
+    _Static_assert(sizeof all <= sizeof table, "room for all");
+    memcpy(table, all, sizeof all);
+    return table;
 }
 
 int up_main(int argc, char **argv) {
-    struct up u = {.links = "unix",
-                   .policy = "fcfs",
-                   .mpl = POLICY_UNSAID,
-                   .quantum_ns = POLICY_UNSAID,
-                   .launchers = "node",
-                   .confine = "auto",
-                   .begin_ns = clock_ns()};
+    static struct up u;
+    u = (struct up){.policy = "fcfs",
+                    .mpl = POLICY_UNSAID,
+                    .quantum_ns = POLICY_UNSAID,
+                    .launchers = "node",
+                    .confine = "auto",
+                    .begin_ns = clock_ns()};
     const char *asked = NULL;
-    const struct option table[] = {
-        {"local", OPTION_NUMBER, &u.local, "N", "nodes (default: one a processor)"},
-        {"pes", OPTION_NUMBER, &u.pes, "P", "processors of each node (default 1)"},
-        {"tree", OPTION_TEXT, &u.tree, "SHAPE",
-         "k-ary:16, binomial, chain, flat (default: by size)"},
-        {"links", OPTION_TEXT, &u.links, "KIND", "unix (default) or tcp"},
-        {"cluster", OPTION_TEXT, &asked, "NAME", "its name (default: STORM_CLUSTER, or local)"},
-        {"policy", OPTION_TEXT, &u.policy, "P",
-         "who starts when: fcfs (default), easy, gang ... or a file; see: storm policy --help"},
-        {"quantum", OPTION_DURATION, &u.quantum_ns, "T",
-         "of turns, where jobs share processors (default 50ms)"},
-        {"mpl", OPTION_NUMBER, &u.mpl, "N",
-         "jobs that share a processor at most, if they do (default 4)"},
-        {"launchers", OPTION_TEXT, &u.launchers, "WHICH", "one a node (default), or one a process"},
-        {"confine", OPTION_TEXT, &u.confine, "HOW",
-         "what holds a job together: cgroup, namespace, none (default: the best there is)"},
-        {"orphan", OPTION_DURATION, &u.orphan_ns, "T",
-         "a job whose command is gone for so long is ended (default 30s)"},
-        {"fabric", OPTION_TEXT, &u.fabric, "F", "by which files go: as for storm cp"},
-        {"bandwidth", OPTION_TEXT, &u.bandwidth, "RATE",
-         "of a node's link: 10Gbit; files spread as suits it"},
-        {"hook", OPTION_TEXT, &u.hook, "PROGRAM",
-         "run with NODE down|up when a node goes or comes"},
-        {"nodespec", OPTION_TEXT, &u.nodespec, "FILE",
-         "what nodes are like, lines such as: n[0-31] switch=s1"},
-        {"verbose,v", OPTION_FLAG, &u.verbose, NULL, "more about it"},
-        {0}};
+    const struct option *table = options_of(&u, &asked);
     int count = options_parse(table, argc, argv);
     if (count == OPTIONS_HELP) {
         print_help(table);
@@ -484,8 +719,11 @@ int up_main(int argc, char **argv) {
     if (count > 0)
         return complain("up", "what is \"%s\" for? leave it out", argv[1]);
     bool pes_said = u.pes != 0;
-    u.pes = pes_said ? u.pes : 1;
     u.name = cluster_pick(asked);
     int r = check(&u);
-    return r != 0 ? r : bring_up(&u, pes_said);
+    if (r == 0)
+        r = bring_up(&u, pes_said);
+    cluster_free(&u.cluster);
+    hosts_free(&u.hosting.hosts);
+    return r;
 }

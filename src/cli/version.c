@@ -6,7 +6,7 @@
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/options.h"
-#include "cli/release.h"
+#include "os/release.h"
 #include "wire/header.h"
 
 int version_main(int argc, char **argv) {

@@ -164,7 +164,8 @@ void voices_take(struct voices *v, const struct frame *f) {
     static const enum fate fates[FRAME_ENDS] = {[FRAME_EXITED] = EXITED,
                                                 [FRAME_KILLED] = KILLED,
                                                 [FRAME_TIMED] = TIMED,
-                                                [FRAME_FAILED] = NOT_BEGUN};
+                                                [FRAME_FAILED] = NOT_BEGUN,
+                                                [FRAME_STRANGE] = NOT_BEGUN};
     switch (f->kind) {
     case FRAME_READY:
         v->each[f->host].fate = AT_WORK;

@@ -31,5 +31,8 @@ int wait_main(int argc, char **argv) {
         r = waiter_begin(&w);
     if (r == 0)
         r = waiter_follow(&w, &jobs, false);
-    return r == 0 ? waiter_until_over(&w) : r;
+    if (r == 0)
+        r = waiter_until_over(&w);
+    cluster_free(&w.contact.cluster);
+    return r;
 }

@@ -43,7 +43,7 @@ static void on_news(void *context, const struct message_news *n) {
 static void on_lost(void *context, enum session_loss why) {
     struct waiter *w = context;
     w->done = true;
-    w->status = contact_lost(&w->contact.cluster, why);
+    w->status = contact_lost(&w->contact, why);
 }
 
 static void on_followed(void *context, const struct message_answer *a) {

@@ -14,8 +14,11 @@
 
 #include "base/hostlist.h"
 #include "base/text.h"
+#include "client/hostsfile.h"
+#include "os/files.h"
 
-enum { FILE_BYTES_MAX = 4096 };
+/* What a later version adds to the file is passed over. Where that would be wrong it gives the file a higher format. */
+enum { FILE_BYTES_MAX = 4096, FORMAT = 1 };
 
 static const char file_name[] = "cluster";
 
@@ -126,6 +129,23 @@ static bool read_key(const char *text, uint64_t key[2]) {
     return strlen(text) == 32 && read_hex64(text, &key[0]) && read_hex64(text + 16, &key[1]);
 }
 
+static bool read_yes(const char *text, bool *ret) {
+    *ret = strcmp(text, "yes") == 0;
+    return *ret || strcmp(text, "no") == 0;
+}
+
+/* "20000-20999" */
+static bool read_ports(const char *text, uint16_t *ret_first, uint16_t *ret_last) {
+    uint64_t first = 0, last = 0;
+    int digits = text_scan_u64(text, &first);
+    if (digits <= 0 || text[digits] != '-' ||
+        !read_number(text + digits + 1, 1, UINT16_MAX, &last) || first < 1 || first > last)
+        return false;
+    *ret_first = (uint16_t)first;
+    *ret_last = (uint16_t)last;
+    return true;
+}
+
 enum field {
     FIELD_NAME,
     FIELD_NODES,
@@ -147,6 +167,11 @@ enum field {
     FIELD_POLICY,
     FIELD_SLOTS,
     FIELD_QUANTUM,
+    FIELD_SEALED,
+    FIELD_ASKS,
+    FIELD_PORTS,
+    FIELD_FOLDER,
+    FIELD_FORMAT,
     FIELDS
 };
 
@@ -171,6 +196,11 @@ static const char *const field_names[FIELDS] = {
     [FIELD_POLICY] = "policy",
     [FIELD_SLOTS] = "slots",
     [FIELD_QUANTUM] = "quantum",
+    [FIELD_SEALED] = "sealed",
+    [FIELD_ASKS] = "asks",
+    [FIELD_PORTS] = "ports",
+    [FIELD_FOLDER] = "folder",
+    [FIELD_FORMAT] = "format",
 };
 
 static bool field_must(enum field f) {
@@ -219,6 +249,16 @@ static bool read_field(struct cluster *c, enum field f, const char *value) {
         return read_u32(value, 0, 64, &c->slots);
     case FIELD_QUANTUM:
         return read_number(value, 0, UINT64_MAX, &c->quantum_ns);
+    case FIELD_SEALED:
+        return read_yes(value, &c->sealed);
+    case FIELD_ASKS:
+        return read_yes(value, &c->asks);
+    case FIELD_PORTS:
+        return read_ports(value, &c->port_first, &c->port_last);
+    case FIELD_FOLDER:
+        return *value == '/' && read_word(value, c->node_folder, sizeof c->node_folder);
+    case FIELD_FORMAT:
+        return read_u32(value, 1, UINT32_MAX, &c->format);
     case FIELDS:
         break;
     }
@@ -247,11 +287,14 @@ static int parse_line(struct cluster *c, const char *line, unsigned number, uint
         return trouble_say(t, "line %u: \"%.60s\" will not do for %s", number, line + len + 1,
                            field_names[f]);
     *seen |= 1U << f;
+    if (c->format > FORMAT) /* the first line says so, before anything is misunderstood */
+        return trouble_say(t, "it was written by a newer STORM");
     return 0;
 }
 
 static struct cluster usual(void) {
-    return (struct cluster){.pes = 1, .prefix = "n", .tree = "kary:8", .links = TRANSPORT_UNIX};
+    return (struct cluster){
+        .format = FORMAT, .pes = 1, .prefix = "n", .tree = "kary:8", .links = TRANSPORT_UNIX};
 }
 
 int cluster_parse(struct cluster *ret, const char *text, struct cluster_trouble *t) {
@@ -281,59 +324,56 @@ int cluster_parse(struct cluster *ret, const char *text, struct cluster_trouble 
     return 0;
 }
 
+static void write_line(struct text *t, const char *key, const char *value) {
+    if (*value == '\0')
+        return;
+    text_str(t, key);
+    text_char(t, ' ');
+    text_str(t, value);
+    text_char(t, '\n');
+}
+
+/* What a cluster may do without. */
+static void format_more(const struct cluster *c, struct text *t) {
+    char ports[24] = "";
+    if (c->port_first != 0)
+        snprintf(ports, sizeof ports, "%u-%u", (unsigned)c->port_first, (unsigned)c->port_last);
+    write_line(t, field_names[FIELD_HOOK], c->hook);
+    write_line(t, field_names[FIELD_FABRIC], c->fabric);
+    write_line(t, field_names[FIELD_POLICY], c->policy);
+    write_line(t, field_names[FIELD_SEALED], c->sealed ? "yes" : "");
+    write_line(t, field_names[FIELD_ASKS], c->asks ? "yes" : "");
+    write_line(t, field_names[FIELD_PORTS], ports);
+    write_line(t, field_names[FIELD_FOLDER], c->node_folder);
+}
+
 size_t cluster_format(const struct cluster *c, char *out, size_t cap) {
-    char address[ADDRESS_TEXT_MAX];
+    char address[ADDRESS_TEXT_MAX], head[FILE_BYTES_MAX];
+    struct text t;
     address_format(&c->manager, address, sizeof address);
-    int n = snprintf(
-        out, cap,
-        "name %s\nnodes %" PRIu32 "\npes %" PRIu32 "\nprefix %s\ntree %s\nlinks %s\n"
-        "key %016" PRIx64 "%016" PRIx64 "\nmanager %s\nroot %" PRIu32 "\nversion %s\n"
-        "started %" PRIu64 "\nwatcher %ld\nguarantee %s\norphan %" PRIu64 "\nbandwidth %" PRIu64
-        "\nslots %" PRIu32 "\nquantum %" PRIu64 "\n%s%s%s%s%s%s%s%s%s",
-        c->name, c->nodes, c->pes, c->prefix, c->tree, transport_name(c->links), c->key[0],
-        c->key[1], address, c->root, c->version, c->started_ns, (long)c->watcher, c->guarantee,
-        c->orphan_ns, c->bytes_per_s, c->slots, c->quantum_ns, *c->hook != '\0' ? "hook " : "",
-        c->hook, *c->hook != '\0' ? "\n" : "", *c->fabric != '\0' ? "fabric " : "", c->fabric,
-        *c->fabric != '\0' ? "\n" : "", *c->policy != '\0' ? "policy " : "", c->policy,
-        *c->policy != '\0' ? "\n" : "");
-    return n < 0 ? cap : (size_t)n;
+    snprintf(head, sizeof head,
+             "format %d\nname %s\nnodes %" PRIu32 "\npes %" PRIu32
+             "\nprefix %s\ntree %s\nlinks %s\n"
+             "key %016" PRIx64 "%016" PRIx64 "\nmanager %s\nroot %" PRIu32 "\nversion %s\n"
+             "started %" PRIu64 "\nwatcher %ld\nguarantee %s\norphan %" PRIu64
+             "\nbandwidth %" PRIu64 "\nslots %" PRIu32 "\nquantum %" PRIu64 "\n",
+             FORMAT, c->name, c->nodes, c->pes, c->prefix, c->tree, transport_name(c->links),
+             c->key[0], c->key[1], address, c->root, c->version, c->started_ns, (long)c->watcher,
+             c->guarantee, c->orphan_ns, c->bytes_per_s, c->slots, c->quantum_ns);
+    text_init(&t, out, cap);
+    text_str(&t, head);
+    format_more(c, &t);
+    return t.full;
 }
 
 /* ---- the file ---- */
 
-static int write_all(int fd, const char *text, size_t len) {
-    while (len > 0) {
-        ssize_t n = write(fd, text, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        text += n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
 int cluster_save(const struct cluster *c, const char *folder) {
-    char path[CLUSTER_PATH_MAX], fresh[CLUSTER_PATH_MAX + 8], text[FILE_BYTES_MAX];
+    char path[CLUSTER_PATH_MAX], text[FILE_BYTES_MAX];
     size_t len = cluster_format(c, text, sizeof text);
     if (len >= sizeof text || join(path, sizeof path, folder, file_name) < 0)
         return -ENAMETOOLONG;
-    snprintf(fresh, sizeof fresh, "%s.new", path);
-    unlink(fresh);
-    int fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return -errno;
-    int r = write_all(fd, text, len);
-    if (r == 0 && fsync(fd) < 0)
-        r = -errno;
-    if (close(fd) < 0 && r == 0)
-        r = -errno;
-    if (r == 0 && rename(fresh, path) < 0)
-        r = -errno;
-    if (r < 0)
-        unlink(fresh);
-    return r;
+    return files_replace(path, bytes_of(text, len));
 }
 
 /* A deep folder's sockets do not fit into an address: then the file names them from inside the folder.
@@ -350,9 +390,8 @@ static int reach_manager(struct cluster *c, const char *folder) {
     return address_parse(&c->manager, text);
 }
 
-int cluster_load(struct cluster *ret, const char *folder, struct cluster_trouble *t) {
+static int read_file(struct cluster *ret, const char *folder, struct cluster_trouble *t) {
     char path[CLUSTER_PATH_MAX], text[FILE_BYTES_MAX];
-    t->words[0] = '\0';
     if (join(path, sizeof path, folder, file_name) < 0)
         return -ENAMETOOLONG;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -368,26 +407,81 @@ int cluster_load(struct cluster *ret, const char *folder, struct cluster_trouble
     if (memchr(text, '\0', (size_t)len) != NULL)
         return trouble_say(t, "the file is no text");
     text[len] = '\0';
-    int r = cluster_parse(ret, text, t);
-    return r < 0 ? r : reach_manager(ret, folder);
+    return cluster_parse(ret, text, t);
+}
+
+int cluster_load(struct cluster *ret, const char *folder, struct cluster_trouble *t) {
+    struct cluster c = {0};
+    t->words[0] = '\0';
+    int r = read_file(&c, folder, t);
+    if (r == 0)
+        r = cluster_load_hosts(&c, folder, t);
+    if (r == 0)
+        r = reach_manager(&c, folder);
+    if (r == 0)
+        *ret = c;
+    else
+        cluster_free(&c);
+    return r;
+}
+
+/* ---- its hosts ---- */
+
+int cluster_load_hosts(struct cluster *c, const char *folder, struct cluster_trouble *t) {
+    char path[CLUSTER_PATH_MAX];
+    struct cluster_trouble inside;
+    struct hosts hosts;
+    struct roster *fresh = NULL;
+    if (hosts_path(folder, path, sizeof path) < 0)
+        return -ENAMETOOLONG;
+    int r = hosts_read(&hosts, c->nodes, path, &inside);
+    if (r == -EBADMSG)
+        trouble_say(t, "hosts: %.150s", inside.words);
+    if (r == 0)
+        fresh = hosts_roster(&hosts, c->prefix, &r, NULL);
+    hosts_free(&hosts);
+    if (r < 0 && r != -ENOENT)
+        return r;
+    free(c->hosts);
+    c->hosts = fresh;
+    return 0;
+}
+
+void cluster_free(struct cluster *c) {
+    free(c->hosts);
+    c->hosts = NULL;
 }
 
 /* ---- names of nodes ---- */
 
-void cluster_node_name(const struct cluster *c, uint32_t node, char *out, size_t cap) {
-    snprintf(out, cap, "%s%" PRIu32, c->prefix, node);
+struct roster cluster_roster(const struct cluster *c) {
+    return c->hosts != NULL ? *c->hosts : roster_plain(c->prefix, c->nodes);
 }
 
-static bool node_number(const struct cluster *c, const char *name, uint32_t *ret) {
-    size_t len = strlen(c->prefix);
-    if (strncmp(name, c->prefix, len) != 0 || (name[len] == '0' && name[len + 1] != '\0'))
-        return false;
-    return read_u32(name + len, 0, c->nodes - 1, ret);
+uint32_t cluster_count(const struct cluster *c) {
+    return c->hosts != NULL ? roster_count(c->hosts) : c->nodes;
+}
+
+void cluster_all(const struct cluster *c, struct nodeset *set) {
+    struct roster roster = cluster_roster(c);
+    roster_all(&roster, set);
+}
+
+void cluster_node_name(const struct cluster *c, uint32_t node, char *out, size_t cap) {
+    struct roster roster = cluster_roster(c);
+    roster_name(&roster, node, out, cap);
+}
+
+size_t cluster_format_nodes(const struct cluster *c, const struct nodeset *set, char *out,
+                            size_t cap) {
+    struct roster roster = cluster_roster(c);
+    return roster_format(&roster, set, out, cap);
 }
 
 int cluster_nodes(const struct cluster *c, const char *list, struct nodeset *set,
                   struct cluster_trouble *t) {
     char name[HOSTLIST_NAME_MAX + 1];
+    struct roster roster = cluster_roster(c);
     struct hostlist it;
     size_t where = 0;
     const char *reason = "";
@@ -401,7 +495,7 @@ int cluster_nodes(const struct cluster *c, const char *list, struct nodeset *set
     nodeset_clear(set);
     while (hostlist_next(&it, name, sizeof name) > 0) {
         uint32_t node;
-        if (!node_number(c, name, &node)) {
+        if (!roster_find(&roster, name, &node)) {
             snprintf(t->words, sizeof t->words, "%.150s", name);
             return -ENOENT;
         }

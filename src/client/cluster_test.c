@@ -24,7 +24,11 @@ static struct cluster example(void) {
                         .guarantee = "cgroup of its own",
                         .orphan_ns = 2000000000,
                         .fabric = "ofi:verbs;ofi_rxm",
-                        .hook = "/usr/local/bin/repair it"};
+                        .hook = "/usr/local/bin/repair it",
+                        .sealed = true,
+                        .port_first = 20000,
+                        .port_last = 20999,
+                        .node_folder = "/scratch/storm of mine"};
     CHECK_EQ(address_parse(&c.manager, "unix:/tmp/x/manager"), 0);
     return c;
 }
@@ -45,6 +49,9 @@ static void check_same(const struct cluster *a, const struct cluster *b) {
     CHECK_EQ(a->orphan_ns, b->orphan_ns);
     CHECK_STR(a->hook, b->hook);
     CHECK_STR(a->fabric, b->fabric);
+    CHECK_EQ(a->sealed, b->sealed);
+    CHECK(a->port_first == b->port_first && a->port_last == b->port_last);
+    CHECK_STR(a->node_folder, b->node_folder);
 }
 
 static void test_file(void) {
@@ -77,6 +84,11 @@ static void test_parse(void) {
     CHECK_EQ(cluster_parse(&c, good, &t), 0);
     CHECK(c.nodes == 4 && c.pes == 1 && c.key[1] == 2);
     CHECK_STR(c.prefix, "n");
+    CHECK(!c.sealed && c.port_first == 0 && c.port_last == 0 && c.hosts == NULL);
+    CHECK_STR(c.node_folder, "");
+    snprintf(text, sizeof text, "%ssealed no\nports 1-65535\nfolder /x\n", good);
+    CHECK_EQ(cluster_parse(&c, text, &t), 0);
+    CHECK(!c.sealed && c.port_first == 1 && c.port_last == 65535);
     snprintf(text, sizeof text, "# words\n\nlater than us\n%s", good);
     CHECK_EQ(cluster_parse(&c, text, &t), 0);
     static const struct {
@@ -85,15 +97,25 @@ static void test_parse(void) {
         {"nodes 4\n", "line 5: nodes is there twice"},
         {"hook repair\n", "line 5: \"repair\" will not do for hook"},
         {"pes 0\n", "line 5: \"0\" will not do for pes"},
+        {"sealed maybe\n", "line 5: \"maybe\" will not do for sealed"},
+        {"ports 7\n", "line 5: \"7\" will not do for ports"},
+        {"ports 9-7\n", "line 5: \"9-7\" will not do for ports"},
+        {"ports 0-7\n", "line 5: \"0-7\" will not do for ports"},
+        {"ports 1-65536\n", "line 5: \"1-65536\" will not do for ports"},
+        {"folder x\n", "line 5: \"x\" will not do for folder"},
         {"pes\n", "line 5: \"key value\" expected"},
         {"links carrier\n", "line 5: \"carrier\" will not do for links"},
         {"root 5\n", "there is no node 5 to be the root"},
+        {"format 2\n", "it was written by a newer STORM"},
+        {"format 0\n", "line 5: \"0\" will not do for format"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         snprintf(text, sizeof text, "%s%s", good, wrong[i].more);
         CHECK_EQ(cluster_parse(&c, text, &t), -EBADMSG);
         CHECK_STR(t.words, wrong[i].words);
     }
+    CHECK_EQ(cluster_parse(&c, "format 2\nnodes many\n", &t), -EBADMSG);
+    CHECK_STR(t.words, "it was written by a newer STORM"); /* whatever else it says */
     CHECK_EQ(cluster_parse(&c, "name a\nnodes 4\n", &t), -EBADMSG);
     CHECK_STR(t.words, "line 3: no line tells the key");
     CHECK_EQ(cluster_parse(&c, "", &t), -EBADMSG);
@@ -145,10 +167,69 @@ static void test_nodes(void) {
     CHECK_STR(name, "n12");
 }
 
+static void write_hosts(const char *folder, const char *text) {
+    char path[64];
+    snprintf(path, sizeof path, "%s/hosts", folder);
+    FILE *f = fopen(path, "w");
+    CHECK(f != NULL && fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
+static void check_names(const struct cluster *c) {
+    uint64_t storage[16];
+    struct nodeset set;
+    struct cluster_trouble t;
+    char name[CLUSTER_NODE_NAME_MAX], list[64];
+    nodeset_init(&set, c->nodes, storage);
+    CHECK_EQ(cluster_count(c), 4);
+    cluster_all(c, &set);
+    CHECK_EQ(cluster_format_nodes(c, &set, list, sizeof list), strlen("h[0-2],gate"));
+    CHECK_STR(list, "h[0-2],gate");
+    CHECK_EQ(cluster_nodes(c, "h[1-2],gate", &set, &t), 0);
+    CHECK(nodeset_count(&set) == 3 && nodeset_has(&set, 9));
+    CHECK_EQ(cluster_nodes(c, "n1", &set, &t), -ENOENT);
+    CHECK_STR(t.words, "n1");
+    cluster_node_name(c, 9, name, sizeof name);
+    CHECK_STR(name, "gate");
+    cluster_node_name(c, 5, name, sizeof name);
+    CHECK_STR(name, "n5"); /* nobody's */
+}
+
+static void test_hosts(void) {
+    char folder[] = "/tmp/storm-cluster-XXXXXX", path[64];
+    struct cluster_trouble t;
+    struct cluster c = example(), got;
+    if (!CHECK(mkdtemp(folder) != NULL))
+        return;
+    CHECK_EQ(cluster_count(&c), 64);
+    CHECK_EQ(cluster_save(&c, folder), 0);
+    write_hosts(folder, "0 h0\n1 h1\n2 h2\n9 gate switch=s\n");
+    CHECK_EQ(cluster_load(&got, folder, &t), 0);
+    check_same(&got, &c);
+    check_names(&got);
+    write_hosts(folder, "0 h0\n64 h1\n");
+    CHECK_EQ(cluster_load_hosts(&got, folder, &t), -EBADMSG);
+    CHECK_STR(t.words, "hosts: line 2: 64: the highest number is 63");
+    check_names(&got); /* as before */
+    CHECK_EQ(cluster_load(&c, folder, &t), -EBADMSG);
+    write_hosts(folder, "");
+    CHECK_EQ(cluster_load_hosts(&got, folder, &t), 0);
+    CHECK_EQ(cluster_count(&got), 0);
+    snprintf(path, sizeof path, "%s/hosts", folder);
+    CHECK_EQ(unlink(path), 0);
+    CHECK_EQ(cluster_load_hosts(&got, folder, &t), 0);
+    CHECK_EQ(cluster_count(&got), 64);
+    cluster_free(&got);
+    cluster_free(&got);
+    snprintf(path, sizeof path, "%s/cluster", folder);
+    CHECK_EQ(unlink(path), 0);
+    CHECK_EQ(rmdir(folder), 0);
+}
+
 int main(void) {
     TEST(test_file);
     TEST(test_parse);
     TEST(test_folder);
     TEST(test_nodes);
+    TEST(test_hosts);
     return tap_finish();
 }

@@ -15,13 +15,16 @@
 
 #include "base/assert.h"
 #include "base/units.h"
-#include "os/plan.h"
+#include "client/keys.h"
 #include "os/files.h"
+#include "os/guide.h"
+#include "os/plan.h"
 #include "rm/spread.h"
 
 struct giver {
     struct porter *porter;
     struct address *book;
+    struct guide *guide;                            /* NULL: the book tells all */
     int folder;                                     /* the cluster's */
     char path[CLUSTER_PATH_MAX + ADDRESS_TEXT_MAX]; /* of the socket; "": none */
     char address[ADDRESS_TEXT_MAX];
@@ -103,15 +106,17 @@ static int listen_local(struct giver *g, const struct cluster *c) {
     return fd;
 }
 
+/* Where the nodes reach us, as the manager does; and who we are, if they are to have a key to us. */
 static int listen_tcp(struct giver *g, const struct cluster *c) {
-    struct address a = c->manager;
-    if (a.any.sa_family == AF_INET)
-        a.in.sin_port = 0;
-    else
-        a.in6.sin6_port = 0;
-    int fd = address_listen(&a);
-    if (fd >= 0)
-        address_format(&a, g->address, sizeof g->address);
+    struct address a;
+    int r = address_towards(&c->manager, &a);
+    int fd = r < 0 ? r : address_listen(&a);
+    if (fd < 0)
+        return fd;
+    address_format(&a, g->address, sizeof g->address);
+    size_t len = strlen(g->address);
+    if (c->sealed)
+        snprintf(g->address + len, sizeof g->address - len, "#%" PRIu64, guide_client(g->guide));
     return fd;
 }
 
@@ -134,9 +139,13 @@ static int make_book(struct giver *g, const struct cluster *c) {
     g->folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (g->folder < 0)
         return -errno;
-    if (c->links == TRANSPORT_TCP)
+    if (c->links == TRANSPORT_TCP && c->manager.any.sa_family == AF_INET)
         host = c->manager.in.sin_addr;
     plan_fabric(c->links, host, g->source);
+    if (c->asks) {
+        g->book[c->nodes] = c->manager;
+        return keys_guide(c, true, &g->guide);
+    }
     for (uint32_t i = 0; i <= c->nodes; i++) {
         g->book[i] = plan_mover(i, c->links, host);
         if (c->links == TRANSPORT_UNIX)
@@ -173,6 +182,7 @@ int giver_new(struct loop *loop, const struct cluster *cluster, const struct giv
                                    .life = (uint32_t)draw(),
                                    .key = {cluster->key[0], cluster->key[1]},
                                    .book = g->book,
+                                   .guide = g->guide,
                                    .listener = fd,
                                    .source = g->source,
                                    .arrived = on_arrived,
@@ -206,6 +216,7 @@ void giver_free(struct giver *g) {
     if (g == NULL)
         return;
     porter_free(g->porter);
+    guide_free(g->guide);
     if (g->path[0] != '\0')
         unlink(g->path);
     if (g->spool[0] != '\0')

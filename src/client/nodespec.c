@@ -158,6 +158,17 @@ int nodespec_path(const struct cluster *c, char *out, size_t cap) {
     return r < 0 ? r : (size_t)len >= cap ? -ENAMETOOLONG : 0;
 }
 
+int nodespec_add(struct nodespec *n, uint32_t nodes, uint32_t node, const char *on_switch) {
+    if (n->switches == NULL)
+        *n = (struct nodespec){.nodes = nodes, .switches = calloc(nodes, sizeof *n->switches)};
+    if (n->switches == NULL)
+        return -ENOMEM;
+    if (node >= n->nodes || n->switches[node] != 0)
+        return 0;
+    n->switches[node] = number_of(n, on_switch);
+    return n->switches[node] == 0 ? -ENOMEM : 0;
+}
+
 void nodespec_free(struct nodespec *n) {
     free(n->switches);
     free(n->names);

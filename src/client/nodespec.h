@@ -28,6 +28,8 @@ int nodespec_load(const struct cluster *c, const char *path, struct nodespec *re
                   struct cluster_trouble *trouble);
 /* Where a cluster that runs keeps its own. */
 int nodespec_path(const struct cluster *c, char *out, size_t cap);
+/* One more node of a cluster of so many hangs there, unless the file has said where. -ENOMEM. */
+int nodespec_add(struct nodespec *n, uint32_t nodes, uint32_t node, const char *on_switch);
 void nodespec_free(struct nodespec *n);
 
 /* Of a node; NULL if it is not known. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/random.h"
+#include "client/hostsfile.h"
 #include "tap.h"
 
 static const struct cluster cluster = {.name = "test", .nodes = 100, .prefix = "n"};
@@ -42,6 +43,27 @@ static void test_switches(void) {
     CHECK(n.switches[0] == 1 && n.switches[33] == 2 && n.switches[66] == 0);
     nodespec_free(&n);
     CHECK(nodespec_switch(&n, 0) == NULL);
+}
+
+static void test_hosts(void) {
+    struct hosts hosts;
+    struct nodespec n;
+    int error = 0;
+    CHECK_EQ(hosts_parse(&hosts, 100, "0 h0\n1 h1\n50 gate\n", &trouble), 0);
+    struct cluster named = cluster;
+    named.hosts = hosts_roster(&hosts, "n", &error, NULL);
+    CHECK_EQ(nodespec_parse(&named, "h[0-1] switch=a\ngate switch=b\n", &n, &trouble), 0);
+    CHECK_STR(nodespec_switch(&n, 1), "a");
+    CHECK_STR(nodespec_switch(&n, 50), "b");
+    nodespec_free(&n);
+    CHECK_EQ(nodespec_parse(&named, "n0 switch=a\n", &n, &trouble), -EBADMSG);
+    CHECK_STR(trouble.words, "line 1: \"n0\": there is no such node");
+    nodespec_free(&n);
+    CHECK_EQ(nodespec_parse(&named, "h0 switch=a\nh0 switch=b\n", &n, &trouble), -EBADMSG);
+    CHECK_STR(trouble.words, "line 2: \"switch=b\": h0 hangs on a already");
+    nodespec_free(&n);
+    cluster_free(&named);
+    hosts_free(&hosts);
 }
 
 static void test_empty(void) {
@@ -114,6 +136,7 @@ static void test_noise(void) {
 
 int main(void) {
     TEST(test_switches);
+    TEST(test_hosts);
     TEST(test_empty);
     TEST(test_many);
     TEST(test_mistakes);

@@ -10,6 +10,8 @@
 
 #include "base/list.h"
 #include "base/units.h"
+#include "client/keys.h"
+#include "os/guide.h"
 #include "os/links.h"
 
 enum { HEAD_BYTES = 256, FRAME_BYTES_MAX = 1 << 20 };
@@ -46,6 +48,7 @@ struct followed {
 
 struct session {
     struct session_config config;
+    struct guide *guide; /* NULL: links are open */
     struct links *links;
     struct link_counts counts;
     uint32_t link; /* 0: not up */
@@ -55,6 +58,8 @@ struct session {
     uint64_t pause;
     uint64_t down_since;
     uint64_t up_first;
+    bool met_other; /* the manager is of another version */
+    struct session_other other;
     uint64_t id[2]; /* of the last request */
     struct list requests;
     struct list follows;
@@ -424,6 +429,12 @@ static void feed(void *context, enum purpose purpose, const struct input *in) {
         on_message(s, &in->message);
 }
 
+static void on_other(void *context, uint32_t protocol, uint32_t release) {
+    struct session *s = context;
+    s->met_other = true;
+    s->other = (struct session_other){.protocol = protocol, .release = release};
+}
+
 static void connect_now(struct session *s) {
     struct effect_open open = {
         .node = s->config.cluster->root, .purpose = PURPOSE_CLIENT, .cookie = 1};
@@ -444,8 +455,10 @@ static void lose(struct session *s, enum session_loss why) {
 
 static void watch_connection(struct session *s, uint64_t now) {
     uint64_t end = units_after(s->down_since, s->config.patience_ns);
-    if (end <= now) {
-        lose(s, SESSION_NOBODY);
+    if (s->met_other || end <= now) {
+        lose(s, s->met_other                          ? SESSION_OTHER
+                : s->counts.refused[REFUSAL_SEAL] > 0 ? SESSION_STRANGER
+                                                      : SESSION_NOBODY);
         return;
     }
     if (s->open_at != 0 && s->open_at <= now)
@@ -512,8 +525,14 @@ static int make_links(struct session *s) {
                                   .listener = -1,
                                   .frame_bytes_max = FRAME_BYTES_MAX,
                                   .counts = &s->counts,
+                                  .other = on_other,
                                   .feed = feed,
                                   .context = s};
+    int r = c->sealed ? keys_guide(c, false, &s->guide) : 0;
+    if (r < 0)
+        return r;
+    if (s->guide != NULL)
+        guide_lead(s->guide, &config);
     s->links = links_new(&config);
     return s->links == NULL ? -ENOMEM : 0;
 }
@@ -545,12 +564,18 @@ void session_free(struct session *s) {
     if (s == NULL)
         return;
     links_free(s->links);
+    guide_free(s->guide);
     LIST_EACH_SAFE (at, &s->requests)
         forget(CONTAINER_OF(at, struct request, at));
     LIST_EACH_SAFE (at, &s->follows)
         free(CONTAINER_OF(at, struct followed, at));
     free(s->set_storage);
     free(s);
+}
+
+bool session_other(const struct session *s, struct session_other *ret) {
+    *ret = s->other;
+    return s->met_other;
 }
 
 bool session_is_up(const struct session *s) {

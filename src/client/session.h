@@ -15,8 +15,16 @@ struct session;
 
 /* Why a session is over before we were done. */
 enum session_loss {
-    SESSION_NOBODY, /* there is nobody to talk to */
-    SESSION_SILENT, /* somebody is there and does not answer */
+    SESSION_NOBODY,   /* there is nobody to talk to */
+    SESSION_SILENT,   /* somebody is there and does not answer */
+    SESSION_STRANGER, /* somebody is there, and our key is none that it knows */
+    SESSION_OTHER,    /* somebody is there and speaks another version of the protocol */
+};
+
+/* Who that is. */
+struct session_other {
+    uint32_t protocol;
+    uint32_t release; /* as os/release.h has it */
 };
 
 struct session_config {
@@ -85,6 +93,9 @@ void session_unfollow(struct session *s, uint32_t job);
 /* Parts of streams: said once, lost if nobody is there. */
 void session_taken(struct session *s, const struct message_taken *m);
 void session_typed(struct session *s, const struct message_typed *m);
+
+/* False: nobody of another version was met. */
+bool session_other(const struct session *s, struct session_other *ret);
 
 bool session_is_up(const struct session *s);
 uint64_t session_up_ns(const struct session *s); /* when it came up first, 0: it has not */

@@ -119,6 +119,7 @@ void haul_begin(struct mover *m, const struct message_transfer *t) {
     struct effect *e = effects_add(m->out, EFFECT_BUNDLE_OPEN);
     e->bundle = (struct effect_bundle){.bundle = haul_index(m, h),
                                        .gives = h->gives,
+                                       .owners = t->source == NO_NODE,
                                        .transfer = h->gives ? h->offer : h->transfer,
                                        .descriptor = t->descriptor};
 }

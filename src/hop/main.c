@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/list.h"
+#include "os/child.h"
 #include "os/limb.h"
 #include "os/self.h"
 
@@ -33,6 +34,7 @@ struct helper {
     struct task task;
     struct limb *limb; /* NULL until there is a task */
     bool writing, alone;
+    uint64_t files; /* that we might have open, at first */
 };
 
 static void on_up(void *context, const struct frame *f) {
@@ -60,6 +62,7 @@ static int take_task(struct helper *h, struct bytes body) {
     h->limb = limb_new(&(struct limb_config){.loop = &h->loop,
                                              .task = &h->task,
                                              .helper = &h->self,
+                                             .files = h->files,
                                              .context = h,
                                              .up = on_up,
                                              .full = is_full});
@@ -148,7 +151,9 @@ static int prepare(struct helper *h) {
     r = r < 0 ? r : loop_add(&h->loop, &h->in, EPOLLIN);
     r = r < 0 ? r : loop_add(&h->loop, &h->out, 0);
     r = r < 0 ? r : loop_add(&h->loop, &h->signals, EPOLLIN);
-    return r < 0 ? r : self_helper(&h->self);
+    r = r < 0 ? r : self_helper(&h->self);
+    self_used();
+    return r;
 }
 
 static int serve(struct helper *h) {
@@ -178,6 +183,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "storm-hop: it is started by storm exec, without arguments\n");
         return 2;
     }
+    h.files = child_raise_limits(); /* a pipe or three to each child */
     int r = prepare(&h);
     if (r < 0) {
         fprintf(stderr, "storm-hop: %s\n", strerror(-r));

@@ -103,6 +103,7 @@ const char *input_name(enum input_kind kind) {
         [INPUT_LOGGED] = "logged",
         [INPUT_FETCHED] = "fetched",
         [INPUT_LOOKED] = "looked",
+        [INPUT_ROSTER] = "roster",
         [INPUT_CHILD] = "child",
         [INPUT_EMPTY] = "empty",
         [INPUT_STREAM] = "stream",

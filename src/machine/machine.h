@@ -42,6 +42,7 @@ enum purpose {
     PURPOSE_CLIENT,   /* opened by a user's command to the machine manager */
     PURPOSE_MOVER,    /* opened by a node's manager to its file mover */
     PURPOSE_FILES,    /* opened by a mover that receives a bundle to one that has it */
+    PURPOSE_LODGE, /* opened by the world of a node, a mover or a command to the manager's: who is where */
     PURPOSES
 };
 
@@ -62,6 +63,8 @@ enum role {
     ROLE_HOST,    /* the manager of this node, as its mover sees it */
     ROLE_GIVER,   /* a mover that has what we receive */
     ROLE_TAKER,
+    ROLE_LODGE, /* tells where others are, and by which key they are met */
+    ROLE_GUEST,
     ROLES
 };
 
@@ -80,6 +83,8 @@ static inline enum role purpose_role(enum purpose purpose, bool opener) {
         return opener ? ROLE_MOVER : ROLE_HOST;
     case PURPOSE_FILES:
         return opener ? ROLE_GIVER : ROLE_TAKER;
+    case PURPOSE_LODGE:
+        return opener ? ROLE_LODGE : ROLE_GUEST;
     case PURPOSES:
         break;
     }
@@ -117,6 +122,7 @@ enum input_kind {
     INPUT_PAGE,       /* a page of its table: what of it is here */
     INPUT_PIECE,      /* a piece was stored or loaded, or could not be */
     INPUT_LOOKED,     /* whether a run could begin here */
+    INPUT_ROSTER,     /* at the root: which numbers are taken by nodes, and their names */
     INPUT_KINDS
 };
 
@@ -251,6 +257,12 @@ struct input_looked {
     enum spawn_step step; /* because of what */
 };
 
+/* From now on these numbers are taken, the others vacant. Names as roster_fill (base/roster.h) has them. */
+struct input_roster {
+    const struct nodeset *taken;
+    struct bytes names; /* empty: as usual */
+};
+
 enum child_event { CHILD_STARTED, CHILD_FAILED, CHILD_EXITED, CHILD_KILLED, CHILD_EVENTS };
 
 struct input_child {
@@ -338,6 +350,7 @@ struct input {
         struct input_logged logged;
         struct input_fetched fetched;
         struct input_looked looked;
+        struct input_roster roster;
         struct input_child child;
         struct {
             uint32_t group;
@@ -471,6 +484,7 @@ struct effect_stream {
 struct effect_bundle {
     uint32_t bundle;         /* chosen by the machine */
     bool gives;              /* OPEN: we are its source; it was told to the world beforehand */
+    bool owners;             /* OPEN: its source is a command of the cluster's user, no node */
     uint64_t transfer;       /* OPEN: its number */
     struct bytes descriptor; /* OPEN: wire/bundle.h */
     bool keep;               /* CLOSE: if it was not committed, what came may serve another try */

@@ -180,6 +180,11 @@ static void walk_looked(struct walker *w, struct input_looked *l) {
     l->step = (enum spawn_step)walk_enum(w, l->step, SPAWN_STEPS);
 }
 
+static void walk_roster(struct walker *w, struct input_roster *r) {
+    walk_set(w, &r->taken);
+    codec_bytes(&w->c, &r->names, 1);
+}
+
 static void walk_logged(struct walker *w, struct input_logged *l) {
     codec_u64(&w->c, &l->ticket);
     walk_error(w, &l->error);
@@ -281,6 +286,9 @@ static void walk_daemon_fields(struct walker *w, struct input *in) {
         break;
     case INPUT_LOOKED:
         walk_looked(w, &in->looked);
+        break;
+    case INPUT_ROSTER:
+        walk_roster(w, &in->roster);
         break;
     case INPUT_CHILD:
         walk_child(w, &in->child);

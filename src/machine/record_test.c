@@ -116,6 +116,9 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
     case INPUT_LOOKED:
         in.looked = (struct input_looked){133, -2, SPAWN_HIDDEN};
         break;
+    case INPUT_ROSTER:
+        in.roster = (struct input_roster){set, body};
+        break;
     case INPUT_CHILD:
         in.child = (struct input_child){201, 202, CHILD_KILLED, 203, SPAWN_STDIO};
         break;
@@ -154,6 +157,8 @@ static const struct nodeset *set_of(const struct input *in) {
         return in->gathered.missing;
     if (in->kind == INPUT_TREE)
         return in->tree.below;
+    if (in->kind == INPUT_ROSTER)
+        return in->roster.taken;
     return in->kind == INPUT_NODES ? in->nodes.nodes : NULL;
 }
 

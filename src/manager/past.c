@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "client/hostsfile.h"
 #include "mm/chronicle.h"
 #include "os/journal.h"
 #include "os/plan.h"
@@ -28,11 +29,11 @@ static bool on_event(void *context, uint64_t key, struct bytes body) {
     return chronicle_feed(context, key, body);
 }
 
-static struct chronicle *make(uint32_t from, uint32_t to) {
+static struct chronicle *make(const struct roster *roster, uint32_t from, uint32_t to) {
     struct chronicle_config c = {.nodes_max = PLAN_NODES_MAX + 1,
                                  .jobs_max = JOBS_MAX,
                                  .text_max = TEXT_MAX,
-                                 .prefix = "n",
+                                 .roster = roster,
                                  .from = from,
                                  .to = to,
                                  .row = on_row};
@@ -46,35 +47,59 @@ static struct chronicle *make(uint32_t from, uint32_t to) {
 }
 
 static int fail(int error) {
-    fprintf(stderr, "storm-mm: state.db: %s\n", strerror(-error));
+    fprintf(stderr, "storm-mm: state.db: %s\n",
+            error == -ENOTSUP ? "it was written by a newer STORM" : strerror(-error));
     return 1;
 }
 
 /* What was submitted last has the highest number. */
 static int find_last(const char *folder, uint32_t *ret) {
-    struct chronicle *h = make(UINT32_MAX, 0);
+    struct roster none = roster_plain("", 0);
+    struct chronicle *h = make(&none, UINT32_MAX, 0);
     int r = h == NULL ? -ENOMEM : journal_history(folder, HISTORY_KEY_END - 1, on_event, h);
     *ret = r < 0 ? 0 : chronicle_last(h);
     free(h);
     return r;
 }
 
+/* Hosts that have left the cluster, and nodes of one that is virtual, are known by their numbers. */
+static struct roster *load_roster(const char *folder) {
+    char path[CLUSTER_PATH_MAX];
+    struct cluster_trouble trouble;
+    struct hosts hosts = {0};
+    int r = hosts_path(folder, path, sizeof path);
+    if (r == 0)
+        r = hosts_read(&hosts, PLAN_NODES_MAX, path, &trouble);
+    struct roster *roster = r < 0 ? NULL : hosts_roster(&hosts, "n", &r, NULL);
+    hosts_free(&hosts);
+    if (roster == NULL && (roster = malloc(sizeof *roster)) != NULL)
+        *roster = roster_plain("n", PLAN_NODES_MAX);
+    return roster;
+}
+
+static int print_from(const char *folder, const struct roster *roster, uint32_t from, uint32_t last,
+                      uint32_t only) {
+    struct chronicle *h = make(roster, from, only);
+    uint8_t total[4];
+    if (h == NULL)
+        return -ENOMEM;
+    store_le32(total, last);
+    fwrite(total, 1, sizeof total, stdout);
+    int r = last == 0 ? 0 : journal_history(folder, from, on_event, h);
+    chronicle_end(h);
+    free(h);
+    return r;
+}
+
 int past_print(const char *folder, unsigned most, unsigned only) {
     uint32_t last = 0;
-    uint8_t total[4];
     int r = find_last(folder, &last);
     if (r < 0)
         return fail(r);
     uint32_t from = most == 0 || most >= last ? 1 : last - most + 1;
-    from = only != 0 ? only : from;
-    struct chronicle *h = make(from, only);
-    if (h == NULL)
-        return fail(-ENOMEM);
-    store_le32(total, last);
-    fwrite(total, 1, sizeof total, stdout);
-    r = last == 0 ? 0 : journal_history(folder, from, on_event, h);
-    chronicle_end(h);
-    free(h);
+    struct roster *roster = load_roster(folder);
+    r = roster == NULL ? -ENOMEM : print_from(folder, roster, only != 0 ? only : from, last, only);
+    free(roster);
     if (r < 0)
         return fail(r);
     return fflush(stdout) == 0 ? 0 : 1;

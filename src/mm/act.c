@@ -163,6 +163,10 @@ static void act_on_jobs(struct mm *m, uint32_t link, const struct message_act *a
 
 static void drain(struct mm *m, uint32_t link, const struct message_act *a) {
     bool drained = a->verb == VERB_DRAIN;
+    if (!nodeset_covers(&m->taken, a->nodes)) {
+        answer(m, link, a, ANSWER_UNKNOWN, 0, "some of these are not in the cluster (any more)");
+        return;
+    }
     if (node_draining(m, a->nodes) || m->after_count + SPARE_AFTER > m->after_cap) {
         answer(m, link, a, ANSWER_FULL, 0, "somebody does the same; try again in a moment");
         return;

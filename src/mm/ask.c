@@ -41,7 +41,7 @@ static void add_job(struct rows *out, const struct job *j, enum why how) {
     text_init(&why, words, sizeof words);
     uint64_t expected = why_waits(m, j, how, &why);
     const struct reservation *inside = reserve_of(m, j->window);
-    size_t len = r == NULL ? 0 : nodeset_format(&r->set, m->config.prefix, list, sizeof list);
+    size_t len = r == NULL ? 0 : roster_format(&m->roster, &r->set, list, sizeof list);
     if (len >= sizeof list)
         len = sizeof list - 1;
     struct job_row row = job_row_of(j);
@@ -66,12 +66,10 @@ static uint32_t node_used(const struct mm *m, uint32_t node) {
 static void add_node(struct rows *out, uint32_t i) {
     struct mm *m = out->m;
     const struct node *n = &m->nodes[i];
-    char name[MM_PREFIX_MAX + 12];
+    char name[ROSTER_NAME_MAX];
     uint8_t jobs[4 * 64];
     size_t jobs_len = 0;
-    nodeset_clear(&m->work);
-    nodeset_add(&m->work, i);
-    size_t len = nodeset_format(&m->work, m->config.prefix, name, sizeof name);
+    size_t len = roster_name(&m->roster, i, name, sizeof name);
     for (uint32_t k = 0; k < m->running_peak && jobs_len < sizeof jobs; k++) {
         const struct running *r = &m->runnings[k];
         if (r->job == 0 || r->phase == PHASE_OVER || !nodeset_has(&r->set, i))
@@ -98,12 +96,12 @@ static void add_cluster(struct rows *out) {
     struct mm_counts c;
     mm_counts(m, &c);
     uint32_t pes = 0, used = 0;
-    for (uint32_t i = 0; i < m->config.limits.nodes; i++) {
+    NODESET_EACH (i, &m->taken) {
         pes += court_node_pes_of(m->court, i);
         used += node_used(m, i);
     }
     struct cluster_row row = {.epoch = m->epoch,
-                              .nodes = m->config.limits.nodes,
+                              .nodes = c.nodes,
                               .up = c.nodes_up,
                               .pes = pes,
                               .used = used,
@@ -126,7 +124,7 @@ static void add_reservations(struct rows *out) {
         const struct reservation *r = &m->reservations[i];
         if (r->id == 0)
             continue;
-        size_t len = nodeset_format(&r->nodes, m->config.prefix, list, sizeof list);
+        size_t len = roster_format(&m->roster, &r->nodes, list, sizeof list);
         struct reservation_row row = {
             .open = r->from_ns <= wall(m),
             .nodes = nodeset_count(&r->nodes),
@@ -157,6 +155,8 @@ static bool add_jobs(struct rows *out) {
 
 static bool add_nodes(struct rows *out) {
     for (uint32_t i = out->ask->job; i < out->m->config.limits.nodes; i++) {
+        if (!roster_taken(&out->m->roster, i))
+            continue;
         if (full(out))
             return false;
         add_node(out, i);
@@ -229,7 +229,7 @@ void ask_heard(struct mm *m, uint32_t link, const struct message_ask *a) {
             add_job(&out, j, WHY_LONG);
         break;
     case SUBJECT_NODES:
-        r.rows.total = m->config.limits.nodes;
+        r.rows.total = roster_count(&m->roster);
         r.rows.last = add_nodes(&out);
         break;
     case SUBJECT_CLUSTER:

@@ -7,7 +7,7 @@
 #include "base/assert.h"
 #include "mm/inside.h"
 
-enum { LIST_MAX = 2048, WHY_MAX = 128 };
+enum { LIST_MAX = 2048, WHY_MAX = 128 + ROSTER_NAME_MAX };
 
 struct chronicle {
     struct chronicle_config config;
@@ -45,9 +45,10 @@ static struct chronicle *carve(const struct chronicle_config *c, struct arena *a
 static void say_where(const struct chronicle *h, const struct job *j, struct text *why) {
     if (j->worst.node == NO_NODE)
         return;
+    char name[ROSTER_NAME_MAX];
+    roster_name(h->config.roster, j->worst.node, name, sizeof name);
     text_str(why, " on ");
-    text_str(why, h->config.prefix);
-    text_u64(why, j->worst.node);
+    text_str(why, name);
 }
 
 static void say_why(const struct chronicle *h, const struct job *j, struct text *why) {
@@ -129,7 +130,7 @@ static void started(struct chronicle *h, struct job *j, const struct record_head
     char *at = h->text + h->text_len;
     size_t room = h->config.text_max - h->text_len;
     size_t len =
-        nodeset_format(&h->sets[0], h->config.prefix, at, room < LIST_MAX ? room : LIST_MAX);
+        roster_format(h->config.roster, &h->sets[0], at, room < LIST_MAX ? room : LIST_MAX);
     bool fits = len < room && len < LIST_MAX;
     h->lists[j - h->jobs] = bytes_of(at, fits ? len : 0);
     h->text_len += fits ? len : 0;

@@ -7,9 +7,8 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/roster.h"
 #include "wire/row.h"
-
-enum { HISTORY_PREFIX_MAX = 16 };
 
 /* Events at and behind this key are not about jobs. */
 #define HISTORY_KEY_END ((uint64_t)1 << 48)
@@ -18,8 +17,8 @@ struct chronicle_config {
     uint32_t nodes_max; /* that any node set ranges over */
     uint32_t jobs_max;  /* of one key */
     size_t text_max;    /* bytes of node lists of one key; those that do not fit are left out */
-    char prefix[HISTORY_PREFIX_MAX];
-    uint32_t from, to; /* jobs of lower and higher numbers are not told; 0: of any */
+    const struct roster *roster; /* names of nodes */
+    uint32_t from, to;           /* jobs of lower and higher numbers are not told; 0: of any */
     void (*row)(void *context, const struct job_row *row);
     void *context;
 };

@@ -20,6 +20,7 @@ struct seen {
 struct stage {
     struct seen seen;
     struct chronicle *history;
+    struct roster roster;
     void *memory;
     uint64_t words[8];
     struct nodeset set;
@@ -48,12 +49,13 @@ static void begin_range(struct stage *s, uint32_t from, uint32_t to) {
     struct chronicle_config c = {.nodes_max = NODES,
                                  .jobs_max = 8,
                                  .text_max = TEXT,
-                                 .prefix = "n",
+                                 .roster = &s->roster,
                                  .from = from,
                                  .to = to,
                                  .row = on_row,
                                  .context = &s->seen};
     memset(s, 0, sizeof *s);
+    s->roster = roster_plain("n", NODES);
     size_t bytes = chronicle_bytes(&c);
     s->memory = calloc(1, bytes);
     arena_init(&a, s->memory, bytes);
@@ -132,6 +134,29 @@ static void test_one(void) {
     CHECK_STR(s.seen.list[0], "n[4-5]");
     CHECK_STR(s.seen.why[0], "rank 1 on n4 was killed by signal 9");
     CHECK_EQ(chronicle_last(s.history), 7);
+    free(s.memory);
+}
+
+/* As whoever is there now is called. */
+static void test_hosts(void) {
+    struct stage s;
+    const struct job lost = {
+        .state = STATE_LOST, .status = 125, .worst = {.node = 4, .cause = CAUSE_LOST}};
+    begin(&s, 0);
+    void *storage = malloc(roster_bytes(NODES));
+    roster_init(&s.roster, "n", NODES, storage);
+    nodeset_clear(&s.set);
+    nodeset_add(&s.set, 4);
+    nodeset_add(&s.set, 6);
+    CHECK_EQ(roster_fill(&s.roster, &s.set, bytes_of("gate\0h6", 8), NULL), 0);
+    submit(&s, 7, 1, "words");
+    start(&s, 7, 7, 4);
+    end(&s, 7, 7, &lost);
+    chronicle_end(s.history);
+    CHECK_EQ(s.seen.count, 1);
+    CHECK_STR(s.seen.list[0], "gate,n5");
+    CHECK_STR(s.seen.why[0], "a node was lost on gate");
+    free(storage);
     free(s.memory);
 }
 
@@ -220,6 +245,7 @@ static void test_strange(void) {
 
 int main(void) {
     TEST(test_one);
+    TEST(test_hosts);
     TEST(test_array);
     TEST(test_one_of_many);
     TEST(test_changes);

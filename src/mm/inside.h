@@ -359,6 +359,8 @@ struct mm {
     bool stranded;            /* jobs may wait for one that is over */
     uint32_t stranded_at;     /* places before this were looked at */
     struct node *nodes;
+    struct roster roster, roster_next; /* who is there; room for what is heard of that */
+    struct nodeset taken;              /* the same, as a set */
     struct nodeset members;
     uint64_t nodes_at; /* when they are looked at, 0: not */
 
@@ -651,6 +653,8 @@ bool node_draining(const struct mm *m, const struct nodeset *set);
 void node_drain_wait(struct mm *m, const struct nodeset *set, uint64_t ticket);
 void node_drain_kept(struct mm *m, uint64_t ticket, bool kept);
 void node_tick(struct mm *m);
+/* Who is there, from now on. */
+void node_roster(struct mm *m, const struct input_roster *in);
 /* May something be put there? */
 bool node_usable(const struct mm *m, uint32_t node);
 bool node_all_usable(const struct mm *m, const struct nodeset *set);

@@ -50,8 +50,8 @@ static struct court_config court_of(const struct mm_config *c) {
 }
 
 static void carve_sets(struct mm *m, uint64_t *sets, size_t each, uint32_t universe) {
-    struct nodeset *const mine[] = {&m->forget_set, &m->scratch[0], &m->scratch[1],
-                                    &m->work,       &m->empty,      &m->members};
+    struct nodeset *const mine[] = {&m->forget_set, &m->scratch[0], &m->scratch[1], &m->work,
+                                    &m->empty,      &m->members,    &m->taken};
     size_t at = 0;
     for (size_t i = 0; i < sizeof mine / sizeof *mine; i++, at += each)
         nodeset_init(mine[i], universe, sets + at);
@@ -66,6 +66,27 @@ static void carve_sets(struct mm *m, uint64_t *sets, size_t each, uint32_t unive
     m->running_free_count = m->running_cap;
 }
 
+static void carve_copies(struct mm *m, uint64_t *sets, uint8_t *bodies) {
+    uint32_t universe = limits_universe(&m->config.limits);
+    size_t each = nodeset_bytes(universe) / 8;
+    for (uint32_t i = 0; i < TRANSFER_PLACES; i++) {
+        nodeset_init(&m->copies[i].set, universe, sets + 2 * i * each);
+        nodeset_init(&m->copies[i].without, universe, sets + (2 * i + 1) * each);
+        m->copies[i].body = bodies + (size_t)i * (m->config.limits.body_bytes / 2);
+    }
+    for (uint32_t i = 0; i < HOLDERS_MAX; i++)
+        nodeset_init(&m->holders[i].set, universe, sets + ((size_t)2 * TRANSFER_PLACES + i) * each);
+}
+
+static void copy_roster(struct mm *m, const struct mm_config *c, uint8_t *storage) {
+    uint32_t nodes = c->limits.nodes;
+    roster_init(&m->roster, c->roster->prefix, nodes, storage);
+    roster_init(&m->roster_next, c->roster->prefix, nodes, storage + roster_bytes(nodes));
+    roster_copy(&m->roster, c->roster);
+    roster_all(&m->roster, &m->taken);
+    m->config.roster = NULL;
+}
+
 static struct mm *carve(const struct mm_config *c, struct arena *a) {
     uint32_t universe = limits_universe(&c->limits), cap = running_cap(c);
     size_t each = nodeset_bytes(universe) / 8;
@@ -78,7 +99,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     struct heap_item **dues = ARENA_TAKE(a, struct heap_item *, cap);
     struct await *awaits = ARENA_TAKE(a, struct await, c->jobs_max);
     struct heap_item **begins = ARENA_TAKE(a, struct heap_item *, c->jobs_max);
-    uint64_t *sets = ARENA_TAKE(a, uint64_t, (6 + 5 * (size_t)cap) * each);
+    uint64_t *sets = ARENA_TAKE(a, uint64_t, (7 + 5 * (size_t)cap) * each);
     uint64_t *copy_sets =
         ARENA_TAKE(a, uint64_t, ((size_t)2 * TRANSFER_PLACES + HOLDERS_MAX) * each);
     uint8_t *copy_bodies =
@@ -89,6 +110,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     uint16_t *used = ARENA_TAKE(a, uint16_t, (size_t)cap * c->limits.nodes);
     uint64_t *windows = ARENA_TAKE(a, uint64_t, STORM_WINDOWS_MAX * each);
     struct node *nodes = ARENA_TAKE(a, struct node, c->limits.nodes);
+    uint8_t *rosters = arena_take(a, 2 * roster_bytes(c->limits.nodes), 8);
     uint32_t follow_cap = c->clients_max * FOLLOWS_EACH;
     struct follow *follows = ARENA_TAKE(a, struct follow, follow_cap);
     uint32_t after_cap = 2 * cap + AFTER_SPARE;
@@ -118,18 +140,12 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     heap_init(&m->begins, begins, c->jobs_max);
     m->court = court_new(&court, &policy_fcfs, a);
     carve_sets(m, sets, each, universe);
-    for (uint32_t i = 0; i < TRANSFER_PLACES; i++) {
-        nodeset_init(&m->copies[i].set, universe, copy_sets + 2 * i * each);
-        nodeset_init(&m->copies[i].without, universe, copy_sets + (2 * i + 1) * each);
-        m->copies[i].body = copy_bodies + (size_t)i * (c->limits.body_bytes / 2);
-    }
-    for (uint32_t i = 0; i < HOLDERS_MAX; i++)
-        nodeset_init(&m->holders[i].set, universe,
-                     copy_sets + ((size_t)2 * TRANSFER_PLACES + i) * each);
+    carve_copies(m, copy_sets, copy_bodies);
     reserve_init(m, windows);
     for (uint32_t i = 0; i < cap; i++)
         runnings[i].used = used + (size_t)i * c->limits.nodes;
     memset(nodes, 0, c->limits.nodes * sizeof *nodes);
+    copy_roster(m, c, rosters);
     m->plan_switches = plans;
     m->plan_order = plans + switched;
     m->plan_ends = plans + 2 * switched;
@@ -267,6 +283,9 @@ static void step(void *self, const struct input *in, struct effects *out) {
         node_changed(m, &in->nodes);
         files_nodes_changed(m);
         break;
+    case INPUT_ROSTER:
+        node_roster(m, &in->roster);
+        break;
     case INPUT_TIMER:
         on_timer(m, in->timer.id);
         break;
@@ -283,9 +302,12 @@ struct machine mm_machine(struct mm *m) {
 }
 
 void mm_counts(const struct mm *m, struct mm_counts *ret) {
-    *ret = (struct mm_counts){.queued = m->queued, .submitted = m->submitted, .ended = m->ended};
+    *ret = (struct mm_counts){.queued = m->queued,
+                              .nodes = roster_count(&m->roster),
+                              .submitted = m->submitted,
+                              .ended = m->ended};
     for (uint32_t i = 0; i < m->running_peak; i++)
         ret->running += m->runnings[i].job != 0 && m->runnings[i].phase != PHASE_OVER;
-    for (uint32_t i = 0; i < m->config.limits.nodes; i++)
+    NODESET_EACH (i, &m->taken)
         ret->nodes_up += m->nodes[i].member && m->nodes[i].announced;
 }

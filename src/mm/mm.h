@@ -7,12 +7,11 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/roster.h"
 #include "machine/limits.h"
 #include "machine/machine.h"
 #include "storm/policy.h"
 #include "wire/message.h"
-
-enum { MM_PREFIX_MAX = 16 };
 
 struct mm_config {
     struct limits limits;
@@ -20,7 +19,8 @@ struct mm_config {
     uint32_t jobs_max; /* that are remembered, queued and running ones and some that are over; a
                         * power of two */
     uint32_t clients_max;
-    char prefix[MM_PREFIX_MAX]; /* of the nodes' names */
+    const struct roster
+        *roster; /* who is there, and their names, until INPUT_ROSTER says so. Borrowed by mm_new */
     /* Who starts when; NULL: first come, first served. And one that is not built in, NULL: none. */
     const struct storm_policy *policy, *guest;
     const char *trouble; /* why it is not the one that was asked for; NULL: it is. Borrowed */
@@ -48,7 +48,7 @@ struct machine mm_machine(struct mm *m);
 /* For tests and checkers. */
 struct mm_counts {
     uint32_t queued, running;
-    uint32_t nodes_up;
+    uint32_t nodes, nodes_up;  /* that there are: numbers that are vacant are not counted */
     uint64_t submitted, ended; /* in this life */
 };
 

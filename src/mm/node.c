@@ -3,7 +3,10 @@
  *
  * A node may be used when it is a member and has told which runs it has, so that nothing is given to one
  * whose launcher is not there. One that goes is missed for a while, as its manager may be started
- * again and find its processes running; then its jobs are lost. */
+ * again and find its processes running; then its jobs are lost.
+ *
+ * A number that is vacant is nobody's: nothing is said of it, nothing put there, whatever daemon may still answer
+ * from it. What ran there is lost at once. */
 #include <string.h>
 
 #include "base/units.h"
@@ -16,7 +19,7 @@ enum { NOTE_MAX = 1024 };
 
 bool node_usable(const struct mm *m, uint32_t node) {
     const struct node *n = &m->nodes[node];
-    return n->member && n->announced && !n->drained;
+    return n->member && n->announced && !n->drained && roster_taken(&m->roster, node);
 }
 
 bool node_all_usable(const struct mm *m, const struct nodeset *set) {
@@ -47,13 +50,19 @@ static void watch_from(struct mm *m, uint64_t at) {
     effects_timer(m->out, TIMER_NODES, at);
 }
 
+/* It should have told what it has, and has not. */
+static bool awaited(const struct mm *m, uint32_t node) {
+    const struct node *n = &m->nodes[node];
+    return n->member && !n->announced && roster_taken(&m->roster, node);
+}
+
 static void watch_all(struct mm *m) {
     uint64_t next = UINT64_MAX;
     for (uint32_t i = 0; i < m->config.limits.nodes; i++) {
         const struct node *n = &m->nodes[i];
         if (n->absent_at != 0 && n->absent_at + m->config.absent_ns < next)
             next = n->absent_at + m->config.absent_ns;
-        if (n->member && !n->announced && m->now + ASK_NS < next)
+        if (awaited(m, i) && m->now + ASK_NS < next)
             next = m->now + ASK_NS;
     }
     m->nodes_at = 0;
@@ -65,7 +74,7 @@ static void watch_all(struct mm *m) {
 static void ask(struct mm *m) {
     nodeset_clear(&m->work);
     for (uint32_t i = 0; i < m->config.limits.nodes; i++)
-        if (m->nodes[i].member && !m->nodes[i].announced)
+        if (awaited(m, i))
             nodeset_add(&m->work, i);
     union message c = {.command = {.verb = VERB_CHECK}};
     if (!nodeset_empty(&m->work))
@@ -76,7 +85,7 @@ static void ask(struct mm *m) {
 static void note(struct mm *m, const char *state) {
     char words[NOTE_MAX];
     struct text t;
-    size_t len = nodeset_format(&m->work, m->config.prefix, words, sizeof words);
+    size_t len = roster_format(&m->roster, &m->work, words, sizeof words);
     struct room room = effects_tail(m->out);
     text_init(&t, (char *)room.at, room.len);
     text_str(&t, "node ");
@@ -84,6 +93,11 @@ static void note(struct mm *m, const char *state) {
     text_char(&t, ' ');
     text_str(&t, state);
     effects_add(m->out, EFFECT_NOTE)->note = effects_take(m->out, t.len);
+}
+
+/* So long that nobody waits any more. */
+static uint64_t long_absent(const struct mm *m) {
+    return m->now > m->config.absent_ns ? m->now - m->config.absent_ns : 1;
 }
 
 void node_changed(struct mm *m, const struct input_nodes *in) {
@@ -95,8 +109,8 @@ void node_changed(struct mm *m, const struct input_nodes *in) {
         n->since = wall(m);
         if (!in->up) {
             n->announced = false;
-            n->absent_at = m->now;
-        } else if (n->announced) {
+            n->absent_at = roster_taken(&m->roster, i) ? m->now : long_absent(m);
+        } else if (n->announced && roster_taken(&m->roster, i)) {
             n->absent_at = 0;
         }
         set_usable(m, i);
@@ -109,8 +123,8 @@ void node_changed(struct mm *m, const struct input_nodes *in) {
 void node_announced(struct mm *m, uint32_t node) {
     struct node *n = &m->nodes[node];
     n->announced = true;
-    if (n->member) /* it may tell before it has joined: until then it is away */
-        n->absent_at = 0;
+    if (n->member && roster_taken(&m->roster, node))
+        n->absent_at = 0; /* it may tell before it has joined: until then it is away */
     slices_node(m, node);
     n->since = wall(m);
     set_usable(m, node);
@@ -133,9 +147,10 @@ void node_tick(struct mm *m) {
             continue;
         n->absent_at = 0;
         n->announced = false;
-        n->down = true;
         end_node_lost(m, i);
-        nodeset_add(&m->scratch[0], i);
+        n->down = roster_taken(&m->roster, i);
+        if (n->down)
+            nodeset_add(&m->scratch[0], i);
     }
     nodeset_copy(&m->work, &m->scratch[0]);
     if (!nodeset_empty(&m->work))
@@ -149,7 +164,8 @@ void node_tick(struct mm *m) {
 void node_resume(struct mm *m) {
     enum { LONGER = 3 };
     for (uint32_t i = 0; i < m->config.limits.nodes; i++)
-        m->nodes[i].absent_at = m->now + LONGER * m->config.absent_ns;
+        m->nodes[i].absent_at =
+            roster_taken(&m->roster, i) ? m->now + LONGER * m->config.absent_ns : long_absent(m);
     watch_all(m);
 }
 
@@ -171,6 +187,57 @@ void node_drain(struct mm *m, const struct nodeset *set, bool drained, struct by
         }
         set_usable(m, i);
     }
+}
+
+/* ---- who is there ---- */
+
+/* Whoever has the number next is not drained because of who had it before. */
+static void undrain(struct mm *m, const struct nodeset *set) {
+    if (nodeset_empty(set) || m->after_count >= m->after_cap / 2)
+        return;
+    node_drain(m, set, false, (struct bytes){0}, wall(m));
+    uint64_t ticket = record_drain(m, set, false, (struct bytes){0});
+    node_drain_wait(m, set, ticket);
+    after_add(m, ticket, AFTER_NODE);
+}
+
+/* What is there has nothing to do with what was: as one that has just come, or is gone. */
+static void change_hands(struct mm *m, uint32_t node, bool was) {
+    struct node *n = &m->nodes[node];
+    n->since = wall(m);
+    n->announced = false;
+    n->down = false;
+    n->absent_at = was ? long_absent(m) : 0; /* then its jobs are lost */
+    set_usable(m, node);
+}
+
+/* Numbers that are not any more whose they were. */
+static void judge_hands(struct mm *m, const struct roster *before) {
+    struct nodeset *drained = &m->scratch[0];
+    nodeset_clear(drained);
+    for (uint32_t i = 0; i < m->config.limits.nodes; i++) {
+        bool was = roster_taken(before, i), same = roster_same(before, &m->roster, i);
+        if (same || (!was && !roster_taken(&m->roster, i)))
+            continue;
+        change_hands(m, i, was);
+        if (m->nodes[i].drained && m->nodes[i].drain_ticket == 0)
+            nodeset_add(drained, i);
+    }
+    undrain(m, drained);
+    files_nodes_changed(m);
+    watch_from(m, m->now);
+}
+
+void node_roster(struct mm *m, const struct input_roster *in) {
+    struct roster before = m->roster;
+    if (in->taken == NULL || roster_fill(&m->roster_next, in->taken, in->names, NULL) < 0)
+        return; /* nobody would mean that */
+    m->roster = m->roster_next;
+    m->roster_next = before;
+    roster_all(&m->roster, &m->taken);
+    m->dirty = true;
+    if (!m->replaying) /* else whoever is gone is missed when all of the log is read */
+        judge_hands(m, &before);
 }
 
 /* ---- a change that is not durable yet ---- */

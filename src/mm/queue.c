@@ -135,7 +135,15 @@ bool queue_could(struct mm *m, const struct message_submit *s) {
                             .only = s->on,
                             .exclude = s->exclude,
                             .window = reserve_find(m, s->reservation, wall(m))};
-    return court_could(m->court, &o);
+    if (roster_count(&m->roster) < s->nodes)
+        return false;
+    if (m->roster.filled) { /* the court counts vacant numbers, too */
+        nodeset_copy(&m->work, &m->taken);
+        if (s->on != NULL && !nodeset_empty(s->on))
+            nodeset_intersect(&m->work, s->on);
+        o.only = &m->work;
+    }
+    return !(m->roster.filled && nodeset_empty(&m->work)) && court_could(m->court, &o);
 }
 
 /* ---- steps ---- */

@@ -154,10 +154,30 @@ uint64_t record_reserve(struct mm *m, const struct message_reserve *w) {
 
 /* ---- taking up again ---- */
 
+/* Numbers that were given out once are not given out again. */
+static void keep_number(struct mm *m, const struct record_head *h) {
+    if (h->job + h->count > m->next_id)
+        m->next_id = h->job + h->count;
+}
+
+static void note_unread(struct mm *m, uint32_t job) {
+    struct text t;
+    struct room room = effects_tail(m->out);
+    text_init(&t, (char *)room.at, room.len);
+    text_str(&t, "job ");
+    text_u64(&t, job);
+    text_str(&t, " is left out: what was written of it is not understood");
+    effects_add(m->out, EFFECT_NOTE)->note = effects_take(m->out, t.len);
+}
+
 static void replay_submit(struct mm *m, const struct record_head *h, struct bytes body) {
     union message s;
-    if (message_decode(MESSAGE_SUBMIT, body, m->scratch, &s) == 0)
+    if (message_decode(MESSAGE_SUBMIT, body, m->scratch, &s) == 0) {
         submit_take(m, &s.submit, h->job, h->count, h->at);
+        return;
+    }
+    keep_number(m, h);
+    note_unread(m, h->job);
 }
 
 static void replay_start(struct mm *m, const struct record_head *h, struct codec *c) {
@@ -269,8 +289,8 @@ void record_replay(struct mm *m, const struct input_replay *in) {
     if (c.failed)
         return;
     if (in->over) { /* only its numbers are of interest: they are not given out again */
-        if (h.event == EVENT_SUBMIT && h.job + h.count > m->next_id)
-            m->next_id = h.job + h.count;
+        if (h.event == EVENT_SUBMIT)
+            keep_number(m, &h);
         return;
     }
     struct job *j = job_find(m, h.job);

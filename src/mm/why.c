@@ -8,7 +8,7 @@
 
 static void name_nodes(struct mm *m, const struct nodeset *set, struct text *out) {
     char names[256];
-    nodeset_format(set, m->config.prefix, names, sizeof names);
+    roster_format(&m->roster, set, names, sizeof names);
     text_str(out, names);
 }
 
@@ -16,7 +16,7 @@ static void name_nodes(struct mm *m, const struct nodeset *set, struct text *out
 static int judge_wish(struct mm *m, const struct message_submit *s, struct text *why) {
     if (nodeset_empty(s->on))
         return 0;
-    nodeset_copy(&m->work, s->on);
+    nodeset_and(&m->work, s->on, &m->taken);
     nodeset_subtract(&m->work, s->exclude);
     if (nodeset_count(&m->work) < s->nodes) {
         text_str(why, "needs ");
@@ -27,7 +27,8 @@ static int judge_wish(struct mm *m, const struct message_submit *s, struct text 
         return -EINVAL;
     }
     NODESET_EACH (n, s->on)
-        if (m->nodes[n].drained && nodeset_count(&m->work) == s->nodes) {
+        if (n < m->config.limits.nodes && m->nodes[n].drained &&
+            nodeset_count(&m->work) == s->nodes) {
             nodeset_clear(&m->work);
             nodeset_add(&m->work, n);
             text_str(why, "node ");
@@ -94,7 +95,7 @@ int why_not(struct mm *m, const struct message_submit *s, struct text *why) {
     text_str(why, s->ppn == 1 ? " processor" : " processors");
     const struct reservation *inside = reserve_of(m, reserve_find(m, s->reservation, wall(m)));
     text_str(why, inside != NULL ? "; the reservation has " : "; the cluster has ");
-    text_u64(why, inside != NULL ? nodeset_count(&inside->nodes) : m->config.limits.nodes);
+    text_u64(why, inside != NULL ? nodeset_count(&inside->nodes) : roster_count(&m->roster));
     text_str(why, " with ");
     text_u64(why, m->config.pes);
     return -ENOSPC;
@@ -105,7 +106,7 @@ int why_not(struct mm *m, const struct message_submit *s, struct text *why) {
 /* The nodes of a set, or "17 nodes" if there are many. */
 static void name_set(struct mm *m, const struct nodeset *set, struct text *out) {
     char names[64];
-    size_t len = nodeset_format(set, m->config.prefix, names, sizeof names);
+    size_t len = roster_format(&m->roster, set, names, sizeof names);
     if (len < sizeof names) {
         text_strn(out, names, len);
         return;
@@ -129,7 +130,7 @@ static uint64_t calendar(const struct mm *m, uint64_t tick) {
 /* Nodes that it insists on and that cannot be used. */
 static bool why_nodes(struct mm *m, const struct job *j, struct text *why) {
     const struct wish *w = job_wish(m, j);
-    bool down = false, drained = false;
+    bool down = false, drained = false, gone = false;
     if (w == NULL || nodeset_empty(&w->on))
         return false;
     nodeset_clear(&m->work);
@@ -137,6 +138,7 @@ static bool why_nodes(struct mm *m, const struct job *j, struct text *why) {
         if (i >= m->config.limits.nodes || node_usable(m, i))
             continue;
         nodeset_add(&m->work, i);
+        gone = gone || !roster_taken(&m->roster, i);
         drained = drained || m->nodes[i].drained;
         down = down || !(m->nodes[i].member && m->nodes[i].announced);
     }
@@ -145,13 +147,16 @@ static bool why_nodes(struct mm *m, const struct job *j, struct text *why) {
     text_str(why, "waits for ");
     name_set(m, &m->work, why);
     text_str(why, nodeset_count(&m->work) == 1 ? ", which is " : ", which are ");
-    text_str(why, down && drained ? "down or drained" : down ? "down" : "drained");
+    text_str(why, gone              ? "not in the cluster any more"
+                  : down && drained ? "down or drained"
+                  : down            ? "down"
+                                    : "drained");
     return true;
 }
 
 static void why_away(const struct mm *m, struct text *why) {
     uint32_t away = 0;
-    for (uint32_t i = 0; i < m->config.limits.nodes; i++)
+    NODESET_EACH (i, &m->taken)
         away += !node_usable(m, i);
     if (away == 0)
         return;

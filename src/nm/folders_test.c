@@ -9,8 +9,9 @@
 
 enum { MOVER = 7, EFFECTS = 4 * FOLDERS_MAX, BYTES = 16 * 1024 };
 
+static const struct roster roster = {.prefix = "n", .capacity = 4, .count = 4};
 static const struct nm_config config = {
-    .limits = {.nodes = 4, .roots = 1, .body_bytes = 256}, .runs = 8, .prefix = "n"};
+    .limits = {.nodes = 4, .roots = 1, .body_bytes = 256}, .runs = 8, .roster = &roster};
 
 static void *memory, *list, *bytes;
 static struct nm *nm;

@@ -13,7 +13,7 @@
 #include "sched/size.h"
 #include "wire/setup.h"
 
-enum { NAME_BYTES_MAX = NODE_PREFIX_MAX + 12, LIST_BYTES_MAX = 32 * 1024 };
+enum { LIST_BYTES_MAX = 32 * 1024 };
 
 /* Keeps the first `count` members. */
 static void keep_first(struct nodeset *set, uint32_t count) {
@@ -37,18 +37,15 @@ static void failed(struct nm *n, struct run *r, int error) {
 
 /* Makes what the launcher gets; 0 or -errno. */
 static int describe(struct nm *n, struct run *r, const struct message_launch *m) {
-    char name[NAME_BYTES_MAX];
-    struct nodeset *alone = &n->work;
-    nodeset_clear(alone);
-    nodeset_add(alone, n->config.self);
-    size_t name_len = nodeset_format(alone, n->config.prefix, name, sizeof name);
-    char few[256], *list = few;
-    size_t list_len = nodeset_format(m->set, n->config.prefix, few, sizeof few);
+    const struct roster *roster = n->config.roster;
+    char name[ROSTER_NAME_MAX], few[256], *list = few;
+    size_t name_len = roster_name(roster, n->config.self, name, sizeof name);
+    size_t list_len = roster_format(roster, m->set, few, sizeof few);
     if (list_len >= LIST_BYTES_MAX)
         return -E2BIG;
     if (list_len >= sizeof few) {
         list = (char *)effects_room(n->out, list_len + 1);
-        nodeset_format(m->set, n->config.prefix, list, list_len + 1);
+        roster_format(roster, m->set, list, list_len + 1);
     }
     uint32_t parts = nodeset_count(&r->set);
     uint32_t place = nodeset_rank(m->set, n->config.self);

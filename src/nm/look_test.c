@@ -5,8 +5,9 @@
 #include "nm/inside.h"
 #include "tap.h"
 
+static const struct roster roster = {.prefix = "n", .capacity = 4, .count = 4};
 static const struct nm_config config = {
-    .limits = {.nodes = 4, .roots = 1, .body_bytes = 256}, .runs = 8, .prefix = "n"};
+    .limits = {.nodes = 4, .roots = 1, .body_bytes = 256}, .runs = 8, .roster = &roster};
 
 struct bench {
     void *memory;

@@ -7,16 +7,15 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/roster.h"
 #include "machine/limits.h"
 #include "machine/machine.h"
-
-enum { NODE_PREFIX_MAX = 16 };
 
 struct nm_config {
     struct limits limits;
     uint32_t self;
     uint32_t runs; /* on this node at once, those that are over and not forgotten included */
-    char prefix[NODE_PREFIX_MAX]; /* of the nodes' names */
+    const struct roster *roster; /* names of nodes. Borrowed */
     uint64_t lease_ns; /* a launcher that has heard nothing of us for so long ends everything */
 };
 

@@ -7,10 +7,11 @@
 
 enum { SELF = 1, LINK = 5, EFFECTS = 64, BYTES = 64 * 1024 };
 
+static const struct roster roster = {.prefix = "n", .capacity = 4, .count = 4};
 static const struct nm_config config = {.limits = {.nodes = 4, .roots = 1, .body_bytes = 1024},
                                         .self = SELF,
                                         .runs = 8,
-                                        .prefix = "n",
+                                        .roster = &roster,
                                         .lease_ns = 1000000};
 
 struct bench {

@@ -4,6 +4,8 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -164,6 +166,54 @@ void address_of_peer(int fd, char *out, size_t size) {
     address_format(&a, out, size);
 }
 
+/* "10.0.0.7", "fd00::1" */
+static bool parse_host(struct address *ret, const char *text) {
+    struct address a = {.len = sizeof a.in};
+    a.in.sin_family = AF_INET;
+    if (inet_pton(AF_INET, text, &a.in.sin_addr) == 1) {
+        *ret = a;
+        return true;
+    }
+    a = (struct address){.len = sizeof a.in6};
+    a.in6.sin6_family = AF_INET6;
+    if (inet_pton(AF_INET6, text, &a.in6.sin6_addr) != 1)
+        return false;
+    *ret = a;
+    return true;
+}
+
+/* One that leads nowhere but to the same wire is of no use to others. */
+static bool is_wanted(const struct ifaddrs *i, const char *name, int family) {
+    if (i->ifa_addr == NULL || strcmp(i->ifa_name, name) != 0)
+        return false;
+    int kind = i->ifa_addr->sa_family;
+    if (kind == AF_INET6 &&
+        IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)i->ifa_addr)->sin6_addr))
+        return false;
+    return kind == family || (family == AF_UNSPEC && (kind == AF_INET || kind == AF_INET6));
+}
+
+int address_of_interface(struct address *ret, const char *name, int family) {
+    struct ifaddrs *all = NULL;
+    if (parse_host(ret, name))
+        return family == AF_UNSPEC || ret->any.sa_family == family ? 0 : -EADDRNOTAVAIL;
+    if (if_nametoindex(name) == 0)
+        return -ENODEV;
+    if (getifaddrs(&all) < 0)
+        return -errno;
+    int r = -EADDRNOTAVAIL;
+    for (struct ifaddrs *i = all; i != NULL && r < 0; i = i->ifa_next) {
+        if (!is_wanted(i, name, family))
+            continue;
+        struct address a = {.len = i->ifa_addr->sa_family == AF_INET ? sizeof a.in : sizeof a.in6};
+        memcpy(&a.any, i->ifa_addr, a.len);
+        *ret = a;
+        r = 0;
+    }
+    freeifaddrs(all);
+    return r;
+}
+
 /* Takes a socket away that nobody listens at any more. Whatever else is at the place stays, and
  * binding will say that it is in use. */
 static void remove_stale(const struct address *a) {
@@ -196,6 +246,65 @@ int address_listen(struct address *a) {
         return r;
     }
     return fd;
+}
+
+static void set_port(struct address *a, uint16_t port) {
+    if (a->any.sa_family == AF_INET6)
+        a->in6.sin6_port = htons(port);
+    else
+        a->in.sin_port = htons(port);
+}
+
+int address_listen_within(struct address *a, uint16_t first, uint16_t last) {
+    int fd = -EADDRINUSE;
+    for (uint32_t port = first; port <= last && fd == -EADDRINUSE; port++) {
+        set_port(a, (uint16_t)port);
+        fd = address_listen(a);
+    }
+    return fd;
+}
+
+int address_of_socket(int fd, struct address *ret) {
+    struct address a = {0};
+    socklen_t len = sizeof a - offsetof(struct address, any);
+    if (getsockname(fd, &a.any, &len) < 0)
+        return -errno;
+    a.len = len;
+    *ret = a;
+    return 0;
+}
+
+uint16_t address_port(int fd) {
+    struct address a;
+    if (address_of_socket(fd, &a) < 0)
+        return 0;
+    return a.any.sa_family == AF_INET    ? ntohs(a.in.sin_port)
+           : a.any.sa_family == AF_INET6 ? ntohs(a.in6.sin6_port)
+                                         : 0;
+}
+
+void address_host(const struct address *a, char out[INET6_ADDRSTRLEN]) {
+    out[0] = '\0';
+    if (a->len > 0 && a->any.sa_family == AF_INET)
+        inet_ntop(AF_INET, &a->in.sin_addr, out, INET6_ADDRSTRLEN);
+    else if (a->len > 0 && a->any.sa_family == AF_INET6)
+        inet_ntop(AF_INET6, &a->in6.sin6_addr, out, INET6_ADDRSTRLEN);
+}
+
+/* Connecting a socket for datagrams sends nothing; it only looks which way they would go. */
+int address_towards(const struct address *to, struct address *ret) {
+    if (!address_is_far(to))
+        return -EAFNOSUPPORT;
+    int fd = socket(to->any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    struct address there = *to;
+    set_port(&there, 9); /* any will do */
+    int r = connect(fd, &there.any, there.len) < 0 ? -errno : address_of_socket(fd, ret);
+    close(fd);
+    if (r == 0)
+        set_port(ret, 0);
+    return r;
 }
 
 int address_connect(const struct address *a, int *ret_done) {

@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -35,10 +36,23 @@ struct address {
 int address_parse(struct address *ret, const char *text);
 void address_format(const struct address *a, char *out, size_t size);
 
+/* An address of this machine: a number, or that of an interface; of this family if it is not AF_UNSPEC. Port 0. -ENODEV: there
+ * is none of that name, -EADDRNOTAVAIL: it has none. */
+int address_of_interface(struct address *ret, const char *name, int family);
+
 /* A listening socket, without delay, close-on-exec; or -errno. A Unix socket at the place that
  * nobody listens at is replaced; anything else there is -EADDRINUSE. `a` learns the port if it asked
  * for any. */
 int address_listen(struct address *a);
+
+/* The same at the first port of a range that nobody has; -EADDRINUSE: all are taken. */
+int address_listen_within(struct address *a, uint16_t first, uint16_t last);
+
+/* Where a socket is bound. */
+int address_of_socket(int fd, struct address *ret);
+
+/* Our own address as whoever is at `to` sees it, with port 0. 0 or -errno: there is no way there. */
+int address_towards(const struct address *to, struct address *ret);
 
 /* A socket that is being connected, or -errno (-EAGAIN: too many wait at a Unix socket). `ret_done`:
  * it already is. */
@@ -54,6 +68,12 @@ bool address_socket_is_far(int fd);
 /* A connection whose peer does not acknowledge for a while is given up, also one that it takes nothing from (docs/protocol.md).
  * Not so with a peer that may stand still and is to be waited for: */
 void address_be_patient(int fd);
+
+/* The port that a socket is at, 0: it has none. */
+uint16_t address_port(int fd);
+
+/* Its IP address as text, without the port; "": it has none. */
+void address_host(const struct address *a, char out[INET6_ADDRSTRLEN]);
 
 /* Who is at the other end of a socket. */
 void address_of_peer(int fd, char *out, size_t size);

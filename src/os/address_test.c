@@ -2,6 +2,7 @@
 /* Addresses: all their forms, what is none, and the sockets at them. */
 #include "os/address.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -241,11 +242,58 @@ static void test_self_connection(void) {
     close(fd);
 }
 
+static uint16_t port_of(const struct address *a) {
+    return ntohs(a->any.sa_family == AF_INET ? a->in.sin_port : a->in6.sin6_port);
+}
+
+/* The first that nobody has: by us, or by somebody else. */
+static void test_range_of_ports(void) {
+    static const char *const texts[] = {"tcp:127.0.0.1:0", "tcp:[::1]:0"};
+    for (size_t i = 0; i < 2; i++) {
+        struct address a, b, found;
+        CHECK_EQ(address_parse(&a, texts[i]), 0);
+        b = a;
+        int first = address_listen(&a);
+        if (first == -EADDRNOTAVAIL || first == -EAFNOSUPPORT)
+            continue;
+        uint16_t port = port_of(&a);
+        CHECK_EQ(address_listen_within(&b, port, port), -EADDRINUSE);
+        int second = address_listen_within(&b, port, port < 65000 ? port + 500 : 65535);
+        CHECK(second >= 0 && port_of(&b) > port);
+        CHECK_EQ(address_of_socket(second, &found), 0);
+        CHECK_EQ(port_of(&found), port_of(&b));
+        check_meet(&b, second);
+        close(second);
+        close(first);
+    }
+}
+
+static void test_our_own_address(void) {
+    char text[ADDRESS_TEXT_MAX];
+    struct address to, a;
+    CHECK_EQ(address_parse(&to, "tcp:127.0.0.1:7000"), 0);
+    CHECK_EQ(address_towards(&to, &a), 0);
+    address_format(&a, text, sizeof text);
+    CHECK_STR(text, "tcp:127.0.0.1:0");
+    CHECK_EQ(address_of_interface(&a, "lo", AF_INET), 0);
+    CHECK_EQ(ntohl(a.in.sin_addr.s_addr) >> 24, 127);
+    CHECK_EQ(address_of_interface(&a, "10.0.0.7", AF_UNSPEC), 0);
+    address_format(&a, text, sizeof text);
+    CHECK_STR(text, "tcp:10.0.0.7:0");
+    CHECK_EQ(address_of_interface(&a, "fd00::7", AF_UNSPEC), 0);
+    address_format(&a, text, sizeof text);
+    CHECK_STR(text, "tcp:[fd00::7]:0");
+    CHECK_EQ(address_of_interface(&a, "fd00::7", AF_INET), -EADDRNOTAVAIL);
+    CHECK_EQ(address_of_interface(&a, "nowhere77", AF_UNSPEC), -ENODEV);
+}
+
 int main(void) {
     TEST(test_forms);
     TEST(test_bad_texts);
     TEST(test_long_path);
     TEST(test_tcp_learns_its_port);
+    TEST(test_range_of_ports);
+    TEST(test_our_own_address);
     TEST(test_stale_socket_is_replaced);
     TEST(test_what_is_in_use_stays);
     TEST(test_nobody_there);

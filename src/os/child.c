@@ -82,10 +82,22 @@ int child_secret(const uint64_t key[2]) {
     return good ? fd[0] : -1;
 }
 
-void child_raise_limits(void) {
+uint64_t child_raise_limits(void) {
     struct rlimit r;
-    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
+    if (getrlimit(RLIMIT_NOFILE, &r) < 0)
+        return 0;
+    uint64_t before = r.rlim_cur;
+    if (r.rlim_cur < r.rlim_max) {
         r.rlim_cur = r.rlim_max;
         setrlimit(RLIMIT_NOFILE, &r);
     }
+    return before;
+}
+
+void child_set_files(uint64_t files) {
+    struct rlimit r;
+    if (files == 0 || getrlimit(RLIMIT_NOFILE, &r) < 0 || files > r.rlim_max)
+        return;
+    r.rlim_cur = files;
+    setrlimit(RLIMIT_NOFILE, &r);
 }

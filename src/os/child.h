@@ -31,5 +31,8 @@ void child_place(int fd, int at, int flags);
 /* A descriptor from which a key can be read, 16 bytes, once: for a program that is executed next. */
 int child_secret(const uint64_t key[2]);
 
-/* As many descriptors as are allowed: a root may hold a link to every node. */
-void child_raise_limits(void);
+/* As many descriptors as are allowed: a root may hold a link to every node. Returns how many that were before; what is executed next
+ * may count on that (child_set_files), as programs that use select() do. */
+uint64_t child_raise_limits(void);
+/* So many; 0: as it is. */
+void child_set_files(uint64_t files);

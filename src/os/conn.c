@@ -674,6 +674,11 @@ struct conn *conn_new_sealed(struct conns *all, int fd, bool ours, const struct 
     return c;
 }
 
+void conn_flush(struct conn *c) {
+    list_remove(&c->flush);
+    write_some(c);
+}
+
 void conn_abort(struct conn *c) {
     list_remove(&c->place);
     bury(c);

@@ -127,6 +127,9 @@ void conn_send(struct conn *c, const struct header *h, struct bytes head, struct
 void conn_lend(struct conn *c, const struct header *h, struct bytes head, struct bytes lent,
                uint64_t tag, int fd, uint64_t offset);
 
+/* What has gathered goes out now, as far as the socket takes it: for last words to whom conn_abort follows. */
+void conn_flush(struct conn *c);
+
 /* What was sent before still goes out. The connection must not be used any more. */
 void conn_close(struct conn *c);
 /* Nothing more goes out. */

@@ -14,6 +14,7 @@
 #include "base/assert.h"
 #include "base/units.h"
 #include "os/depot_inside.h"
+#include "wire/folder.h"
 #include "os/files.h"
 
 int depot_fail(char why[256], int error, const char *format, ...) {
@@ -70,6 +71,9 @@ static int start(struct depot *d, const struct depot_config *c, char why[256]) {
     d->root = open(c->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (d->root < 0)
         return depot_fail(why, -errno, "%s: %s", c->root, depot_reason(-errno));
+    d->top = open(c->top != NULL ? c->top : c->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (d->top < 0)
+        return depot_fail(why, -errno, "%s: %s", c->top, depot_reason(-errno));
     int r = open_spool(d, c->spool, why);
     if (r < 0)
         return r;
@@ -80,13 +84,19 @@ static int start(struct depot *d, const struct depot_config *c, char why[256]) {
     return 0;
 }
 
+int depot_beneath(const struct depot *d, const char *path) {
+    char whole[2 * RUN_FOLDER_MAX];
+    snprintf(whole, sizeof whole, "/%s", path); /* cut, if it is longer: its beginning tells */
+    return run_folder_of(bytes_from_str(whole)) != 0 ? d->root : d->top;
+}
+
 int depot_new(const struct depot_config *c, struct depot **ret, char why[256]) {
     struct depot *d = calloc(1, sizeof *d);
     if (d == NULL)
         return depot_fail(why, -ENOMEM, "no memory");
     d->cache_bytes = c->cache_bytes;
     d->partial_ns = c->partial_ns != 0 ? c->partial_ns : 3600 * NS_PER_S;
-    d->lock = d->objects = d->partial = d->root = -1;
+    d->lock = d->objects = d->partial = d->root = d->top = -1;
     d->lender.slot = SHELF_NONE;
     list_init(&d->bundles);
     int r = start(d, c, why);
@@ -105,7 +115,7 @@ void depot_free(struct depot *d) {
     find_close(d);
     shelf_fini(&d->shelf);
     hints_fini(&d->hints);
-    const int fds[] = {d->objects, d->partial, d->root, d->lock};
+    const int fds[] = {d->objects, d->partial, d->root, d->top, d->lock};
     for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
         if (fds[i] >= 0)
             close(fds[i]);

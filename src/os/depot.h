@@ -19,8 +19,9 @@ struct depot;
 struct depot_bundle;
 
 struct depot_config {
-    const char *spool;    /* folder, made if it is not there */
-    const char *root;     /* folder that destinations are taken under: "/" on a node of its own */
+    const char *spool; /* folder, made if it is not there */
+    const char *root;  /* folder that destinations are taken under */
+    const char *top; /* the same for what is not a run's: "/" on a machine of its own. NULL: root */
     uint64_t cache_bytes; /* of the cache; what is in use may exceed it */
     uint64_t partial_ns;  /* how long a partial file is kept; 0: the usual, an hour */
 };
@@ -31,6 +32,9 @@ void depot_free(struct depot *d);
 
 /* A bundle begins to come. `descriptor` is copied. -errno with the reason. */
 int depot_open(struct depot *d, struct bytes descriptor, struct depot_bundle **ret, char why[256]);
+
+/* What its source says of whole files is true: that their pieces fit is enough. */
+void depot_believe(struct depot_bundle *b);
 
 /* A page of its table, which comes before its pieces, and after the pages before it (-EAGAIN): lengths add up
  * to where a piece is. `have` gets a bit for each piece of the page that is here already, found and checked; holes

@@ -60,7 +60,7 @@ struct lender {
 };
 
 struct depot {
-    int lock, objects, partial, root;
+    int lock, objects, partial, root, top;
     char *spool;
     uint64_t cache_bytes, partial_ns;
     uint64_t kept_bytes;
@@ -83,6 +83,9 @@ struct part {
     uint32_t number; /* of the entry */
     int fd;          /* -1: none */
 };
+
+/* What this path of a node is beneath: runs' folders are the cluster's, all else is the machine's. */
+int depot_beneath(const struct depot *d, const char *path);
 
 /* A folder beneath the root that destinations are in; `fd` is as much of it as there is. */
 struct spot {
@@ -110,8 +113,9 @@ struct depot_bundle {
     uint8_t *descriptor;
     size_t descriptor_len;
     char name[DEPOT_NAME_MAX];
-    bool light;   /* what is known of it is in memory; only contents are on the disk */
-    bool adopted; /* there may be files that we did not make */
+    bool light;    /* what is known of it is in memory; only contents are on the disk */
+    bool believed; /* whole files are what their source says, if their pieces are */
+    bool adopted;  /* there may be files that we did not make */
     bool committed;
     int error; /* it can only be closed, because: */
     char why[256];

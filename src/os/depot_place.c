@@ -78,11 +78,11 @@ int place_spot(struct depot_bundle *b, char *path, const char **ret_name) {
     if (s->fd >= 0 && strcmp(folder, s->path) == 0)
         return 0;
     place_spot_close(b);
-    int fd = beneath_open(b->d->root, folder);
+    int top = depot_beneath(b->d, folder), fd = beneath_open(top, folder);
     s->len = strlen(folder);
     s->there = fd >= 0;
     if (fd == -ENOENT)
-        fd = beneath_nearest(b->d->root, folder, &s->len);
+        fd = beneath_nearest(top, folder, &s->len);
     if (fd < 0)
         return fd;
     s->fd = fd;
@@ -114,7 +114,7 @@ int place_hidden(const struct depot *d, int dir, const char *part, char path[PAT
     const char *folder = split(path, ret_name);
     if (strncmp(*ret_name, ".storm-", 7) != 0)
         return -EINVAL;
-    return beneath_open(d->root, folder);
+    return beneath_open(depot_beneath(d, folder), folder);
 }
 
 /* Others may write in that folder: it must still be the file that we made, perhaps for its owner already. */

@@ -5,6 +5,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +24,27 @@ int files_write(int fd, struct bytes bytes, uint64_t offset) {
         offset += (uint64_t)n;
     }
     return 0;
+}
+
+int files_replace(const char *path, struct bytes bytes) {
+    char fresh[PATH_MAX];
+    int n = snprintf(fresh, sizeof fresh, "%s.new", path);
+    if (n < 0 || (size_t)n >= sizeof fresh)
+        return -ENAMETOOLONG;
+    unlink(fresh); /* somebody may have died while he wrote it */
+    int fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    int r = files_write(fd, bytes, 0);
+    if (r == 0 && fsync(fd) < 0)
+        r = -errno;
+    if (close(fd) < 0 && r == 0)
+        r = -errno;
+    if (r == 0 && rename(fresh, path) < 0)
+        r = -errno;
+    if (r < 0)
+        unlink(fresh);
+    return r;
 }
 
 long files_read(int fd, struct room room, uint64_t offset) {

@@ -10,6 +10,9 @@
 int files_write(int fd, struct bytes bytes, uint64_t offset);
 /* As many bytes as there are; that number or -errno. */
 long files_read(int fd, struct room room, uint64_t offset);
+/* Writes a file of this path in place of what was there, durable, all or nothing, readable by its owner only. 0 or
+ * -errno. */
+int files_replace(const char *path, struct bytes bytes);
 /* Exactly so many: -ENODATA if there are fewer. */
 int files_read_all(int fd, struct room room, uint64_t offset);
 

@@ -75,8 +75,8 @@ static int find(struct names *n, int root, char *path, bool pattern) {
     return match(n, root, path, slash + 1);
 }
 
-static int survey(const struct message_offer *o, int root, const struct names *n,
-                  struct survey **ret, char why[256]) {
+static int survey(const struct message_offer *o, int root, enum digest_kind digest,
+                  const struct names *n, struct survey **ret, char why[256]) {
     struct survey_item *items = calloc(n->count, sizeof *items);
     if (items == NULL)
         return -ENOMEM;
@@ -86,14 +86,14 @@ static int survey(const struct message_offer *o, int root, const struct names *n
                                         .name = slash != NULL ? slash + 1 : n->list[i]};
     }
     struct survey_config config = {
-        .beneath = root, .digest = DIGEST_XXH3, .piece_bytes = o->piece_bytes};
+        .beneath = root, .digest = digest, .piece_bytes = o->piece_bytes};
     int r = survey_new(&config, items, n->count, ret, why);
     free(items);
     return r;
 }
 
-int gather_survey(const struct message_offer *o, const char *root, struct survey **ret,
-                  char why[256]) {
+int gather_survey(const struct message_offer *o, const char *root, enum digest_kind digest,
+                  struct survey **ret, char why[256]) {
     char path[PATH_MAX];
     struct names n = {0};
     why[0] = '\0';
@@ -106,7 +106,7 @@ int gather_survey(const struct message_offer *o, const char *root, struct survey
     if (r == 0 && n.count == 0)
         r = -ENOENT;
     if (r == 0)
-        r = survey(o, fd, &n, ret, why);
+        r = survey(o, fd, digest, &n, ret, why);
     if (r < 0 && why[0] == '\0')
         snprintf(why, 256, "%.*s: %s", (int)o->path.len, (const char *)o->path.at, strerror(-r));
     names_fini(&n);

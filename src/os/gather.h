@@ -6,5 +6,5 @@
 #include "wire/message.h"
 
 /* What an OFFER is about; 0, or -errno with the reason. */
-int gather_survey(const struct message_offer *o, const char *root, struct survey **ret,
-                  char why[256]);
+int gather_survey(const struct message_offer *o, const char *root, enum digest_kind digest,
+                  struct survey **ret, char why[256]);

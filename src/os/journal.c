@@ -410,6 +410,17 @@ static int ask_number(sqlite3 *db, const char *sql, int64_t *ret) {
     return r == SQLITE_ROW ? 0 : r == SQLITE_DONE ? -ENOENT : -EUCLEAN;
 }
 
+/* What a newer STORM has written may mean something else, even where it looks the same: it is not touched. */
+static int check_format(sqlite3 *db) {
+    int64_t tables = 0, format = FORMAT;
+    int r = ask_number(db, "SELECT count(*) FROM sqlite_master WHERE name = 'about'", &tables);
+    if (r == 0 && tables > 0)
+        r = ask_number(db, "SELECT value FROM about WHERE what = 'format'", &format);
+    if (r == -ENOENT)
+        return 0; /* whoever began it did not come far */
+    return r < 0 ? r : format > FORMAT ? -ENOTSUP : 0;
+}
+
 static int make_tables(struct journal *j) {
     static const char sql[] =
         "PRAGMA journal_mode = WAL;"
@@ -528,7 +539,7 @@ static int open_database(struct journal *j, const char *folder) {
         return -EIO;
     sqlite3_extended_result_codes(j->db, 0);
     chmod(path, 0600);
-    return 0;
+    return check_format(j->db);
 }
 
 struct journal *journal_open(const char *folder, const uint64_t cluster[2], int *ret_error) {
@@ -612,6 +623,16 @@ uint64_t journal_commits(const struct journal *j) {
     return j->commits;
 }
 
+int journal_check(const char *folder) {
+    char path[PATH_BYTES];
+    sqlite3 *db = NULL;
+    snprintf(path, sizeof path, "%s/state.db", folder);
+    int r = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK ? check_format(db)
+                                                                                : -EIO;
+    sqlite3_close(db);
+    return r;
+}
+
 int journal_history(const char *folder, uint64_t from,
                     bool (*event)(void *context, uint64_t key, struct bytes body), void *context) {
     char path[PATH_BYTES];
@@ -619,6 +640,10 @@ int journal_history(const char *folder, uint64_t from,
     sqlite3_stmt *s = NULL;
     snprintf(path, sizeof path, "%s/state.db", folder);
     int r = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL);
+    if (r == SQLITE_OK && check_format(db) == -ENOTSUP) {
+        sqlite3_close(db);
+        return -ENOTSUP;
+    }
     if (r == SQLITE_OK)
         r = sqlite3_prepare_v2(db,
                                "SELECT key, body FROM events WHERE key >= coalesce("

@@ -19,9 +19,13 @@
 struct journal;
 
 /* Opens or makes FOLDER/state.db. `cluster` is what the state must belong to (16 bytes). NULL and -errno:
- * -EXDEV: it is another cluster's; -EBUSY: another process has it; -EUCLEAN: it is damaged. */
+ * -EXDEV: it is another cluster's; -EBUSY: another process has it; -EUCLEAN: it is damaged; -ENOTSUP: a newer STORM has written
+ * it, and nothing of it was changed. */
 struct journal *journal_open(const char *folder, const uint64_t cluster[2], int *ret_error);
 void journal_close(struct journal *j);
+
+/* Whether FOLDER/state.db, which must be there, can be opened; without doing so. 0, -EUCLEAN, -ENOTSUP or -EIO. */
+int journal_check(const char *folder);
 
 /* What the manager's life uses. It lives as long as the journal. */
 const struct life_log *journal_log(struct journal *j);

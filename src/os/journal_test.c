@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -299,8 +300,42 @@ static void test_others(void) {
     close(fd);
     CHECK(journal_open(s.folder, ours, &error) == NULL);
     CHECK_EQ(error, -EUCLEAN);
+    CHECK_EQ(journal_check(s.folder), -EUCLEAN);
     CHECK(journal_open("/no/such/folder", ours, &error) == NULL);
     CHECK_EQ(error, -ENOENT);
+    sweep(&s);
+}
+
+static void run_sql(const struct stage *s, const char *sql) {
+    char path[128];
+    sqlite3 *db = NULL;
+    snprintf(path, sizeof path, "%s/state.db", s->folder);
+    CHECK_EQ(sqlite3_open(path, &db), SQLITE_OK);
+    CHECK_EQ(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static bool on_none(void *context, uint64_t key, struct bytes body) {
+    (void)context, (void)key, (void)body;
+    return false;
+}
+
+/* What a newer version has written is refused, and stays as it is, whatever its tables are like. */
+static void test_newer(void) {
+    struct stage s;
+    int error = 0;
+    if (!make(&s))
+        return;
+    CHECK_EQ(journal_check(s.folder), 0);
+    journal_close(s.journal);
+    CHECK_EQ(journal_check(s.folder), 0);
+    run_sql(&s, "UPDATE about SET value = 2 WHERE what = 'format'; DROP TABLE open;"
+                "ALTER TABLE events RENAME TO deeds");
+    CHECK(journal_open(s.folder, ours, &error) == NULL);
+    CHECK_EQ(error, -ENOTSUP);
+    CHECK_EQ(journal_check(s.folder), -ENOTSUP);
+    CHECK_EQ(journal_history(s.folder, 0, on_none, NULL), -ENOTSUP);
+    run_sql(&s, "SELECT * FROM deeds; CREATE TABLE events (nobody); CREATE TABLE open (nobody)");
     sweep(&s);
 }
 
@@ -410,6 +445,7 @@ int main(void) {
     TEST(test_fetch);
     TEST(test_crash);
     TEST(test_others);
+    TEST(test_newer);
     TEST(test_history);
     if (may_mount())
         TEST(test_full);

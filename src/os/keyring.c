@@ -10,6 +10,7 @@
 
 #include "machine/primitive.h"
 #include "os/keyring_inside.h"
+#include "os/seal.h"
 
 /* ---- derivation ---- */
 
@@ -22,12 +23,27 @@ int keyring_node_key(const struct keyring *k, uint32_t node, uint64_t generation
     return derive(k->file.key, "node", k->file.cluster, node, generation, out);
 }
 
-int keyring_door(const struct keyring *k, uint32_t node, uint32_t epoch, uint8_t out[KEY_BYTES]) {
-    return derive(k->file.key, "door", k->file.cluster, node, epoch, out);
+int keyring_client_key(const struct keyring *k, uint64_t number, uint8_t out[KEY_BYTES]) {
+    return derive(k->file.key, "client", k->file.cluster, NO_NODE, number, out);
 }
 
-static int client_key(const struct keyring *k, uint64_t number, uint8_t out[KEY_BYTES]) {
-    return derive(k->file.key, "client", k->file.cluster, NO_NODE, number, out);
+int keyring_party_key(const struct keyring *k, uint32_t party, uint64_t *ret_generation,
+                      uint8_t out[KEY_BYTES]) {
+    bool client = is_client_party(party);
+    *ret_generation = client ? 0 : keyring_expected(k, party);
+    return client ? keyring_client_key(k, party - CLIENT_PARTY, out)
+                  : keyring_node_key(k, party, *ret_generation, out);
+}
+
+/* From the key that its owner has now: who had the number before knows nothing of it, whatever the epoch. */
+int keyring_door(const struct keyring *k, uint32_t party, uint32_t epoch, uint8_t out[KEY_BYTES]) {
+    uint8_t secret[KEY_BYTES];
+    uint64_t generation;
+    int r = keyring_party_key(k, party, &generation, secret);
+    if (r == 0)
+        r = derive(secret, "door", k->file.cluster, party, epoch, out);
+    wipe(secret, sizeof secret);
+    return r;
 }
 
 int pair_key(const uint8_t secret[KEY_BYTES], const uint8_t cluster[CLUSTER_ID_BYTES],
@@ -59,7 +75,7 @@ static bool of_use(const struct keyring *k) {
     case KEY_MASTER:
         return is_seat(k, k->self);
     case KEY_NODE:
-        return k->self == k->file.number && !is_seat(k, k->self);
+        return k->self == k->file.number && !is_seat(k, k->self) && !is_client_party(k->self);
     case KEY_CLIENT:
         return k->self == NO_NODE;
     case KEY_KINDS:
@@ -80,6 +96,8 @@ int keyring_new(const struct keyring_config *config, struct keyring **ret) {
         keyring_free(k);
         return -EINVAL;
     }
+    if (k->file.kind == KEY_CLIENT)
+        k->self = client_party(k->file.number);
     *ret = k;
     return 0;
 }
@@ -156,7 +174,12 @@ uint64_t keyring_expected(const struct keyring *k, uint32_t node) {
     for (uint32_t i = 0; i < k->expected_count; i++)
         if (k->expected[i].node == node)
             return k->expected[i].generation;
-    return 1;
+    return k->generation != 0 ? k->generation : 1;
+}
+
+void keyring_expect_all(struct keyring *k, uint64_t generation) {
+    k->generation = generation;
+    k->expected_count = 0;
 }
 
 int keyring_expect_node(struct keyring *k, uint32_t node, uint64_t generation) {
@@ -199,13 +222,14 @@ int keyring_offer(const struct keyring *k, uint32_t to, struct identity *ret_id,
     uint8_t secret[KEY_BYTES];
     if (to == NO_NODE || to == k->self)
         return -ENOKEY;
-    if (k->file.kind == KEY_CLIENT) {
+    if (k->file.kind == KEY_CLIENT && is_seat(k, to)) {
         *ret_id = name(k, IDENTITY_CLIENT, k->file.number, to);
+        ret_id->from = NO_NODE;
         return pair_key(k->file.key, k->file.cluster, to, ret_key);
     }
     if (is_manager(k)) {
         uint64_t generation = keyring_expected(k, to);
-        if (is_seat(k, to))
+        if (is_seat(k, to) || is_client_party(to))
             return -ENOKEY; /* another seat: one manager acts, and none has to do with the others */
         *ret_id = name(k, IDENTITY_NODE, generation, to);
         return pair_of(k, keyring_node_key(k, to, generation, secret), secret, k->self, ret_key);
@@ -225,13 +249,14 @@ static int answer_as_manager(const struct keyring *k, const struct identity *id,
         id->serial == keyring_expected(k, id->from))
         return pair_of(k, keyring_node_key(k, id->from, id->serial, secret), secret, k->self, out);
     if (id->kind == IDENTITY_CLIENT && id->serial > 0 && id->serial >= k->clients_from)
-        return pair_of(k, client_key(k, id->serial, secret), secret, k->self, out);
+        return pair_of(k, keyring_client_key(k, id->serial, secret), secret, k->self, out);
     return -EKEYREJECTED;
 }
 
-static int answer_as_node(const struct keyring *k, const struct identity *id,
+static int answer_at_door(const struct keyring *k, const struct identity *id,
                           uint8_t out[KEY_BYTES]) {
-    if (id->kind == IDENTITY_NODE && is_seat(k, id->from) && id->serial == k->file.generation)
+    if (k->file.kind == KEY_NODE && id->kind == IDENTITY_NODE && is_seat(k, id->from) &&
+        id->serial == k->file.generation)
         return pair_key(k->file.key, k->file.cluster, id->from, out);
     if (id->kind != IDENTITY_EDGE || is_seat(k, id->from))
         return -EKEYREJECTED;
@@ -245,11 +270,21 @@ static int answer_as_node(const struct keyring *k, const struct identity *id,
 int keyring_answer(const struct keyring *k, const struct identity *id, uint8_t ret_key[KEY_BYTES]) {
     if (memcmp(id->cluster, k->file.cluster, sizeof id->cluster) != 0 || id->to != k->self)
         return -EKEYREJECTED;
-    if (k->file.kind == KEY_CLIENT)
-        return id->kind == IDENTITY_CLIENT && id->serial == k->file.number
-                   ? pair_key(k->file.key, k->file.cluster, id->from, ret_key)
-                   : -EKEYREJECTED;
-    return is_manager(k) ? answer_as_manager(k, id, ret_key) : answer_as_node(k, id, ret_key);
+    return is_manager(k) ? answer_as_manager(k, id, ret_key) : answer_at_door(k, id, ret_key);
+}
+
+static int offer_one(void *context, uint32_t to, struct identity *ret_id,
+                     uint8_t ret_key[KEY_BYTES]) {
+    return keyring_offer(context, to, ret_id, ret_key);
+}
+
+static int answer_one(void *context, const struct identity *id, uint8_t ret_key[KEY_BYTES]) {
+    return keyring_answer(context, id, ret_key);
+}
+
+struct seals *keyring_seals(struct keyring *k) {
+    const struct seal_keys keys = {.offer = offer_one, .answer = answer_one, .context = k};
+    return seals_new(&keys);
 }
 
 /* ---- the manager ---- */
@@ -269,13 +304,13 @@ static int issue(const struct keyring *k, enum key_kind kind, uint64_t number, u
     *ret = (struct keyfile){.kind = kind, .number = number, .generation = generation};
     memcpy(ret->cluster, k->file.cluster, sizeof ret->cluster);
     return kind == KEY_NODE ? keyring_node_key(k, (uint32_t)number, generation, ret->key)
-                            : client_key(k, number, ret->key);
+                            : keyring_client_key(k, number, ret->key);
 }
 
 int keyring_issue_node(const struct keyring *k, uint32_t node, struct keyfile *ret) {
     if (!is_manager(k))
         return -EPERM;
-    if (is_seat(k, node) || node == NO_NODE)
+    if (is_seat(k, node) || node == NO_NODE || is_client_party(node))
         return -EINVAL;
     return issue(k, KEY_NODE, node, keyring_expected(k, node), ret);
 }
@@ -283,5 +318,5 @@ int keyring_issue_node(const struct keyring *k, uint32_t node, struct keyfile *r
 int keyring_issue_client(const struct keyring *k, uint64_t number, struct keyfile *ret) {
     if (!is_manager(k))
         return -EPERM;
-    return number == 0 ? -EINVAL : issue(k, KEY_CLIENT, number, 0, ret);
+    return number == 0 || number >= CLIENT_PARTIES ? -EINVAL : issue(k, KEY_CLIENT, number, 0, ret);
 }

@@ -3,12 +3,11 @@
  *
  *   master (32 bytes, made at the first start; only the manager has it)
  *     ├─ node(cluster, node, generation)     the node has it: its file, brought by whoever sets it up
- *     │    ├─ pair(seat)                     sessions between the node and a manager's seat
- *     │    └─ letters                        keys that the manager sends to the node
- *     ├─ door(cluster, epoch, node)          the node has it, by letter: who may come to it in this epoch
- *     │    └─ pair(opener)                   the opener has it, by letter: sessions opener -> node
  *     └─ client(cluster, number)             the client has it: its file
- *          └─ pair(seat)                     sessions between the client and a manager's seat
+ *          ├─ pair(seat)                     sessions between it and a manager's seat
+ *          ├─ letters                        keys that the manager sends to it
+ *          └─ door(epoch)                    it has it, by letter: who may come to it in this epoch
+ *               └─ pair(opener)              the opener has it, by letter: sessions opener -> it
  *
  * So nobody but the manager can make a key between two others, an accepting node needs one secret for all
  * who come to it, and what was given out for an epoch is worth nothing in the next.
@@ -45,6 +44,10 @@ int keyring_offer(const struct keyring *k, uint32_t to, struct identity *ret_id,
  * generation or a client given up); -ESTALE: of a former epoch; -ENOKEY: we do not know his key. */
 int keyring_answer(const struct keyring *k, const struct identity *id, uint8_t ret_key[KEY_BYTES]);
 
+/* Sessions by these keys; NULL: no memory. It must go before the ring does. */
+struct seals;
+struct seals *keyring_seals(struct keyring *k);
+
 /* ---- the manager ---- */
 
 /* A master for a new cluster, out of the system's entropy. */
@@ -55,19 +58,20 @@ int keyring_issue_node(const struct keyring *k, uint32_t node, struct keyfile *r
 int keyring_issue_client(const struct keyring *k, uint64_t number, struct keyfile *ret);
 
 /* From now on only this generation of a node's key is good (1 from the beginning): for a node's number that is
- * given to another machine. */
+ * given to another machine. Of all nodes; then others of some. */
+void keyring_expect_all(struct keyring *k, uint64_t generation);
 int keyring_expect_node(struct keyring *k, uint32_t node, uint64_t generation);
 
 /* Clients with a smaller number are not admitted any more. */
 void keyring_clients_from(struct keyring *k, uint64_t number);
 
-/* A letter for a node: all it needs in an epoch to be come to, and to open links to `peers`. How many bytes it
- * has, or -errno; of `letter_bytes(count)` room enough. */
+/* A letter for a node or a client (client_party): all it needs in an epoch to be come to, and to open links to
+ * `peers`. How many bytes it has, or -errno; of `letter_bytes(count)` room enough. */
 size_t letter_bytes(uint32_t peers);
-long keyring_write_letter(const struct keyring *k, uint32_t node, uint32_t epoch,
+long keyring_write_letter(const struct keyring *k, uint32_t party, uint32_t epoch,
                           const uint32_t *peers, uint32_t count, struct room out);
 
-/* ---- a node ---- */
+/* ---- a node, a client ---- */
 
 /* What the manager has sent us. A letter of a later epoch replaces all that came before, one of the same adds to
  * it. -ESTALE: of a former epoch; -EKEYREJECTED: not for us, or not by our manager; -EBADMSG: no letter at all. */
@@ -80,6 +84,10 @@ uint32_t keyring_epoch(const struct keyring *k);
 
 /* Only its owner, who must be us, may be able to read or write it. `why` says what is wrong with it. */
 int keyring_load(const char *path, struct keyfile *ret, char why[256]);
+
+/* The key of a node, from the manager's own file, where both are on one machine. `seat` is the manager's number. */
+int keyring_load_node(const char *master, uint32_t seat, uint32_t node, struct keyfile *ret,
+                      char why[256]);
 
 /* Writes it anew; what was there is replaced as a whole. */
 int keyring_save(const char *path, const struct keyfile *f, char why[256]);

@@ -61,6 +61,25 @@ int keyring_load(const char *path, struct keyfile *ret, char why[256]) {
     return r;
 }
 
+int keyring_load_node(const char *master, uint32_t seat, uint32_t node, struct keyfile *ret,
+                      char why[256]) {
+    struct keyfile file;
+    struct keyring *k = NULL;
+    int r = keyring_load(master, &file, why);
+    if (r < 0)
+        return r;
+    const struct keyring_config config = {
+        .file = &file, .self = seat, .seat_first = seat, .seats = 1};
+    r = keyring_new(&config, &k);
+    if (r == 0)
+        r = keyring_issue_node(k, node, ret);
+    if (r < 0)
+        wrong(why, r, master, r == -EINVAL ? "no master key" : strerror(-r));
+    keyring_free(k);
+    OPENSSL_cleanse(&file, sizeof file);
+    return r;
+}
+
 int keyring_save(const char *path, const struct keyfile *f, char why[256]) {
     char text[KEYFILE_TEXT_MAX], beside[PATH_MAX];
     if (snprintf(beside, sizeof beside, "%s.new", path) >= (int)sizeof beside)

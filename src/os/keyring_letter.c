@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Letters of the manager to a node, and derivation: see keyring.h.
  *
- *   version u32 | cluster 16 | node u32 | epoch u32 | generation u64 | nonce 12 | sealed | tag 16
+ *   version u32 | cluster 16 | party u32 | epoch u32 | generation u64 | nonce 12 | sealed | tag 16
  *   sealed: door 32, then (peer u32, key 32) for each link that the node may open
  *
  * Sealed by AES-256-GCM, with all that is before the nonce bound to it. The key is the node's alone and for this
@@ -20,7 +20,7 @@
 enum {
     AT_VERSION = 0,
     AT_CLUSTER = 4,
-    AT_NODE = 20,
+    AT_PARTY = 20,
     AT_EPOCH = 24,
     AT_GENERATION = 28,
     AT_NONCE = 36
@@ -117,7 +117,7 @@ static int fill(const struct keyring *k, uint32_t node, uint32_t epoch, const ui
     return r;
 }
 
-long keyring_write_letter(const struct keyring *k, uint32_t node, uint32_t epoch,
+long keyring_write_letter(const struct keyring *k, uint32_t party, uint32_t epoch,
                           const uint32_t *peers, uint32_t count, struct room out) {
     uint8_t key[KEY_BYTES], letters[KEY_BYTES];
     size_t len = letter_bytes(count), sealed = len - AT_SEALED - TAG_BYTES;
@@ -127,19 +127,19 @@ long keyring_write_letter(const struct keyring *k, uint32_t node, uint32_t epoch
         return -EINVAL;
     if (out.len < len)
         return -ENOBUFS;
-    uint64_t generation = keyring_expected(k, node);
+    uint64_t generation;
+    int r = keyring_party_key(k, party, &generation, key);
     store_le32(out.at + AT_VERSION, LETTER_VERSION);
     memcpy(out.at + AT_CLUSTER, k->file.cluster, CLUSTER_ID_BYTES);
-    store_le32(out.at + AT_NODE, node);
+    store_le32(out.at + AT_PARTY, party);
     store_le32(out.at + AT_EPOCH, epoch);
     store_le64(out.at + AT_GENERATION, generation);
-    int r = getrandom(out.at + AT_NONCE, NONCE_BYTES, 0) == NONCE_BYTES ? 0 : -EIO;
+    if (r == 0 && getrandom(out.at + AT_NONCE, NONCE_BYTES, 0) != NONCE_BYTES)
+        r = -EIO;
     if (r == 0)
-        r = fill(k, node, epoch, peers, count, out.at + AT_SEALED);
+        r = fill(k, party, epoch, peers, count, out.at + AT_SEALED);
     if (r == 0)
-        r = keyring_node_key(k, node, generation, key);
-    if (r == 0)
-        r = derive(key, "letters", k->file.cluster, node, epoch, letters);
+        r = derive(key, "letters", k->file.cluster, party, epoch, letters);
     if (r == 0)
         r = seal_up(letters, out.at, sealed);
     if (r < 0)
@@ -167,7 +167,7 @@ int keyring_read_letter(struct keyring *k, struct bytes letter) {
         load_le32(letter.at + AT_VERSION) != LETTER_VERSION)
         return -EBADMSG;
     uint32_t epoch = load_le32(letter.at + AT_EPOCH);
-    if (k->file.kind != KEY_NODE || load_le32(letter.at + AT_NODE) != k->self || epoch == 0 ||
+    if (k->file.kind == KEY_MASTER || load_le32(letter.at + AT_PARTY) != k->self || epoch == 0 ||
         load_le64(letter.at + AT_GENERATION) != k->file.generation ||
         memcmp(letter.at + AT_CLUSTER, k->file.cluster, CLUSTER_ID_BYTES) != 0)
         return -EKEYREJECTED;

@@ -221,7 +221,13 @@ static void test_given_up(void) {
     struct keyfile file;
     uint32_t zero = 0;
     world_begin(&w);
+    uint32_t four = 4;
+    CHECK_EQ(write_to(&w, 4, 2, NULL, 0), 0);
+    CHECK_EQ(write_to(&w, 5, 2, &four, 1), 0);
+    CHECK(agree(w.nodes[5], w.nodes[4], 4));
     CHECK_EQ(keyring_expect_node(w.manager, 4, 2), 0);
+    CHECK_EQ(write_to(&w, 5, 2, &four, 1), 0); /* in the same epoch */
+    CHECK(!agree(w.nodes[5], w.nodes[4], 4));
     CHECK(!agree(w.nodes[4], w.manager, SEAT));
     CHECK(!agree(w.manager, w.nodes[4], 4));
     CHECK_EQ(write_to(&w, 4, 3, &zero, 1), -EKEYREJECTED);

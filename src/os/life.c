@@ -22,7 +22,9 @@
 #include "os/buffers.h"
 #include "os/cast.h"
 #include "os/drawer.h"
+#include "os/guide.h"
 #include "os/jobfolders.h"
+#include "os/lodge.h"
 #include "os/lookout.h"
 #include "os/prompt.h"
 #include "os/store.h"
@@ -53,6 +55,9 @@ struct life {
     struct life_config config;
     struct loop loop;
     struct links *links;
+    struct lodge *lodge; /* NULL: none is kept */
+    uint64_t warned_at;  /* when the count of warnings began */
+    uint32_t warnings;
     struct alarms alarms;
     struct store store;
     struct drawer drawer;
@@ -230,9 +235,20 @@ void life_feed(struct life *l, enum layer layer, const struct input *in) {
     }
 }
 
-/* Tree and slot links belong to the primitives, others to the daemon. */
+static void on_lodge_link(struct life *l, const struct input *in) {
+    if (l->lodge != NULL)
+        lodge_heard(l->lodge, l->links, in);
+    else if (l->config.guide != NULL)
+        guide_heard(l->config.guide, in);
+}
+
+/* Tree and slot links belong to the primitives, lodge links to the world, others to the daemon. */
 static void on_link(void *context, enum purpose purpose, const struct input *in) {
     bool prim = purpose == PURPOSE_TREE || purpose == PURPOSE_SLOT;
+    if (purpose == PURPOSE_LODGE) {
+        on_lodge_link(context, in);
+        return;
+    }
     life_feed(context, prim ? LAYER_PRIM : LAYER_DAEMON, in);
 }
 
@@ -335,6 +351,9 @@ static int reserve_memory(struct life *l) {
 
 static const char *advice(int error) {
     switch (-error) {
+    case ENOTSUP:
+        return "its state was written by a newer STORM; use that one, or remove the folder, and the "
+               "node starts as a new one";
     case EUCLEAN:
         return "its state is damaged; remove the folder, and the node starts as a new one";
     case EBUSY:
@@ -365,6 +384,36 @@ static int open_store(struct life *l) {
     return r < 0 ? complain(&l->config, l->config.folder, r) : 0;
 }
 
+/* Who knocks again and again must not fill the log. */
+static void on_warning(void *context, const char *text) {
+    enum { WARNINGS_MAX = 20 };
+    struct life *l = context;
+    if (l->loop.now - l->warned_at >= 60 * NS_PER_S) {
+        l->warned_at = l->loop.now;
+        l->warnings = 0;
+    }
+    if (l->warnings++ < WARNINGS_MAX)
+        print_note(l, bytes_from_str(text));
+    else if (l->warnings == WARNINGS_MAX + 1)
+        print_note(l, bytes_from_str("more of this kind within a minute; they are only counted"));
+}
+
+/* What links of a cluster on many machines need beside a book. */
+static int lead_links(struct life *l, struct links_config *links) {
+    const struct life_config *c = &l->config;
+    const struct lodge_config lodge = {
+        .keys = c->keys, .nodes = c->prim.limits.nodes, .epoch = l->store.kept.epoch};
+    links->warn = on_warning;
+    links->sealer = c->sealer;
+    if (c->guide != NULL)
+        guide_lead(c->guide, links);
+    if (!c->lodge)
+        return 0;
+    links->accepts |= 1U << PURPOSE_LODGE;
+    l->lodge = lodge_new(&lodge);
+    return l->lodge == NULL ? -ENOMEM : 0;
+}
+
 static int open_links(struct life *l) {
     const struct life_config *c = &l->config;
     struct address here = c->book[c->self];
@@ -386,11 +435,15 @@ static int open_links(struct life *l) {
                                  .listener = listener,
                                  .frame_bytes_max = FRAME_BYTES_MAX,
                                  .counts = &c->counts->links,
+                                 .warn = on_warning,
                                  .feed = on_link,
                                  .put = on_put,
                                  .context = l};
     conns_keep_memory();
-    l->links = links_new(&links);
+    if (lead_links(l, &links) == 0)
+        l->links = links_new(&links);
+    if (l->links != NULL && c->guide != NULL)
+        guide_begin(c->guide, &l->loop, l->links);
     return l->links == NULL ? complain(c, "links", -ENOMEM) : 0;
 }
 
@@ -479,6 +532,7 @@ void life_free(struct life *l) {
     if (l == NULL)
         return;
     links_free(l->links);
+    lodge_free(l->lodge);
     store_close(&l->store);
     loop_fini(&l->loop);
     buffers_fini(&l->buffers);
@@ -505,6 +559,8 @@ static void look_around(struct life *l) {
 }
 
 static void settle(struct life *l) {
+    if (l->config.guide != NULL)
+        guide_settle(l->config.guide);
     links_settle(l->links);
     if (l->config.log != NULL)
         l->config.log->commit(l->config.log->self);
@@ -523,6 +579,18 @@ void life_run(struct life *l) {
 
 void life_end(struct life *l) {
     l->ended = true;
+}
+
+static bool is_good(void *context, const struct identity *id) {
+    uint8_t key[KEY_BYTES];
+    bool good = keyring_answer(context, id, key) == 0;
+    explicit_bzero(key, sizeof key);
+    return good;
+}
+
+void life_review_keys(struct life *l) {
+    if (l->config.keys != NULL)
+        links_review(l->links, is_good, (void *)l->config.keys);
 }
 
 struct loop *life_loop(struct life *l) {

@@ -15,6 +15,9 @@
 
 struct life;
 struct caster;
+struct guide;
+struct keyring;
+struct sealer;
 
 /* What a node lets others see; may lie in shared memory. One writer. */
 struct life_counts {
@@ -52,12 +55,18 @@ struct life_config {
     const struct address *launcher; /* of this node. NULL: it has none */
     const struct address *mover;    /* of this node. NULL: it has none */
     uint32_t accepts;               /* purposes, see links.h. 0: what the primitives need */
-    struct caster *caster;          /* strobes past the tree. NULL: there is no such way */
-    const struct life_log *log;     /* NULL: the daemon logs nothing */
-    uint64_t key[2];                /* of the cluster */
-    const char *folder;             /* for what must be remembered */
-    uint8_t *heap;                  /* limits.heap_bytes, zeroed; may be shared. NULL: our own */
-    struct life_counts *counts;     /* zeroed. NULL: our own */
+    /* On many machines. A node's guide, NULL: the book tells where everybody is. The manager's keys and the sealer over
+     * them, NULL: links are open; `lodge`: it keeps one for those who ask. */
+    struct guide *guide;
+    const struct keyring *keys;
+    const struct sealer *sealer;
+    bool lodge;
+    struct caster *caster;      /* strobes past the tree. NULL: there is no such way */
+    const struct life_log *log; /* NULL: the daemon logs nothing */
+    uint64_t key[2];            /* of the cluster */
+    const char *folder;         /* for what must be remembered */
+    uint8_t *heap;              /* limits.heap_bytes, zeroed; may be shared. NULL: our own */
+    struct life_counts *counts; /* zeroed. NULL: our own */
     /* Makes the daemon's machine. It may read the globals while it lives. */
     struct machine (*daemon)(void *context, uint32_t node, struct globals globals);
     /* Called after every turn in which a machine has made a step. May be NULL. */
@@ -79,6 +88,9 @@ void life_end(struct life *l);
 
 /* Feeds an input that comes from outside: a child's end, a client, a test. */
 void life_feed(struct life *l, enum layer layer, const struct input *in);
+
+/* Keys have changed: links of those who have none that is good go. */
+void life_review_keys(struct life *l);
 
 struct loop *life_loop(struct life *l); /* to add sources to */
 uint32_t life_node(const struct life *l);

@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "os/gleaner.h"
+#include "os/nest.h"
 
 enum {
     KIB_SHIFT = 10,
@@ -76,7 +77,7 @@ static void on_greeted(void *context, struct shell *s) {
     uint32_t host = l->hop.children[s->child].host;
     hop_greeted(&l->hop, s->child, l->config.loop->now);
     l->marks[s->child] = (struct parcels_mark){.file = 0};
-    up(l, (struct frame){.kind = FRAME_READY, .host = host});
+    up(l, (struct frame){.kind = FRAME_READY, .host = host, .flag = s->sent});
     give_task(l, s);
     pump(l);
 }
@@ -323,9 +324,39 @@ static bool on_spares(void *context, pid_t child) {
     return ours;
 }
 
+/* What is run may be in a folder whose name others could guess. */
+static int judge_folder(const struct task *t, char why[NEST_WHY_MAX]) {
+    char *own = t->own.len > 0 ? strndup((const char *)t->own.at, t->own.len) : NULL;
+    snprintf(why, NEST_WHY_MAX, "there is no memory");
+    int r = t->own.len == 0 ? 0 : own == NULL ? -ENOMEM : nest_look(own, why);
+    free(own);
+    return r;
+}
+
+/* Nothing of ours can be in a folder that is somebody else's; in one that others can get at there may be. */
+static void tell_strange(struct limb *l, int error, const char *why) {
+    bool strange = error == -ENOENT || error == -EPERM || error == -ENOTDIR || error == -ELOOP;
+    l->tool_taken = READS_NO_MORE;
+    tell_over(l, strange ? FRAME_STRANGE : FRAME_FAILED, 0, why);
+}
+
+static void begin_tool(struct limb *l) {
+    const struct task *t = l->config.task;
+    bool reads = t->input && (t->input_host == FRAME_ALL || t->input_host == t->self);
+    char *line = strndup((const char *)t->command.at, t->command.len);
+    int r = line == NULL ? -ENOMEM : tool_start(&l->tool, line, !reads);
+    free(line);
+    if (r < 0)
+        tell_over(l, FRAME_FAILED, 0, strerror(-r));
+    else if (t->command_ns > 0)
+        l->tool_until = l->config.loop->now + t->command_ns;
+}
+
 /* When all files are here. */
 static void start_command(struct limb *l) {
     const struct task *t = l->config.task;
+    char why[NEST_WHY_MAX];
+    int r;
     if (l->started || l->stopped || !parcels_settled(l->parcels))
         return;
     l->started = true;
@@ -334,21 +365,16 @@ static void start_command(struct limb *l) {
         tell_over(l, FRAME_KILLED, l->signal, "");
         return;
     }
-    char *line = strndup((const char *)t->command.at, t->command.len);
-    bool reads = t->input && (t->input_host == FRAME_ALL || t->input_host == t->self);
     if (l->parcels->trouble[0] != '\0') {
         l->tool_taken = READS_NO_MORE;
         tell_over(l, FRAME_FAILED, 0, l->parcels->trouble);
+    } else if ((r = judge_folder(t, why)) < 0) {
+        tell_strange(l, r, why);
     } else if (t->command.len == 0) {
         on_over(l);
     } else {
-        int r = line == NULL ? -ENOMEM : tool_start(&l->tool, line, !reads);
-        if (r < 0)
-            tell_over(l, FRAME_FAILED, 0, strerror(-r));
-        else if (t->command_ns > 0)
-            l->tool_until = l->config.loop->now + t->command_ns;
+        begin_tool(l);
     }
-    free(line);
 }
 
 /* More of the files for those below who have room for it. */
@@ -401,6 +427,8 @@ static bool take_hosts(struct limb *l, struct bytes in) {
 static void pass_input(struct limb *l, const struct frame *f) {
     const struct task *t = l->config.task;
     bool all = f->host == FRAME_ALL;
+    /* Everybody gets something else: who has had his says nothing of those behind him. */
+    bool apart = !all && t->input_host == FRAME_ALL;
     if (l->told_taken == UINT32_MAX)
         l->told_taken = 0; /* so whoever has sent it counts, until told otherwise */
     if (!l->config.root && (all || f->host == t->self)) {
@@ -411,7 +439,8 @@ static void pass_input(struct limb *l, const struct frame *f) {
     }
     for (uint32_t i = 0; i < l->hop.used; i++) {
         bool ready = l->shells[i] != NULL && l->hop.children[i].link == HOP_READY;
-        if (!ready || l->taken[i] == READS_NO_MORE || (!all && !is_behind(l, i, f->host)))
+        if (!ready || (!apart && l->taken[i] == READS_NO_MORE) ||
+            (!all && !is_behind(l, i, f->host)))
             continue;
         l->taken[i] = l->taken[i] == UINT64_MAX ? 0 : l->taken[i];
         shell_say(l->shells[i], f);
@@ -608,11 +637,15 @@ struct limb *limb_new(const struct limb_config *c) {
     l->tool_taken = UINT64_MAX;
     l->told_taken = UINT32_MAX;
     list_init(&l->ended);
-    l->shell_events = (struct shell_events){
-        .context = l, .greeted = on_greeted, .heard = on_heard, .ended = on_ended};
+    l->shell_events = (struct shell_events){.context = l,
+                                            .files = c->files,
+                                            .greeted = on_greeted,
+                                            .heard = on_heard,
+                                            .ended = on_ended};
     l->tool_events = (struct tool_events){
         .context = l, .wrote = on_wrote, .took = on_took, .over = on_over, .spares = on_spares};
     tool_init(&l->tool, c->loop, &l->tool_events);
+    l->tool.files = c->files;
     l->parcels = c->parcels != NULL ? c->parcels : &l->own_parcels;
     l->books = calloc(1, hop_bytes(&hop));
     if (l->books != NULL)

@@ -18,6 +18,7 @@ struct limb_config {
     const struct shell_helper *helper;
     struct parcels *parcels; /* the root's: files for all. NULL: none */
     bool root;               /* runs no command itself */
+    uint64_t files;          /* that what is started may have open; 0: as many as we */
     void *context;
     void (*up)(void *context, const struct frame *f);
     /* What went up waits: nothing more is read until limb_settle finds that it does not. */

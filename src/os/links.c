@@ -17,7 +17,9 @@
 
 #include "base/assert.h"
 #include "base/idtable.h"
+#include "base/text.h"
 #include "base/units.h"
+#include "os/release.h"
 #include "wire/message.h"
 
 enum { WARNING_MAX = 384 };
@@ -30,6 +32,9 @@ enum { LINKS_MAX = 65536, STRANGERS_MAX = 512, HALVES_MAX = 512, ACCEPTS_AT_ONCE
  * asks for much can come again. */
 #define CLIENT_BYTES_MAX (64 * MIB)
 
+/* A daemon of another version tries again and again: the log need not say so each time. */
+#define OTHER_PAUSE_NS (60 * NS_PER_S)
+
 /* How long to leave the listener alone when there are no descriptors left. */
 #define ACCEPT_PAUSE_NS (100 * NS_PER_MS)
 
@@ -39,7 +44,9 @@ struct link {
     uint32_t peer;
     bool ours;
     bool failed; /* ours: could not be opened */
+    bool sought; /* ours: where to is not known yet */
     enum purpose purpose;
+    uint32_t party;    /* whose key it is sealed by: the peer, or which client it is */
     struct address to; /* ours, to a peer that is in no book */
     uint64_t cookie;   /* ours: the machine's */
     uint64_t token;    /* the opener's name for it */
@@ -53,7 +60,7 @@ struct link {
 struct links {
     struct links_config config;
     struct conns conns;
-    struct source listener;
+    struct source listener, near;
     bool far_listener;  /* and who comes to it is to be sealed */
     uint64_t accept_at; /* 0, or when to listen again */
     struct list strangers;
@@ -65,6 +72,8 @@ struct links {
     void *id_storage;
     struct link **table;
     uint64_t tokens;
+    uint64_t other_until;  /* until then nothing is said of peers of another version, */
+    uint32_t other_number; /* if it is that release */
 };
 
 /* ---- link objects ---- */
@@ -74,7 +83,7 @@ static struct link *link_new(struct links *l, bool ours, uint32_t peer, enum pur
     if (k == NULL)
         return NULL;
     k->ours = ours;
-    k->peer = peer;
+    k->peer = k->party = peer;
     k->purpose = purpose;
     k->since = l->config.loop->now;
     list_init(&k->at);
@@ -136,6 +145,8 @@ static void link_lost(struct links *l, struct link *k) {
     struct input in = describe(l, k, INPUT_LINK_DOWN);
     enum purpose purpose = k->purpose;
     bool tell = k->number != 0 || k->ours;
+    if (k->ours && k->number == 0 && !k->sought && l->config.missed != NULL)
+        l->config.missed(l->config.guide, k->party);
     link_free(l, k, false);
     if (tell)
         l->config.feed(l->config.context, purpose, &in);
@@ -187,6 +198,18 @@ static void send_frame(struct links *l, struct link *k, uint16_t type, uint32_t 
 }
 
 /* HELLO is outside the count of a lane's frames. */
+static struct header hello_header(const struct links *l, size_t length) {
+    return (struct header){.magic = HEADER_MAGIC,
+                           .version = HEADER_VERSION,
+                           .lane = LANE_CONTROL,
+                           .type = MESSAGE_HELLO,
+                           .length = (uint32_t)length,
+                           .sequence = 1,
+                           .epoch = release_number,
+                           .node = l->config.self,
+                           .life = l->config.life};
+}
+
 static void send_hello(struct links *l, const struct link *k, struct conn *c) {
     uint8_t body[64];
     union message m = {.hello = {.key = {l->config.key[0], l->config.key[1]},
@@ -196,14 +219,7 @@ static void send_hello(struct links *l, const struct link *k, struct conn *c) {
                                  .token = k->token}};
     long len = message_encode(MESSAGE_HELLO, &m, room_of(body, sizeof body));
     ASSERT(len > 0);
-    struct header h = {.magic = HEADER_MAGIC,
-                       .version = HEADER_VERSION,
-                       .lane = LANE_CONTROL,
-                       .type = MESSAGE_HELLO,
-                       .length = (uint32_t)len,
-                       .sequence = 1,
-                       .node = l->config.self,
-                       .life = l->config.life};
+    struct header h = hello_header(l, (size_t)len);
     conn_send(c, &h, bytes_of(body, (size_t)len), (struct bytes){0});
 }
 
@@ -255,17 +271,28 @@ static bool hello_fits(const struct links *l, const struct message_hello *m) {
            message_lane_used((enum purpose)m->purpose, (enum lane)m->lane);
 }
 
-/* Whose key a peer has is who it must say it is: of nodes the number; a client is none, and has a purpose of its own. What we
- * have opened is with whom we have a key for. */
+/* What a party calls itself: clients have no number among nodes. */
+static uint32_t called(uint32_t party) {
+    return is_client_party(party) ? NO_NODE : party;
+}
+
+/* What who has this key may come for. To the manager as itself, to others by what the manager has given out for that. */
+static bool purpose_fits(const struct identity *id, enum purpose purpose) {
+    if (id->kind == IDENTITY_CLIENT)
+        return purpose == PURPOSE_CLIENT || purpose == PURPOSE_LODGE;
+    if (is_client_party(id->from) || is_client_party(id->to))
+        return purpose == PURPOSE_FILES;
+    return purpose != PURPOSE_CLIENT;
+}
+
+/* Whose key a peer has is who it must say it is. What we have opened is with whom we have a key for. */
 static bool name_fits(const struct conn *c, const struct message_hello *m, const struct header *h) {
     if (c->seal == NULL)
         return true;
     const struct identity *id = c->sealer->who(c->seal);
     if (c->ours)
-        return h->node == id->to;
-    if (id->kind == IDENTITY_CLIENT && m->purpose != PURPOSE_CLIENT && m->purpose != PURPOSE_FILES)
-        return false;
-    return h->node == id->from;
+        return h->node == called(id->to);
+    return purpose_fits(id, (enum purpose)m->purpose) && h->node == called(id->from);
 }
 
 static bool in_book(const struct links *l, uint32_t node) {
@@ -298,6 +325,7 @@ static bool hello_welcome(const struct links *l, const struct conn *c,
     case PURPOSE_MOVER:
         return h->node == l->config.self;
     case PURPOSE_FILES:
+    case PURPOSE_LODGE:
         return h->node == NO_NODE ? trusted_user(c->source.fd) : in_book(l, h->node);
     case PURPOSES:
         break;
@@ -394,7 +422,8 @@ static void warn(struct links *l, const struct conn *c, const char *what) {
     if (l->config.warn == NULL)
         return;
     address_of_peer(c->source.fd, peer, sizeof peer);
-    snprintf(text, sizeof text, "%s %.*s: %s", c->ours ? "no link to" : "refused", ADDRESS_TEXT_MAX,
+    bool ours = c->ours || c->owner != NULL;
+    snprintf(text, sizeof text, "%s %.*s: %s", ours ? "no link to" : "refused", ADDRESS_TEXT_MAX,
              peer, what);
     l->config.warn(l->config.context, text);
 }
@@ -425,6 +454,33 @@ static void on_hello(struct links *l, struct conn *c, const struct header *h, st
     } else {
         answered(l, c, h);
     }
+}
+
+/* ---- another version ---- */
+
+static void warn_of_other(struct links *l, const struct conn *c, const struct header *h) {
+    char text[WARNING_MAX], theirs[RELEASE_TEXT_MAX];
+    uint64_t now = l->config.loop->now;
+    if (h->epoch == l->other_number && now < l->other_until)
+        return;
+    l->other_number = h->epoch;
+    l->other_until = now + OTHER_PAUSE_NS;
+    snprintf(text, sizeof text, "it is STORM %s (protocol %u), this is %s (protocol %u)",
+             release_text(h->epoch, theirs), h->version, release_version, HEADER_VERSION);
+    warn(l, c, text);
+}
+
+/* A first frame of another version. Whoever has sent it unasked is answered by the header of ours: it will not understand that either,
+ * but can tell why. */
+static void meet_other(struct links *l, struct conn *c, const struct header *h) {
+    warn_of_other(l, c, h);
+    if (l->config.other != NULL)
+        l->config.other(l->config.context, h->version, h->epoch);
+    if (c->owner != NULL)
+        return;
+    struct header ours = hello_header(l, 0);
+    conn_send(c, &ours, (struct bytes){0}, (struct bytes){0});
+    conn_flush(c);
 }
 
 /* ---- what connections tell ---- */
@@ -458,7 +514,10 @@ static enum refusal judge(struct conn *c, const struct header *h) {
     }
     struct gate stranger;
     gate_init(&stranger, h->node, h->life, ROLE_STRANGER);
-    return gate_check(&stranger, h, l->config.frame_bytes_max);
+    enum refusal r = gate_check(&stranger, h, l->config.frame_bytes_max);
+    if (r == REFUSAL_VERSION)
+        meet_other(l, c, h);
+    return r;
 }
 
 static void on_put(struct links *l, struct conn *c, struct link *k, struct bytes body) {
@@ -611,7 +670,7 @@ static int open_lane(struct links *l, struct link *k, enum lane lane) {
     if (fd < 0)
         return fd;
     bool sealed = l->config.sealer != NULL && address_is_far(to);
-    struct conn *c = sealed ? sealed_conn(l, fd, true, k->peer) : conn_new(&l->conns, fd, !done);
+    struct conn *c = sealed ? sealed_conn(l, fd, true, k->party) : conn_new(&l->conns, fd, !done);
     if (c == NULL) {
         close(fd);
         return -ENOMEM;
@@ -625,15 +684,61 @@ static int open_lane(struct links *l, struct link *k, enum lane lane) {
     return 0;
 }
 
-/* What is no address leads nowhere. */
+/* What is no address leads nowhere. That of a client may say which it is: "tcp:10.0.0.1:4711#7". */
 static void take_address(struct link *k, struct bytes address) {
-    char text[ADDRESS_TEXT_MAX];
+    char text[ADDRESS_TEXT_MAX], *mark;
+    uint64_t client;
     if (address.len == 0 || address.len >= sizeof text)
         return;
     memcpy(text, address.at, address.len);
     text[address.len] = '\0';
+    mark = strrchr(text, '#');
+    if (mark != NULL && text_scan_u64(mark + 1, &client) > 0 && client < CLIENT_PARTIES) {
+        k->party = client_party(client);
+        *mark = '\0';
+    }
     if (address_parse(&k->to, text) < 0)
         k->to.len = 0;
+}
+
+/* Only nodes of other machines, and clients of which we are to have a key, are asked for; the manager's seat is where we ask. */
+static bool must_seek(const struct links *l, const struct link *k) {
+    if (l->config.seek == NULL)
+        return false;
+    if (k->to.len != 0)
+        return l->config.sealer != NULL && k->party != k->peer;
+    return (k->purpose == PURPOSE_TREE || k->purpose == PURPOSE_SLOT ||
+            k->purpose == PURPOSE_FILES) &&
+           in_book(l, k->peer) && l->config.book[k->peer - l->config.first].len == 0;
+}
+
+static void open_lanes(struct links *l, struct link *k) {
+    for (int lane = 0; lane < LANES && !k->failed; lane++)
+        if (message_lane_used(k->purpose, (enum lane)lane))
+            k->failed = open_lane(l, k, (enum lane)lane) < 0;
+    loop_wake_at(l->config.loop, k->failed ? l->config.loop->now : k->since + l->config.hello_ns);
+}
+
+/* A client's address was given, only its key was missing. */
+static void found(struct link *k, const struct address *at) {
+    k->sought = false;
+    if (k->to.len == 0)
+        k->to = *at;
+}
+
+void links_know(struct links *l, uint32_t peer, const struct address *at) {
+    LIST_EACH (each, &l->pending) {
+        struct link *k = CONTAINER_OF(each, struct link, at);
+        if (!k->sought || k->party != peer)
+            continue;
+        if (at != NULL) {
+            found(k, at);
+            open_lanes(l, k);
+        } else {
+            k->failed = true;
+            loop_wake_at(l->config.loop, l->config.loop->now);
+        }
+    }
 }
 
 void links_open(struct links *l, const struct effect_open *open) {
@@ -643,10 +748,14 @@ void links_open(struct links *l, const struct effect_open *open) {
     k->token = ++l->tokens;
     take_address(k, open->address);
     l->config.counts->opened++;
-    for (int lane = 0; lane < LANES && !k->failed; lane++)
-        if (message_lane_used(k->purpose, (enum lane)lane))
-            k->failed = open_lane(l, k, (enum lane)lane) < 0;
-    loop_wake_at(l->config.loop, k->failed ? k->since : k->since + l->config.hello_ns);
+    k->sought = must_seek(l, k);
+    struct address at = {0};
+    if (k->sought && l->config.seek(l->config.guide, k->party, &at))
+        found(k, &at);
+    if (!k->sought)
+        open_lanes(l, k);
+    else
+        loop_wake_at(l->config.loop, k->since + l->config.hello_ns);
 }
 
 void links_close(struct links *l, uint32_t number, enum refusal why) {
@@ -656,9 +765,8 @@ void links_close(struct links *l, uint32_t number, enum refusal why) {
         link_free(l, k, true);
 }
 
-static void admit_stranger(struct links *l, int fd) {
-    struct conn *c =
-        l->far_listener ? sealed_conn(l, fd, false, NO_NODE) : conn_new(&l->conns, fd, false);
+static void admit_stranger(struct links *l, int fd, bool far) {
+    struct conn *c = far ? sealed_conn(l, fd, false, NO_NODE) : conn_new(&l->conns, fd, false);
     if (c == NULL) {
         close(fd);
         return;
@@ -670,9 +778,7 @@ static void admit_stranger(struct links *l, int fd) {
     loop_wake_at(l->config.loop, c->since + l->config.hello_ns);
 }
 
-static void accept_some(struct source *s, uint32_t events) {
-    struct links *l = CONTAINER_OF(s, struct links, listener);
-    (void)events;
+static void accept_from(struct links *l, struct source *s, bool far) {
     for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
         int fd = address_accept(s->fd);
         if (fd == -EAGAIN)
@@ -686,8 +792,20 @@ static void accept_some(struct source *s, uint32_t events) {
             return;
         }
         if (fd >= 0)
-            admit_stranger(l, fd);
+            admit_stranger(l, fd, far);
     }
+}
+
+static void accept_some(struct source *s, uint32_t events) {
+    struct links *l = CONTAINER_OF(s, struct links, listener);
+    (void)events;
+    accept_from(l, s, l->far_listener);
+}
+
+static void accept_near(struct source *s, uint32_t events) {
+    struct links *l = CONTAINER_OF(s, struct links, near);
+    (void)events;
+    accept_from(l, s, false);
 }
 
 /* ---- beginning, every turn, end ---- */
@@ -701,6 +819,23 @@ static uint64_t first_token(const struct links_config *config) {
         ASSERT(got == sizeof token);
     }
     return token;
+}
+
+static int begin_listening(struct links *l) {
+    int r = 0;
+    if (l->listener.fd >= 0)
+        r = loop_add(l->config.loop, &l->listener, l->config.closed ? 0 : EPOLLIN);
+    if (r == 0 && l->near.fd >= 0)
+        r = loop_add(l->config.loop, &l->near, EPOLLIN);
+    return r;
+}
+
+void links_listen(struct links *l) {
+    if (!l->config.closed)
+        return;
+    l->config.closed = false;
+    if (l->listener.fd >= 0 && l->accept_at == 0)
+        loop_change(l->config.loop, &l->listener, EPOLLIN);
 }
 
 struct links *links_new(const struct links_config *config) {
@@ -729,8 +864,9 @@ struct links *links_new(const struct links_config *config) {
     l->far_listener =
         config->sealer != NULL && config->listener >= 0 && address_socket_is_far(config->listener);
     l->listener = (struct source){.fd = config->listener, .ready = accept_some};
-    if (l->id_storage == NULL || l->table == NULL || r < 0 ||
-        (config->listener >= 0 && loop_add(config->loop, &l->listener, EPOLLIN) < 0)) {
+    l->near = (struct source){.fd = config->near_listener > 0 ? config->near_listener : -1,
+                              .ready = accept_near};
+    if (l->id_storage == NULL || l->table == NULL || r < 0 || begin_listening(l) < 0) {
         links_free(l);
         return NULL;
     }
@@ -750,6 +886,8 @@ void links_free(struct links *l) {
     conns_fini(&l->conns);
     if (l->listener.fd >= 0)
         close(l->listener.fd);
+    if (l->near.fd >= 0)
+        close(l->near.fd);
     free(l->id_storage);
     free(l->table);
     free(l);
@@ -798,7 +936,9 @@ void links_settle(struct links *l) {
     uint64_t now = l->config.loop->now;
     if (l->accept_at != 0 && l->accept_at <= now) {
         l->accept_at = 0;
-        loop_change(l->config.loop, &l->listener, EPOLLIN);
+        loop_change(l->config.loop, &l->listener, l->config.closed ? 0 : EPOLLIN);
+        if (l->near.fd >= 0)
+            loop_change(l->config.loop, &l->near, EPOLLIN);
     } else if (l->accept_at != 0) {
         loop_wake_at(l->config.loop, l->accept_at);
     }
@@ -806,6 +946,37 @@ void links_settle(struct links *l) {
     drop_ending(l, now);
     drop_late_strangers(l, now);
     conns_settle(&l->conns);
+}
+
+static const struct conn *any_lane(const struct links *l, uint32_t number) {
+    const struct link *k = find(l, number);
+    for (int lane = 0; k != NULL && lane < LANES; lane++)
+        if (k->lanes[lane] != NULL)
+            return k->lanes[lane];
+    return NULL;
+}
+
+const struct identity *links_who(const struct links *l, uint32_t link) {
+    const struct conn *c = any_lane(l, link);
+    return c == NULL || c->seal == NULL ? NULL : c->sealer->who(c->seal);
+}
+
+void links_review(struct links *l, bool (*good)(void *context, const struct identity *id),
+                  void *context) {
+    IDTABLE_EACH (i, &l->ids) {
+        struct link *k = l->table[i];
+        const struct identity *id = k->ours ? NULL : links_who(l, k->number);
+        if (id != NULL && !good(context, id)) {
+            count_refusal(l, REFUSAL_SEAL);
+            link_lost(l, k);
+        }
+    }
+}
+
+bool links_peer_address(const struct links *l, uint32_t link, struct address *ret) {
+    const struct conn *c = any_lane(l, link);
+    *ret = (struct address){.len = sizeof ret->in6};
+    return c != NULL && getpeername(c->source.fd, &ret->any, &ret->len) == 0;
 }
 
 uint32_t links_count(const struct links *l) {

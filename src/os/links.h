@@ -12,7 +12,13 @@
  * process that is no node and whom the system says to be the cluster's user or root; a FILES link
  * is between movers: of nodes, or of such a process.
  *
- * Links to other machines are sealed if there is a sealer: then who a peer says it is must be whom its key is for. */
+ * A LODGE link leads from a node, a mover or a command to the manager (os/lodge.h).
+ *
+ * Who speaks another version of the protocol is refused, and hears which one is spoken here: a HELLO without a body. What a header is
+ * like is the same in all versions, and in that of HELLO the epoch is the number of the sender's release.
+ *
+ * Links to other machines are sealed if there is a sealer: then who a peer says it is must be whom its key is for. Where
+ * nodes are found by asking, a link waits until it is known where its peer is, and by which key. */
 #pragma once
 
 #include "machine/machine.h"
@@ -44,14 +50,24 @@ struct links_config {
     const struct address *mover;    /* and MOVER links */
     uint32_t accepts;               /* bit mask of purposes that others may open links for */
     int listener;                   /* taken over. -1: nobody comes */
+    int near_listener; /* the same, of this machine's own: never sealed. 0 or -1: none */
+    bool closed;       /* nobody is let in before links_listen */
     uint32_t frame_bytes_max;
     uint64_t hello_ns;         /* for a peer to say HELLO, or to answer it; 0: the usual 5 s */
     uint64_t client_bytes_max; /* that may wait for a client on a lane; 0: the usual 64 MiB */
-    /* Seals connections that leave the machine; those within it never are. NULL: none is. Borrowed. */
+    /* Seals connections that may leave the machine; Unix sockets never are. NULL: none is. Borrowed. */
     const struct sealer *sealer;
+    /* Where a node is found that a link is to be opened to (or only by which key, if its address was given): true and it is
+     * known; false: links_know() will tell. NULL: the book tells. And: no link to it could be opened. */
+    bool (*seek)(void *guide, uint32_t peer, struct address *ret);
+    void (*missed)(void *guide, uint32_t peer);
+    void *guide; /* of these two */
     struct link_counts *counts;
-    /* Who was refused because of keys or names, and why: for the log. May be NULL. Feed nothing. */
+    /* Who was refused because of keys, names or versions, and why: for the log. May be NULL. Feed nothing. */
     void (*warn)(void *context, const char *text);
+    /* A peer speaks another version of the protocol: which, and of which release it is (os/release.h). It is refused. May be
+     * NULL. Feed nothing. */
+    void (*other)(void *context, uint32_t protocol, uint32_t release);
     /* Feeds an input of a link of that purpose to the node's machines; effects are carried out
      * before it returns. */
     void (*feed)(void *context, enum purpose purpose, const struct input *in);
@@ -75,6 +91,19 @@ void links_put(struct links *l, const struct effect_put *put, struct bytes bytes
 void links_lend(struct links *l, const struct effect_put *put, struct bytes bytes, uint64_t tag,
                 int fd, uint64_t offset);
 void links_close(struct links *l, uint32_t link, enum refusal why);
+
+/* Where a peer is that was sought; NULL: nowhere. */
+void links_know(struct links *l, uint32_t peer, const struct address *at);
+/* From now on others are let in. */
+void links_listen(struct links *l);
+
+/* By whose key a link is sealed, NULL: it is not. Where its peer is. */
+const struct identity *links_who(const struct links *l, uint32_t link);
+bool links_peer_address(const struct links *l, uint32_t link, struct address *ret);
+
+/* Closes those that others have opened by a key which is not good any more. */
+void links_review(struct links *l, bool (*good)(void *context, const struct identity *id),
+                  void *context);
 
 /* Tells of links that could not be opened, sends what has gathered. At the end of every turn. */
 void links_settle(struct links *l);

@@ -67,14 +67,6 @@ static void on_warn(void *context, const char *text) {
     snprintf(s->warning, sizeof s->warning, "%s", text);
 }
 
-static int offer(void *context, uint32_t to, struct identity *id, uint8_t key[KEY_BYTES]) {
-    return keyring_offer(context, to, id, key);
-}
-
-static int answer(void *context, const struct identity *id, uint8_t key[KEY_BYTES]) {
-    return keyring_answer(context, id, key);
-}
-
 /* A process that has these keys and says that it is `self`. */
 static void side_begin(struct world *w, int which, const struct keyfile *file, uint32_t owner,
                        uint32_t self, int listener) {
@@ -83,8 +75,7 @@ static void side_begin(struct world *w, int which, const struct keyfile *file, u
     *s = (struct side){0};
     struct keyring_config keys = {.file = file, .self = owner, .seat_first = SEAT, .seats = 1};
     CHECK_EQ(keyring_new(&keys, &s->ring), 0);
-    struct seal_keys asked = {.offer = offer, .answer = answer, .context = s->ring};
-    s->seals = seals_new(&asked);
+    s->seals = keyring_seals(s->ring);
     s->sealer = seals_sealer(s->seals);
     struct links_config c = {.loop = &w->loop,
                              .self = self,

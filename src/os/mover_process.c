@@ -19,10 +19,11 @@
 #include "base/list.h"
 #include "base/units.h"
 #include "os/child.h"
+#include "os/guide.h"
 #include "os/plan.h"
 #include "os/porter.h"
 
-enum { FD_LISTENER = 3, FD_FIRST_OTHER };
+enum { FD_LISTENER = 3, FD_FAR_LISTENER, FD_FIRST_OTHER };
 
 /* Beside sixteen programs that compute, on two processors, a launch with a program of 12 MB takes half as long so. */
 
@@ -35,7 +36,8 @@ enum { FD_LISTENER = 3, FD_FIRST_OTHER };
 
 /* 0 or -errno: it is tried again when there is something to move. */
 static int listen_here(struct mover_process *p) {
-    struct address here = plan_mover(p->config.self, p->config.links, p->config.host);
+    enum transport links = p->config.asks ? TRANSPORT_UNIX : p->config.links;
+    struct address here = plan_mover(p->config.self, links, p->config.host);
     if (p->listener < 0)
         p->listener = address_listen(&here);
     return p->listener < 0 ? p->listener : 0;
@@ -61,9 +63,23 @@ static void on_host(void *context, bool there) {
 
 static const struct address *make_book(const struct mover_process_config *c) {
     struct address *book = calloc((size_t)c->nodes + 1, sizeof *book);
+    if (book != NULL && c->asks) {
+        book[c->nodes] = c->manager;
+        return book;
+    }
     for (uint32_t i = 0; book != NULL && i <= c->nodes; i++)
         book[i] = plan_mover(i, c->links, c->host);
     return book;
+}
+
+/* NULL: there is none to be asked. */
+static struct guide *find_guide(const struct mover_process_config *c) {
+    const struct guide_config config = {
+        .key = c->secret, .self = c->self, .nodes = c->nodes, .listens = true, .files = true};
+    struct guide *g = NULL;
+    if (c->asks && guide_new(&config, &g) < 0)
+        _exit(1);
+    return g;
 }
 
 /* Until nobody uses the spool. The lock is the depot's: it takes it then. */
@@ -88,7 +104,8 @@ static _Noreturn void live(const struct mover_process_config *c) {
     plan_fabric(c->links, c->host, source);
     snprintf(diary, sizeof diary, "%s/diary", spool);
     mkdir(root, 0700); /* if that fails the depot says why */
-    struct depot_config depot = {.spool = spool, .root = root, .cache_bytes = c->cache_bytes};
+    struct depot_config depot = {
+        .spool = spool, .root = root, .top = c->top, .cache_bytes = c->cache_bytes};
     if (loop_init(&loop) < 0)
         _exit(1);
     struct porter_config config = {.loop = &loop,
@@ -97,8 +114,12 @@ static _Noreturn void live(const struct mover_process_config *c) {
                                    .life = (uint32_t)getpid(),
                                    .key = {c->key[0], c->key[1]},
                                    .book = make_book(c),
-                                   .listener = FD_LISTENER,
+                                   .listener = c->asks ? FD_FAR_LISTENER : FD_LISTENER,
+                                   .near_listener = c->asks ? FD_LISTENER : -1,
+                                   .guide = find_guide(c),
                                    .depot = &depot,
+                                   .digest =
+                                       c->links == TRANSPORT_TCP ? DIGEST_SHA256 : DIGEST_XXH3,
                                    .source = source,
                                    .diary = diary,
                                    .host = on_host,
@@ -134,6 +155,16 @@ static void on_end(struct source *s, uint32_t events) {
         mover_process_start(p, p->loop);
 }
 
+/* Out of the way of the places first. */
+static void place_listeners(const struct mover_process *p) {
+    int near = fcntl(p->listener, F_DUPFD_CLOEXEC, FD_FIRST_OTHER);
+    int far = p->config.asks ? fcntl(p->config.far_listener, F_DUPFD_CLOEXEC, FD_FIRST_OTHER) : -1;
+    child_place(near, FD_LISTENER, O_CLOEXEC);
+    if (far >= 0)
+        child_place(far, FD_FAR_LISTENER, O_CLOEXEC);
+    child_close_from(far >= 0 ? FD_FIRST_OTHER : FD_FAR_LISTENER);
+}
+
 int mover_process_start(struct mover_process *p, struct loop *loop) {
     pid_t parent = getpid();
     p->asked = p->pidfd.fd >= 0;
@@ -147,8 +178,7 @@ int mover_process_start(struct mover_process *p, struct loop *loop) {
         char name[16];
         child_follow(parent);
         child_forget_signals();
-        child_place(p->listener, FD_LISTENER, O_CLOEXEC);
-        child_close_from(FD_FIRST_OTHER);
+        place_listeners(p);
         snprintf(name, sizeof name, "storm-fm n%" PRIu32, p->config.self);
         prctl(PR_SET_NAME, name);
         live(&p->config);

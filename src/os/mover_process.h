@@ -8,6 +8,7 @@
 
 #include "os/address.h"
 #include "os/loop.h"
+#include "wire/keyfile.h"
 
 struct mover_process_config {
     uint32_t self;
@@ -16,6 +17,12 @@ struct mover_process_config {
     struct in_addr host;
     uint64_t key[2];
     uint64_t cache_bytes;
+    const char *top; /* as depot.h has it */
+    /* As node.h has them. Its own manager comes by a Unix socket then. */
+    bool asks;
+    const struct keyfile *secret;
+    int far_listener;
+    struct address manager;
 };
 
 struct mover_process {

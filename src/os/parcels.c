@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "os/files.h"
+#include "os/nest.h"
 
 static void fail(struct parcels *p, struct parcel *a, const char *what, int error) {
     a->failed = true;
@@ -72,6 +74,20 @@ static void open_temporary(struct parcels *p, struct parcel *a) {
         keep_in_memory(p, a);
 }
 
+/* The folder of a program that is run next: whoever else could write to it could run another. */
+static void make_nest(struct parcels *p, struct parcel *a) {
+    char folder[PATH_MAX], why[NEST_WHY_MAX];
+    const char *slash = a->path != NULL ? strrchr(a->path, '/') : NULL;
+    if (slash == NULL || slash - a->path >= (long)sizeof folder)
+        return;
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - a->path), a->path);
+    if (nest_make(folder, why) == 0)
+        return;
+    a->failed = true;
+    if (p->trouble[0] == '\0')
+        snprintf(p->trouble, sizeof p->trouble, "%s", why);
+}
+
 void parcels_expect(struct parcels *p, const struct task *t) {
     *p = (struct parcels){.count = t->put_count};
     for (uint32_t i = 0; i < t->put_count; i++) {
@@ -81,7 +97,12 @@ void parcels_expect(struct parcels *p, const struct task *t) {
                              .mode = t->put[i].mode & 0777,
                              .path = text_from(t->put[i].path),
                              .sum = sum_new(DIGEST_SHA256)};
-        open_temporary(p, a);
+        if (t->put[i].mode & TASK_FILE_OWN)
+            make_nest(p, a);
+        if (a->failed)
+            keep_in_memory(p, a);
+        else
+            open_temporary(p, a);
     }
 }
 

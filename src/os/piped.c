@@ -62,6 +62,7 @@ IN_CHILD static void become(const struct piped_order *o, const struct ends e[3],
     for (int i = 0; i < 3; i++)
         dup2(e[i].far, i);
     default_signals();
+    child_set_files(o->files);
     if (o->folder != NULL && chdir(o->folder) < 0)
         return;
     execvp(o->argv[0], (char *const *)o->argv);

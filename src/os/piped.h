@@ -5,6 +5,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct piped {
@@ -17,6 +18,7 @@ struct piped_order {
     const char *folder;      /* NULL: ours */
     bool session;            /* its own, so that all of it can be signalled at once */
     bool deaf;               /* reads nothing */
+    uint64_t files;          /* that it may have open; 0: as many as we */
 };
 
 /* 0 or -errno, as of its start or of the execution. */

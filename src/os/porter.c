@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "base/assert.h"
+#include "os/guide.h"
 #include "os/porter_inside.h"
 
 enum { EFFECTS_MAX = 16384 };
@@ -198,6 +199,11 @@ static void on_link(void *context, enum purpose purpose, const struct input *in)
         porter_clear(p, &in->message);
         return;
     }
+    if (purpose == PURPOSE_LODGE) {
+        if (p->config.guide != NULL)
+            guide_heard(p->config.guide, in);
+        return;
+    }
     if (in->kind == INPUT_MESSAGE && in->message.type == MESSAGE_OFFER) {
         porter_present(p, &in->message);
         return;
@@ -241,6 +247,8 @@ void porter_settle(struct porter *p) {
     ring_alarms(p);
     porter_expire_offers(p);
     porter_tell_opened(p);
+    if (p->config.guide != NULL)
+        guide_settle(p->config.guide);
     for (int i = 0; i < ROUNDS_MAX; i++) {
         links_settle(p->links);
         porter_work_off(p);
@@ -316,6 +324,7 @@ static int open_links(struct porter *p) {
                                  .nodes = c->book == NULL ? 0 : c->universe,
                                  .accepts = 1U << PURPOSE_FILES | 1U << PURPOSE_MOVER,
                                  .listener = c->listener,
+                                 .near_listener = c->near_listener,
                                  .frame_bytes_max = FRAME_BYTES_MAX,
                                  .counts = &p->counts,
                                  .feed = on_link,
@@ -334,7 +343,11 @@ static int open_links(struct porter *p) {
     if (p->carriage == NULL)
         return -ENOMEM;
     conns_keep_memory();
+    if (c->guide != NULL)
+        guide_lead(c->guide, &links);
     p->links = links_new(&links);
+    if (p->links != NULL && c->guide != NULL)
+        guide_begin(c->guide, c->loop, p->links);
     return p->links == NULL ? -ENOMEM : 0;
 }
 

@@ -17,6 +17,7 @@
 #include "wire/message.h"
 
 struct porter;
+struct guide;
 
 struct porter_config {
     struct loop *loop;
@@ -26,7 +27,10 @@ struct porter_config {
     uint64_t key[2];
     const struct address *book;       /* where movers listen, by node */
     int listener;                     /* taken over; -1: nobody comes */
+    int near_listener;                /* as links.h has it */
+    struct guide *guide;              /* of a cluster on many machines; NULL: the book tells all */
     const struct depot_config *depot; /* NULL: nothing is taken in */
+    enum digest_kind digest;          /* of what is offered from there */
     const char *source;               /* IP address to be at in a fabric; NULL: any */
     const char *diary;                /* see os/diary.h; NULL: none is kept */
     /* A command's: what became of a transfer that it receives. Called from porter_settle. May be NULL. */

@@ -69,6 +69,8 @@ static int open_bundle(struct porter *p, const struct effect_bundle *e, char why
         r = -EROFS;
     } else {
         r = depot_open(p->depot, e->descriptor, &o->in, why);
+        if (r == 0 && e->owners)
+            depot_believe(o->in);
         o->beside = worth_beside(p, e->descriptor);
     }
     o->open = r == 0;

@@ -147,7 +147,10 @@ void porter_present(struct porter *p, const struct input_message *in) {
     struct message_offered o = {.request = {m.offer.request[0], m.offer.request[1]},
                                 .node = p->config.self};
     make_room(p);
-    o.error = gather_survey(&m.offer, p->config.depot->root, &s, why);
+    const struct depot_config *depot = p->config.depot;
+    bool machine = depot->top != NULL && run_folder_of(m.offer.path) == 0;
+    o.error =
+        gather_survey(&m.offer, machine ? depot->top : depot->root, p->config.digest, &s, why);
     if (o.error == 0 && (o.offer = porter_offer(p, s)) == 0) {
         snprintf(why, sizeof why, "too many copies are under way there");
         o.error = -EBUSY;

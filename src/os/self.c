@@ -2,6 +2,7 @@
 /* A program that passes itself on: see self.h. */
 #include "os/self.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -10,10 +11,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "os/companion.h"
 #include "os/digest.h"
+
+enum { NOTE_SECONDS = 24 * 3600, KEPT_SECONDS = 30 * 24 * 3600 };
 
 #define EXE "/proc/self/exe" /* also when our file has another name by now, or none */
 
@@ -71,6 +75,40 @@ int self_helper(struct shell_helper *ret) {
     return map(EXE, &ret->program);
 }
 
+void self_used(void) {
+    struct stat st;
+    if (stat(EXE, &st) == 0 && time(NULL) - st.st_mtime >= NOTE_SECONDS)
+        utimensat(AT_FDCWD, EXE, NULL, 0);
+}
+
+/* A helper, or what is left of one that did not come through. */
+static bool is_helper(const char *name) {
+    if (strncmp(name, ".hop-", 5) == 0)
+        return true;
+    return strncmp(name, "hop-", 4) == 0 && strlen(name) == 4 + 64 &&
+           strspn(name + 4, "0123456789abcdef") == 64;
+}
+
+/* Every version has its own helper, and users have many versions and many homes. Whoever runs one that goes has it open. */
+static void forget_old(const char *path) {
+    char folder[PATH_MAX];
+    struct stat st;
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash == NULL || strlen(path) >= sizeof folder)
+        return;
+    *slash = '\0';
+    DIR *dir = opendir(folder);
+    time_t now = time(NULL);
+    for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
+        if (is_helper(e->d_name) && strcmp(e->d_name, slash + 1) != 0 &&
+            fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+            st.st_uid == geteuid() && now - st.st_mtime >= KEPT_SECONDS)
+            unlinkat(dirfd(dir), e->d_name, 0);
+    if (dir != NULL)
+        closedir(dir);
+}
+
 int self_install(const char *path, const char *digest) {
     struct shell_helper self;
     char here[PATH_MAX];
@@ -83,7 +121,9 @@ int self_install(const char *path, const char *digest) {
     }
     if (r == 0 && rename(here, path) < 0)
         r = -errno;
-    if (r < 0)
+    if (r == 0)
+        forget_old(path);
+    else
         fprintf(stderr, "the helper cannot be kept as %s: %s\n", path, strerror(-r));
     return r < 0;
 }

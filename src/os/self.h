@@ -9,5 +9,9 @@ int self_helper(struct shell_helper *ret);
 /* The same, of a program in a file. */
 int self_helper_from(const char *path, struct shell_helper *ret);
 
-/* If this program has that digest (SHA-256, hexadecimal) its file gets that name. The exit status, after a complaint. */
+/* This program was used: in a cache that counts from now. */
+void self_used(void);
+
+/* If this program has that digest (SHA-256, hexadecimal) its file gets that name, and what is
+ * beside it and of the same kind goes if nobody has used it for a month. The exit status, after a complaint. */
 int self_install(const char *path, const char *digest);

@@ -70,6 +70,7 @@ static void send_helper(struct shell *s, const char *processor) {
         return;
     }
     s->state = SHELL_SENDING;
+    s->sent = true;
     s->why = HOP_UNFIT; /* if it ends now, it could not be kept there */
     if (spool_add(&s->outgoing, s->helper->program) < 0)
         shell_drop(s, HOP_REFUSED, "there is no memory here");
@@ -276,7 +277,7 @@ static int start(struct shell *s, struct bytes connector, struct bytes host) {
     greeting_line(&t, s->helper->digest, s->helper->program.len);
     int r = compose(connector, host, bytes_of(line, t.len), text, argv);
     if (r == 0)
-        r = piped_start(&(struct piped_order){.argv = argv}, &p);
+        r = piped_start(&(struct piped_order){.argv = argv, .files = s->events->files}, &p);
     if (r < 0)
         return r;
     s->pid = p.pid;

@@ -24,6 +24,7 @@ struct shell;
 
 struct shell_events {
     void *context;
+    uint64_t files; /* that connectors may have open; 0: as many as we */
     /* The helper is there. */
     void (*greeted)(void *context, struct shell *s);
     /* False: it must not say that. */
@@ -46,6 +47,7 @@ struct shell {
     bool writing;     /* `in` is waited for */
     bool hushed;      /* nothing is read for now */
     bool told;        /* the end */
+    bool sent;        /* the helper had to be */
     uint64_t kill_at; /* it was asked to end, and is killed then; 0: no */
     enum hop_why why; /* it has ended, or will */
     char words[SHELL_WORDS_MAX];

@@ -23,7 +23,7 @@
 #include "base/units.h"
 
 /* A copy: magic, number, boots and epoch, value, digest of what is before it. */
-enum { COPY_BYTES = 64, COPIES = 2, DIGEST_AT = 40 };
+enum { COPY_BYTES = 64, COPIES = 2, DIGEST_AT = 40, FORM_AT = 6 };
 #define COPY_MAGIC 0x31455441545353ULL /* "SSTATE1" */
 
 static uint64_t digest(const uint8_t *copy) {
@@ -41,6 +41,14 @@ static void encode(uint8_t copy[COPY_BYTES], uint64_t number, const struct kept 
     store_le32(copy + 20, k->epoch);
     store_le64(copy + 24, k->value);
     store_le64(copy + DIGEST_AT, digest(copy));
+}
+
+/* Of a later form: the same letters, another number behind them. */
+static bool is_newer(const uint8_t copy[COPY_BYTES]) {
+    uint8_t ours[8];
+    store_le64(ours, COPY_MAGIC);
+    return memcmp(copy, ours, FORM_AT) == 0 && copy[FORM_AT] > ours[FORM_AT] &&
+           copy[FORM_AT] <= '9';
 }
 
 static bool decode(const uint8_t copy[COPY_BYTES], uint64_t *number, struct kept *k) {
@@ -134,6 +142,8 @@ static int load(struct store *s) {
     for (size_t i = 0; i < COPIES; i++) {
         uint64_t number;
         struct kept kept;
+        if (is_newer(bytes + i * COPY_BYTES)) /* then the other, if it is ours, is older */
+            return -ENOTSUP;
         if (!decode(bytes + i * COPY_BYTES, &number, &kept) || (found && number < s->number))
             continue;
         found = true;
@@ -171,16 +181,28 @@ void store_close(struct store *s) {
     s->fd = s->done.fd = -1;
 }
 
+static int write_next(struct store *s, const struct kept *next) {
+    int r = write_copy(s->fd, s->number + 1, next);
+    if (r < 0)
+        return r;
+    s->number++;
+    s->kept = *next;
+    return 0;
+}
+
 int store_begin(struct store *s, bool root) {
     struct kept next = s->kept;
     next.boots++;
     next.epoch += root;
-    int r = write_copy(s->fd, s->number + 1, &next);
-    if (r < 0)
-        return r;
-    s->number++;
-    s->kept = next;
-    return 0;
+    return write_next(s, &next);
+}
+
+int store_raise(struct store *s, uint32_t boots) {
+    struct kept next = s->kept;
+    if (next.boots >= boots)
+        return 0;
+    next.boots = boots;
+    return write_next(s, &next);
 }
 
 /* ---- while the loop runs ---- */

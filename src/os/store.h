@@ -32,13 +32,16 @@ struct store {
 };
 
 /* Opens or creates the state below `folder`. -EUCLEAN: there is one, but no copy of it is whole.
- * -EBUSY: another process has it open; two would give out the same epoch. */
+ * -ENOTSUP: a newer STORM has written it. -EBUSY: another process has it open; two would give out the same epoch. */
 int store_open(struct store *s, const char *folder);
 /* Waits for a write that is under way; nobody is told of it any more. */
 void store_close(struct store *s);
 
 /* A new life, as root of the next epoch if `root`; durable when this returns. */
 int store_begin(struct store *s, bool root);
+
+/* At least so many lives were before: whoever has lost what it knew must not be taken for a former self. */
+int store_raise(struct store *s, uint32_t boots);
 
 /* From now on values can be kept while the loop runs; `durable` is called when one is safe, and so
  * are all lower ones. A value that is not higher than what is kept is safe already. */

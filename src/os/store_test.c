@@ -60,6 +60,19 @@ static void test_boots_and_epochs_count_up(void) {
     folder_remove(folder);
 }
 
+/* Who has lost what it knew is told how often it has started at least; never that it was less. */
+static void test_raised(void) {
+    char folder[PATH_MAX];
+    struct store s;
+    folder_make(folder);
+    CHECK_EQ(store_open(&s, folder), 0);
+    CHECK_EQ(store_raise(&s, 40), 0);
+    CHECK_EQ(store_raise(&s, 7), 0);
+    store_close(&s);
+    CHECK_EQ(begin(folder, false).boots, 41);
+    folder_remove(folder);
+}
+
 static void test_no_folder(void) {
     char folder[PATH_MAX], path[PATH_MAX], name[PATH_MAX];
     struct store s;
@@ -129,6 +142,22 @@ static void test_both_damaged(void) {
     CHECK_EQ(truncate(folder_file(folder, "state", path), 0), 0);
     CHECK_EQ(store_open(&s, folder), -EUCLEAN);
     folder_remove(folder);
+}
+
+/* What a later form of the file means cannot be known, even if the other copy is of ours. */
+static void test_newer(void) {
+    char folder[PATH_MAX], path[PATH_MAX];
+    struct store s;
+    for (int copy = 0; copy < 2; copy++) {
+        folder_make(folder);
+        begin(folder, true);
+        int fd = open(folder_file(folder, "state", path), O_WRONLY | O_CLOEXEC);
+        CHECK_EQ(pwrite(fd, "2", 1, copy * COPY_BYTES + 6), 1);
+        close(fd);
+        CHECK_EQ(store_open(&s, folder), -ENOTSUP);
+        CHECK_EQ(s.fd, -1);
+        folder_remove(folder);
+    }
 }
 
 static void test_short_file(void) {
@@ -378,10 +407,12 @@ static void test_full_disk_later(void) {
 int main(void) {
     TEST(test_fresh);
     TEST(test_boots_and_epochs_count_up);
+    TEST(test_raised);
     TEST(test_no_folder);
     TEST(test_torn_newest_copy);
     TEST(test_torn_older_copy);
     TEST(test_both_damaged);
+    TEST(test_newer);
     TEST(test_short_file);
     TEST(test_remains_of_a_creation);
     TEST(test_second_process_is_refused);

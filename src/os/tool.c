@@ -139,30 +139,32 @@ static bool is_plain(const char *line) {
 }
 
 /* Without a shell: that is as costly as most commands. -ENOENT: it may be something of the shell's. */
-static int start_plain(const char *line, bool deaf, struct piped *ret) {
+static int start_plain(const struct tool *t, const char *line, bool deaf, struct piped *ret) {
     char *copy = is_plain(line) ? strdup(line) : NULL, *words[WORDS_MAX + 1];
     int count = copy != NULL ? words_split(copy, words, WORDS_MAX) : -ENOENT;
     int r = -ENOENT;
     if (count > 0)
         r = piped_start(&(struct piped_order){.argv = (const char *const *)words,
                                               .session = true,
-                                              .deaf = deaf},
+                                              .deaf = deaf,
+                                              .files = t->files},
                         ret);
     free(copy);
     return r;
 }
 
-static int start_shell(const char *line, bool deaf, struct piped *ret) {
+static int start_shell(const struct tool *t, const char *line, bool deaf, struct piped *ret) {
     const char *shell = getenv("SHELL");
     const char *argv[] = {shell != NULL && shell[0] == '/' ? shell : "/bin/sh", "-c", line, NULL};
-    return piped_start(&(struct piped_order){.argv = argv, .session = true, .deaf = deaf}, ret);
+    return piped_start(
+        &(struct piped_order){.argv = argv, .session = true, .deaf = deaf, .files = t->files}, ret);
 }
 
 int tool_start(struct tool *t, const char *line, bool deaf) {
     struct piped p;
-    int r = start_plain(line, deaf, &p);
+    int r = start_plain(t, line, deaf, &p);
     if (r < 0)
-        r = start_shell(line, deaf, &p);
+        r = start_shell(t, line, deaf, &p);
     if (r < 0)
         return r;
     const int results[] = {p.in < 0 ? 0 : loop_adopt(t->loop, &t->in, p.in, in_ready, 0),

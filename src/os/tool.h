@@ -22,6 +22,7 @@ struct tool_events {
 
 struct tool {
     const struct tool_events *events;
+    uint64_t files; /* that it may have open; 0: as many as we */
     struct loop *loop;
     pid_t pid;  /* 0: not begun, or ended */
     int status; /* as waitpid() has it */

@@ -147,7 +147,9 @@ static const char *advice(int error) {
     case ENOMEM:
         return "free memory, or start fewer nodes";
     case EADDRINUSE:
-        return "somebody else listens there; end it, or use another cluster name";
+        return "somebody else listens there; end it, or use another cluster name, or more ports";
+    case EADDRNOTAVAIL:
+        return "this machine has no such address";
     default:
         return "see storm doctor";
     }
@@ -160,11 +162,8 @@ static int trouble_say(struct watch_trouble *t, const char *what, int error) {
 
 static int start_all(struct watch *w, struct watch_trouble *t) {
     char name[32];
-    int r = watch_listen(w);
-    if (r < 0)
-        return trouble_say(t, "the machine manager's socket", r);
     for (uint32_t i = 0; i < w->count; i++) {
-        r = start(w, &w->wards[i]);
+        int r = start(w, &w->wards[i]);
         if (r < 0)
             return trouble_say(t, ward_name(&w->wards[i], name), r);
     }
@@ -173,30 +172,48 @@ static int start_all(struct watch *w, struct watch_trouble *t) {
 
 /* ---- the watcher's life ---- */
 
+static void add_ward(struct watch *w, enum ward_kind kind, uint32_t node) {
+    w->wards[w->count++] = (struct ward){.kind = kind, .node = node};
+}
+
+/* Where virtual nodes are follows from their number; where others are, only the manager's address is known. */
+static void make_book(struct watch *w) {
+    const struct watch_config *c = w->config;
+    uint32_t nodes = c->prim.limits.nodes;
+    for (uint32_t i = 0; i <= nodes && c->at.len == 0; i++)
+        w->book[i] = plan_address(i, c->links, c->host);
+    if (c->manager_at.len > 0)
+        w->book[nodes] = c->manager_at;
+}
+
 static int make_wards(struct watch *w) {
-    uint32_t nodes = w->config->prim.limits.nodes;
-    w->count = 2 + 2 * nodes;
-    w->wards = calloc(w->count, sizeof *w->wards);
-    w->book = calloc(nodes + 1, sizeof *w->book);
-    if (w->wards == NULL || w->book == NULL)
+    const struct watch_config *c = w->config;
+    w->wards = calloc(2 * (size_t)c->count + WARD_KINDS, sizeof *w->wards);
+    w->book = calloc((size_t)c->prim.limits.nodes + 1, sizeof *w->book);
+    w->doors = calloc((size_t)c->count + 1, sizeof *w->doors);
+    if (w->wards == NULL || w->book == NULL || w->doors == NULL)
         return -ENOMEM;
-    w->wards[0].kind = WARD_MANAGER;
-    w->wards[w->count - 1].kind = WARD_SCRIBE;
-    for (uint32_t i = 0; i < nodes; i++) {
-        w->wards[1 + 2 * i] = (struct ward){.kind = WARD_LAUNCHER, .node = i};
-        w->wards[2 + 2 * i] = (struct ward){.kind = WARD_NODE, .node = i};
+    if (c->manager)
+        add_ward(w, WARD_MANAGER, 0);
+    for (uint32_t i = 0; i < c->count; i++) {
+        add_ward(w, WARD_LAUNCHER, c->first + i);
+        add_ward(w, WARD_NODE, c->first + i);
     }
-    for (uint32_t i = 0; i <= nodes; i++)
-        w->book[i] = plan_address(i, w->config->links, w->config->host);
+    if (c->manager)
+        add_ward(w, WARD_SCRIBE, 0);
+    if (c->tender != NULL)
+        add_ward(w, WARD_TENDER, 0);
+    make_book(w);
     return 0;
 }
 
 /* Where each daemon keeps what it must not forget. */
 static int make_folders(const struct watch *w) {
     char name[16];
-    if (mkdir("mm", 0700) < 0 && errno != EEXIST)
+    const struct watch_config *c = w->config;
+    if (c->manager && mkdir("mm", 0700) < 0 && errno != EEXIST)
         return -errno;
-    for (uint32_t i = 0; i < w->config->prim.limits.nodes; i++) {
+    for (uint32_t i = c->first; i < c->first + c->count; i++) {
         snprintf(name, sizeof name, "n%" PRIu32, i);
         if (mkdir(name, 0700) < 0 && errno != EEXIST)
             return -errno;
@@ -266,6 +283,7 @@ static void end_kind(struct watch *w, enum ward_kind kind, uint64_t grace_ns) {
 static void end_all(struct watch *w) {
     w->ending = true;
     watch_log("the cluster is being ended");
+    end_kind(w, WARD_TENDER, 0);
     end_kind(w, WARD_SCRIBE, 0);
     end_kind(w, WARD_NODE, 0);
     end_kind(w, WARD_LAUNCHER, LAUNCHER_GRACE_NS);
@@ -285,9 +303,16 @@ static int prepare(struct watch *w, struct watch_trouble *t) {
         r = open_signals(w);
     if (r < 0)
         return trouble_say(t, "the watcher", r);
+    r = watch_listen(w);
+    if (r < 0)
+        return trouble_say(t, c->manager ? "the machine manager's socket" : "the node's sockets",
+                           r);
     r = make_folders(w);
+    struct watch_news news = {.watcher = getpid(),
+                              .guarantee = guarantee_name(w->guarantee),
+                              .manager = &w->book[c->prim.limits.nodes]};
     if (r == 0)
-        r = c->announce(c->context, getpid(), guarantee_name(w->guarantee));
+        r = c->announce(c->context, &news);
     return r < 0 ? trouble_say(t, c->folder, r) : 0;
 }
 
@@ -305,8 +330,8 @@ static _Noreturn void become_watcher(struct watch *w, pid_t parent) {
         watch_log("%s", t.words);
         _exit(1);
     }
-    watch_log("cluster %s runs: %" PRIu32 " nodes, %s", w->config->name,
-              w->config->prim.limits.nodes, guarantee_text(w->guarantee));
+    watch_log("cluster %s runs: %" PRIu32 " nodes here, %s", w->config->name, w->config->count,
+              guarantee_text(w->guarantee));
     watch_over(w);
     _exit(0);
 }
@@ -315,7 +340,9 @@ static _Noreturn void become_watcher(struct watch *w, pid_t parent) {
 
 static int make_group(struct watch *w) {
     char name[128];
-    snprintf(name, sizeof name, "storm-%s-%d", w->config->name, (int)getpid());
+    /* Machines that share their groups may not share numbers of processes. */
+    snprintf(name, sizeof name, "storm-%s-%" PRIu32 "-%d", w->config->name, w->config->first,
+             (int)getpid());
     int r = grounds_make(&w->group, name);
     w->grouped = r == 0;
     if (w->grouped)
@@ -349,11 +376,14 @@ static bool choose_guarantee(struct watch *w, struct watch_trouble *t) {
     return confine_met(c, w->guarantee);
 }
 
-static void await(pid_t pid) {
+/* Whether it has ended by itself, and well. */
+static bool await(pid_t pid) {
     pid_t got;
+    int status = -1;
     do
-        got = waitpid(-1, NULL, 0);
+        got = waitpid(-1, &status, 0);
     while (got != pid && (got > 0 || errno == EINTR));
+    return got == pid && status == 0;
 }
 
 /* Signals that a terminal or a careless kill may send must not end it before the rest. */
@@ -383,12 +413,11 @@ static _Noreturn void become_sweeper(const struct watch_config *c) {
         become_watcher(&w, self);
     close(FD_READY);
     claim_tell(FD_CLAIM, &(struct claim_holder){.sweeper = self, .watcher = pid});
-    if (pid > 0)
-        await(pid);
+    bool well = pid > 0 && await(pid);
     remains_children();
     remains_folder(c->folder);
     claim_remove(c->folder);
-    _exit(0);
+    _exit(well ? 0 : 1);
 }
 
 /* ---- in the command ---- */
@@ -512,7 +541,7 @@ static void end_processes(int sweeper, int watcher) {
 
 /* Somebody who claims the folder and has not said who it is, is about to: a cluster that is being
  * brought up. */
-static int look_well(const char *folder, struct claim_holder *h) {
+int watch_look(const char *folder, struct claim_holder *h) {
     int r;
     uint64_t until = clock_ns() + END_MS * NS_PER_MS;
     while ((r = claim_look(folder, h)) == 1 && h->sweeper == 0) {
@@ -540,7 +569,7 @@ static int take_over(const char *folder) {
 int watch_end(const char *folder) {
     struct claim_holder h;
     char parent[16];
-    int r = look_well(folder, &h);
+    int r = watch_look(folder, &h);
     if (r <= 0)
         return r;
     snprintf(parent, sizeof parent, "%d", (int)h.sweeper);

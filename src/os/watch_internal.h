@@ -5,7 +5,12 @@
 #include "os/grounds.h"
 #include "os/watch.h"
 
-enum ward_kind { WARD_MANAGER, WARD_LAUNCHER, WARD_NODE, WARD_SCRIBE, WARD_KINDS };
+enum ward_kind { WARD_MANAGER, WARD_LAUNCHER, WARD_NODE, WARD_SCRIBE, WARD_TENDER, WARD_KINDS };
+
+/* Sockets of a node that listen for all its lives; -1: each life makes its own. */
+struct doors {
+    int node, mover;
+};
 
 /* A process that the watcher looks after. */
 struct ward {
@@ -19,9 +24,10 @@ struct ward {
 
 struct watch {
     const struct watch_config *config;
-    struct ward *wards; /* the manager, launcher and daemon of each node, the scribe */
+    struct ward *wards; /* the manager, launcher and daemon of each node, the scribe, the tender */
     uint32_t count;
     struct address *book;
+    struct doors *doors; /* of our nodes */
     enum guarantee guarantee;
     bool grouped;
     struct grounds group;
@@ -39,5 +45,6 @@ __attribute__((format(printf, 1, 2))) void watch_log(const char *format, ...);
 /* Starts a process for the ward; 0 or -errno. */
 int watch_start(struct watch *w, struct ward *ward);
 
-/* Listens where the manager will, for all its lives: whoever connects while there is none waits. */
+/* Listens where the manager will, for all its lives: whoever connects while there is none waits. So with nodes, where they
+ * have an address of their own. */
 int watch_listen(struct watch *w);

@@ -19,28 +19,56 @@
 #include "os/child.h"
 #include "os/home.h"
 #include "os/hurry.h"
+#include "os/keyring.h"
 #include "os/node.h"
 #include "os/plan.h"
 #include "os/watch_internal.h"
 
-/* A daemon inherits its stdio and its listening socket, nothing else. */
-enum { FD_LISTENER = 3, FD_FIRST_OTHER };
+/* A daemon inherits its stdio and its listening sockets, nothing else. */
+enum { FD_LISTENER = 3, FD_MOVER, FD_FIRST_OTHER };
 
 const char *ward_name(const struct ward *w, char out[32]) {
     if (w->kind == WARD_MANAGER)
         snprintf(out, 32, "the machine manager");
     else if (w->kind == WARD_SCRIBE)
         snprintf(out, 32, "the scribe");
+    else if (w->kind == WARD_TENDER)
+        snprintf(out, 32, "the tender");
     else
         snprintf(out, 32, "n%" PRIu32 "'s %s", w->node,
                  w->kind == WARD_NODE ? "manager" : "launcher");
     return out;
 }
 
+/* The next free port at our address; the socket and the address that it has. */
+static int open_door(const struct watch_config *c, struct address *ret) {
+    *ret = c->at;
+    return address_listen_within(ret, c->port_first, c->port_last);
+}
+
+static int open_doors(struct watch *w) {
+    const struct watch_config *c = w->config;
+    struct address mover;
+    for (uint32_t i = 0; i < c->count; i++) {
+        bool ours = c->at.len > 0;
+        w->doors[i].node = ours ? open_door(c, &w->book[c->first + i]) : -1;
+        w->doors[i].mover = ours && w->doors[i].node >= 0 ? open_door(c, &mover) : -1;
+        if (ours && w->doors[i].mover < 0)
+            return w->doors[i].node < 0 ? w->doors[i].node : w->doors[i].mover;
+    }
+    return 0;
+}
+
 int watch_listen(struct watch *w) {
-    int fd = address_listen(&w->book[w->config->prim.limits.nodes]);
+    const struct watch_config *c = w->config;
+    struct address *at = &w->book[c->prim.limits.nodes];
+    int fd = -1;
+    if (c->manager)
+        fd = c->at.len > 0 ? open_door(c, at) : address_listen(at);
+    if (c->manager && fd < 0)
+        return fd;
     w->manager_listener = fd;
-    return fd < 0 ? fd : 0;
+    return open_doors(w);
 }
 
 /* ---- in the new process ---- */
@@ -49,7 +77,7 @@ static void begin(pid_t parent, int listener, int flags) {
     child_follow(parent);
     child_forget_signals();
     child_place(listener, FD_LISTENER, flags);
-    child_close_from(FD_FIRST_OTHER);
+    child_close_from(FD_LISTENER + 1);
 }
 
 enum { ENVIRONMENT_MAX = 6 };
@@ -90,7 +118,8 @@ static _Noreturn void become_manager(const struct watch *w, pid_t parent) {
 static void name_ear(const struct watch_config *c, const struct address *strobe, char *out,
                      size_t cap) {
     char host[INET_ADDRSTRLEN];
-    if (c->links == TRANSPORT_TCP && inet_ntop(AF_INET, &c->host, host, sizeof host) != NULL)
+    if (c->links == TRANSPORT_TCP && c->host.s_addr != 0 &&
+        inet_ntop(AF_INET, &c->host, host, sizeof host) != NULL)
         snprintf(out, cap, EAR_MULTICAST "%s", host);
     else
         snprintf(out, cap, "%s", strobe->local.sun_path);
@@ -103,8 +132,8 @@ static _Noreturn void become_launcher(const struct watch *w, uint32_t node, pid_
         ear[sizeof strobe.local.sun_path];
     begin(parent, child_secret(c->key), 0);
     snprintf(number, sizeof number, "%" PRIu32, node);
-    snprintf(home, sizeof home, "%" PRIu32, home_of(node, c->prim.limits.nodes, c->pes));
-    snprintf(first, sizeof first, "%" PRIu32, home_first(node, c->prim.limits.nodes, c->pes));
+    snprintf(home, sizeof home, "%" PRIu32, home_of(node - c->first, c->count, c->pes));
+    snprintf(first, sizeof first, "%" PRIu32, home_first(node - c->first, c->count, c->pes));
     snprintf(pes, sizeof pes, "%" PRIu32, c->pes);
     name_ear(c, &strobe, ear, sizeof ear);
     const char *argv[24] = {"storm-pl",
@@ -146,26 +175,62 @@ static void wait_for_turn(uint32_t nodes) {
         sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
-static _Noreturn void become_node(const struct watch *w, uint32_t node, int listener,
+/* Where the manager is, is also what keys are made of; elsewhere a node has its own and no other. */
+static int find_key(const struct watch_config *c, uint32_t node, struct keyfile *ret,
+                    char why[256]) {
+    return c->manager ? keyring_load_node("master.key", c->prim.limits.nodes, node, ret, why)
+                      : keyring_load("node.key", ret, why);
+}
+
+/* Where this node is found, and by which key: others ask for that, and so does it. */
+static void ask_about(const struct watch *w, struct node_config *c, struct keyfile *secret) {
+    const struct watch_config *config = w->config;
+    struct address here = w->book[c->self];
+    char why[256] = "";
+    c->asks = true;
+    c->alone = !config->manager;
+    if (c->mover_listener < 0) {
+        here = plan_mover(c->self, config->links, config->host);
+        c->mover_listener = address_listen(&here);
+    }
+    int r = config->sealed ? find_key(config, c->self, secret, why) : 0;
+    if (r < 0 || c->mover_listener < 0) {
+        watch_log("n%" PRIu32 ": %s", c->self, r < 0 ? why : strerror(-c->mover_listener));
+        _exit(1);
+    }
+    c->secret = config->sealed ? secret : NULL;
+    address_host(config->at.len > 0 ? &config->at : &here, c->address);
+}
+
+static _Noreturn void become_node(const struct watch *w, uint32_t node, struct doors doors,
                                   pid_t parent) {
+    const struct watch_config *config = w->config;
     struct home home;
+    struct keyfile secret;
     char name[24];
-    begin(parent, listener, O_CLOEXEC);
-    wait_for_turn(w->config->prim.limits.nodes);
+    child_follow(parent);
+    child_forget_signals();
+    child_place(doors.node, FD_LISTENER, O_CLOEXEC);
+    child_place(doors.mover, FD_MOVER, O_CLOEXEC);
+    child_close_from(FD_FIRST_OTHER);
+    wait_for_turn(config->count);
     hurry(NULL);
-    home_settle(&home, home_of(node, w->config->prim.limits.nodes, w->config->pes));
+    home_settle(&home, home_of(node - config->first, config->count, config->pes));
     snprintf(name, sizeof name, "storm-n%" PRIu32, node);
     prctl(PR_SET_NAME, name);
-    struct node_config c = {.prim = w->config->prim,
+    struct node_config c = {.prim = config->prim,
                             .self = node,
                             .book = w->book,
                             .launcher = plan_launcher(node),
                             .listener = FD_LISTENER,
-                            .links = w->config->links,
-                            .host = w->config->host,
-                            .key = {w->config->key[0], w->config->key[1]},
-                            .lease_ns = w->config->lease_ns,
-                            .prefix = w->config->prefix};
+                            .mover_listener = doors.mover < 0 ? -1 : FD_MOVER,
+                            .links = config->links,
+                            .host = config->host,
+                            .key = {config->key[0], config->key[1]},
+                            .lease_ns = config->lease_ns,
+                            .roster = config->roster};
+    if (config->asks)
+        ask_about(w, &c, &secret);
     node_live(&c);
 }
 
@@ -173,6 +238,13 @@ static _Noreturn void become_scribe(const struct watch *w, pid_t parent) {
     begin(parent, -1, 0);
     prctl(PR_SET_NAME, "storm-scribe");
     _exit(w->config->scribe(w->config->context));
+}
+
+/* Remote shells find what they need in the environment of whoever has brought the cluster up. */
+static _Noreturn void become_tender(const struct watch *w, pid_t parent) {
+    begin(parent, -1, 0);
+    prctl(PR_SET_NAME, "storm-tender");
+    _exit(w->config->tender(w->config->context));
 }
 
 /* ---- in the watcher ---- */
@@ -183,28 +255,44 @@ static void unlink_launcher(uint32_t node) {
     unlink(here.local.sun_path);
 }
 
+/* Sockets that stay are only lent. */
+static int take_doors(const struct watch *w, uint32_t node, struct doors *ret) {
+    *ret = w->doors[node - w->config->first];
+    if (ret->node < 0)
+        ret->node = address_listen(&w->book[node]);
+    return ret->node < 0 ? ret->node : 0;
+}
+
+static _Noreturn void become(const struct watch *w, const struct ward *ward, struct doors doors,
+                             pid_t parent) {
+    switch (ward->kind) {
+    case WARD_MANAGER:
+        become_manager(w, parent);
+    case WARD_LAUNCHER:
+        become_launcher(w, ward->node, parent);
+    case WARD_SCRIBE:
+        become_scribe(w, parent);
+    case WARD_TENDER:
+        become_tender(w, parent);
+    default:
+        become_node(w, ward->node, doors, parent);
+    }
+}
+
 int watch_start(struct watch *w, struct ward *ward) {
-    int listener = -1;
-    if (ward->kind == WARD_NODE)
-        listener = address_listen(&w->book[ward->node]);
-    if (ward->kind == WARD_NODE && listener < 0)
-        return listener;
+    struct doors doors = {.node = -1, .mover = -1};
+    int r = ward->kind == WARD_NODE ? take_doors(w, ward->node, &doors) : 0;
+    if (r < 0)
+        return r;
     if (ward->kind == WARD_LAUNCHER)
         unlink_launcher(ward->node);
     pid_t parent = getpid();
     pid_t pid = fork();
-    if (pid == 0) {
-        if (ward->kind == WARD_MANAGER)
-            become_manager(w, parent);
-        if (ward->kind == WARD_LAUNCHER)
-            become_launcher(w, ward->node, parent);
-        if (ward->kind == WARD_SCRIBE)
-            become_scribe(w, parent);
-        become_node(w, ward->node, listener, parent);
-    }
-    int r = pid < 0 ? -errno : 0;
-    if (listener >= 0)
-        close(listener);
+    if (pid == 0)
+        become(w, ward, doors, parent);
+    r = pid < 0 ? -errno : 0;
+    if (ward->kind == WARD_NODE && w->doors[ward->node - w->config->first].node < 0)
+        close(doors.node);
     if (pid > 0)
         ward->pid = pid;
     return r;

@@ -12,7 +12,7 @@ bool audit_done(const struct audit *a) {
     if (m == NULL)
         return false;
     mm_counts(m, &counts);
-    if (counts.queued > 0 || counts.nodes_up < a->nodes)
+    if (counts.queued > 0 || counts.nodes_up < counts.nodes)
         return false;
     struct mm_job j;
     for (uint32_t id = 1; id < mm_next_job(m); id++)

@@ -47,6 +47,10 @@ struct hall {
     struct cast *casts; /* CASTS for each launcher */
     struct random random;
     struct deeds deeds;
+    struct roster names;  /* of nodes, for the nodes themselves */
+    struct roster roster; /* who is there, as the next life of the manager finds it */
+    struct nodeset taken; /* the same, as this life hears it */
+    void *roster_memory;
 };
 
 /* ---- sizes ---- */
@@ -82,12 +86,12 @@ static void choose_others(struct hall *h) {
                                .policy = c->policy,
                                .slots = c->slots,
                                .quantum_ns = c->quantum_ns,
-                               .prefix = "n"};
+                               .roster = &h->roster};
     mm_config_times(&h->mm);
     if (c->lease_ns != 0)
         h->mm.lease_ns = c->lease_ns;
     h->nm = (struct nm_config){
-        .limits = h->prim.limits, .runs = RUNS, .prefix = "n", .lease_ns = h->mm.lease_ns};
+        .limits = h->prim.limits, .runs = RUNS, .roster = &h->names, .lease_ns = h->mm.lease_ns};
     h->pl = (struct pl_config){.groups = RUNS,
                                .processes = RUNS * c->pes,
                                .setup_bytes = RUNS * 1024,
@@ -207,6 +211,10 @@ static bool hear_cast(struct hall *h, uint32_t node, struct input *ret) {
 static bool on_news(void *context, uint32_t body, struct input *ret) {
     struct hall *h = context;
     uint32_t node = body - h->universe;
+    if (body == hall_root(h)) {
+        *ret = (struct input){.kind = INPUT_ROSTER, .roster = {.taken = &h->taken}};
+        return true;
+    }
     if (hear_cast(h, node, ret)) {
         if (h->poked[node]) /* this may have been for its processes */
             world_poke(h->world, body, hall_now(h));
@@ -279,6 +287,27 @@ void hall_run_until(struct hall *h, uint64_t time) {
     world_run_until(h->world, time);
 }
 
+/* ---- who is there ---- */
+
+static void make_roster(struct hall *h) {
+    size_t sets = nodeset_bytes(h->universe);
+    h->roster_memory = malloc(sets + roster_bytes(h->config.nodes));
+    ASSERT(h->roster_memory != NULL);
+    h->names = roster_plain("n", h->config.nodes);
+    nodeset_init(&h->taken, h->universe, h->roster_memory);
+    roster_init(&h->roster, "n", h->config.nodes, (uint8_t *)h->roster_memory + sets);
+}
+
+void hall_roster(struct hall *h, const struct nodeset *taken) {
+    nodeset_clear(&h->taken);
+    NODESET_EACH (n, taken)
+        nodeset_add(&h->taken, n);
+    int r = roster_fill(&h->roster, &h->taken, (struct bytes){0}, NULL);
+    ASSERT(r == 0);
+    if (world_up(h->world, hall_root(h)))
+        world_poke(h->world, hall_root(h), hall_now(h));
+}
+
 /* ---- lives ---- */
 
 void hall_boot(struct hall *h, uint32_t who) {
@@ -320,6 +349,7 @@ struct hall *hall_new(const struct hall_config *c) {
     choose_prim(h);
     choose_others(h);
     h->universe = limits_universe(&h->prim.limits);
+    make_roster(h);
     h->lives = calloc(h->universe + c->nodes, sizeof *h->lives);
     h->kernels = calloc(c->nodes, sizeof(struct sim_kernel *));
     h->wakes = calloc(c->nodes, sizeof *h->wakes);
@@ -364,6 +394,7 @@ void hall_free(struct hall *h) {
     free(h->wakes);
     free(h->poked);
     free(h->casts);
+    free(h->roster_memory);
     free(h);
 }
 

@@ -53,6 +53,9 @@ void hall_boot(struct hall *h, uint32_t who);
 void hall_boot_all(struct hall *h);
 void hall_crash(struct hall *h, uint32_t who);
 
+/* These numbers are taken from now on, the others vacant; until then all are taken. */
+void hall_roster(struct hall *h, const struct nodeset *taken);
+
 /* The next thing that happens, processes included; false if nothing will by then. */
 bool hall_step(struct hall *h, uint64_t until);
 void hall_run_until(struct hall *h, uint64_t time);

@@ -9,9 +9,19 @@ static void add_bytes(struct hash *h, struct bytes b) {
     hash_bytes(h, b.at, b.len);
 }
 
-/* What only movers hear. */
-static void trace_mover_input(struct hash *h, const struct input *in) {
+static void add_roster(struct hash *h, const struct input_roster *r) {
+    hash_u64(h, nodeset_count(r->taken));
+    NODESET_EACH (n, r->taken)
+        hash_u64(h, n);
+    add_bytes(h, r->names);
+}
+
+/* What only movers hear, or only the machine's manager. */
+static void trace_rare_input(struct hash *h, const struct input *in) {
     switch (in->kind) {
+    case INPUT_ROSTER:
+        add_roster(h, &in->roster);
+        break;
     case INPUT_SENT:
         hash_u64(h, (uint64_t)in->sent.link << 32 | in->sent.buffer);
         hash_u64(h, in->sent.offset);
@@ -114,7 +124,7 @@ void trace_input(struct hash *h, uint32_t node, enum layer layer, const struct i
         hash_u64(h, in->drained.offset);
         break;
     default:
-        trace_mover_input(h, in);
+        trace_rare_input(h, in);
         break;
     }
 }

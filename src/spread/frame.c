@@ -26,7 +26,7 @@ static const struct {
     [FRAME_INPUT] = {false, 1},
     [FRAME_SIGNAL] = {false, 1},
     [FRAME_PUT] = {false, FRAME_END + 1},
-    [FRAME_READY] = {true, 1},
+    [FRAME_READY] = {true, 2},
     [FRAME_OUTPUT] = {true, 3},
     [FRAME_FETCHED] = {true, FETCHED_KINDS},
     [FRAME_OVER] = {true, FRAME_ENDS},

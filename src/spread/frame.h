@@ -19,7 +19,7 @@ enum frame_kind {
     FRAME_SIGNAL, /* `number`, for all commands */
     FRAME_PUT,    /* file `number`; flag FRAME_END: that was all, body: its SHA-256 */
     /* Up. */
-    FRAME_READY,   /* the command begins there */
+    FRAME_READY,   /* the command begins there; flag 1: the helper was not there before */
     FRAME_OUTPUT,  /* flag: stream 1 or 2 */
     FRAME_FETCHED, /* file `number`; flag: see enum frame_fetched */
     FRAME_OVER, /* the command has ended; flag: enum frame_end, number: its status; body: words, if there are any */
@@ -38,6 +38,7 @@ enum frame_end {
     FRAME_KILLED, /* number: signal */
     FRAME_TIMED,  /* it took too long and was ended */
     FRAME_FAILED, /* it could not be begun: words say why */
+    FRAME_STRANGE, /* it was not begun: the folder that must be ours is somebody else's, or is not there */
     FRAME_ENDS
 };
 

@@ -37,6 +37,7 @@ static void walk(struct codec *c, struct task *t) {
     codec_bytes(c, &t->name, 1);
     codec_bytes(c, &t->connector, 1);
     codec_bytes(c, &t->command, 1);
+    codec_bytes(c, &t->own, 1);
     walk_count(c, &t->put_count);
     for (uint32_t i = 0; i < t->put_count && !c->failed; i++) {
         codec_bytes(c, &t->put[i].path, 1);

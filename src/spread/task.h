@@ -7,6 +7,9 @@
 
 enum { TASK_FILES_MAX = 32, TASK_HOSTS_MAX = 1 << 20 };
 
+/* In a file's mode: its folder must be nobody else's, and is made if it is not there. */
+enum { TASK_FILE_OWN = 0x8000 };
+
 /* A file that comes before the command. */
 struct task_file {
     struct bytes path;
@@ -24,6 +27,8 @@ struct task {
     struct bytes name;      /* of the host, as it was called */
     struct bytes connector; /* words, each ends in a zero: see greeting.h */
     struct bytes command;   /* a line for the shell; empty: none is to be run */
+    struct bytes
+        own; /* a folder that must be ours alone, or the command is not begun; empty: none */
     uint32_t put_count, get_count;
     struct task_file put[TASK_FILES_MAX];
     struct bytes get[TASK_FILES_MAX]; /* paths */

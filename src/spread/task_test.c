@@ -26,6 +26,7 @@ static struct task some_task(void) {
                      .name = bytes_from_str("h99"),
                      .connector = bytes_of("ssh\0-x\0\0%h", 11),
                      .command = bytes_from_str("echo a; exit 3"),
+                     .own = bytes_from_str("/tmp/ours"),
                      .put_count = 2,
                      .get_count = 1};
     t.put[0] = (struct task_file){.path = bytes_from_str("/a"), .bytes = 1ull << 40, .mode = 0755};
@@ -60,6 +61,7 @@ static void test_round_trip(void) {
     CHECK(bytes_equal(back.name, t.name));
     CHECK(bytes_equal(back.connector, t.connector));
     CHECK(bytes_equal(back.command, t.command));
+    CHECK(bytes_equal(back.own, t.own));
     CHECK_EQ(back.put_count, 2);
     CHECK(bytes_equal(back.put[0].path, t.put[0].path));
     CHECK_EQ(back.put[0].bytes, 1ull << 40);

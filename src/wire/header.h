@@ -5,6 +5,10 @@
  * logic. Sequence numbers count the frames of one link and lane from 1, so a duplicate or a gap is
  * seen at once; node and life say which daemon speaks and in which of its lives.
  *
+ * The version is that of the protocol: it goes up by one when any message changes, or what is meant by it. Daemons and
+ * commands of one version understand each other; others say so and part (os/links.h). For that the 32 bytes stay as they are in
+ * every version.
+ *
  *   0  u16 magic    2  u8 version   3 u8 lane    4 u16 type    6 u16 zero
  *   8  u32 length of the body      12 u32 sequence
  *  16  u32 epoch                   20 u32 node   24 u32 life   28 u32 zero */

@@ -31,10 +31,13 @@ void identity_encode(const struct identity *id, uint8_t out[IDENTITY_BYTES]) {
     store_le32(out + AT_TO, id->to);
 }
 
-/* A client is at exactly one end of what clients have, and at none of the rest; nobody connects to himself. */
+/* A client is at exactly one end of what it has with the manager, and at none of the rest; two clients have nothing to do with
+ * each other, and nobody connects to himself. */
 static bool can_be(const struct identity *id) {
-    unsigned clients = (id->from == NO_NODE) + (id->to == NO_NODE);
-    return clients == (id->kind == IDENTITY_CLIENT) && id->from != id->to;
+    unsigned nameless = (id->from == NO_NODE) + (id->to == NO_NODE);
+    unsigned clients = (unsigned)is_client_party(id->from) + is_client_party(id->to);
+    return nameless == (id->kind == IDENTITY_CLIENT) && clients <= (id->kind == IDENTITY_EDGE) &&
+           id->from != id->to;
 }
 
 int identity_decode(struct bytes in, struct identity *ret) {
@@ -60,9 +63,9 @@ bool identity_equal(const struct identity *a, const struct identity *b) {
 }
 
 static void format_end(struct text *t, const struct identity *id, uint32_t node) {
-    bool client = node == NO_NODE;
+    bool client = node == NO_NODE || is_client_party(node);
     text_str(t, client ? "client " : "node ");
-    text_u64(t, client ? id->serial : node);
+    text_u64(t, node == NO_NODE ? id->serial : client ? node - CLIENT_PARTY : node);
 }
 
 void identity_format(const struct identity *id, char out[IDENTITY_TEXT_MAX]) {

@@ -11,8 +11,8 @@
 enum { CLUSTER_ID_BYTES = 16, IDENTITY_BYTES = 40, IDENTITY_TEXT_MAX = 96 };
 
 enum identity_kind {
-    IDENTITY_NODE,   /* a node and the manager; `serial` is the generation of the node's key */
-    IDENTITY_EDGE,   /* two nodes; `serial` is the epoch that the key was made for */
+    IDENTITY_NODE, /* a node and the manager; `serial` is the generation of the node's key */
+    IDENTITY_EDGE, /* two nodes, or a node and a client; `serial` is the epoch that the key was made for */
     IDENTITY_CLIENT, /* a client and the manager; `serial` is the client's number */
     IDENTITY_KINDS
 };
@@ -21,8 +21,18 @@ struct identity {
     enum identity_kind kind;
     uint8_t cluster[CLUSTER_ID_BYTES];
     uint64_t serial;
-    uint32_t from, to; /* who connects to whom; NO_NODE: the client */
+    uint32_t from,
+        to; /* who connects to whom; NO_NODE: the client, in what it has with the manager */
 };
+
+/* As what a client meets nodes: numbers that no node has. */
+enum { CLIENT_PARTY = 1 << 30, CLIENT_PARTIES = 1 << 30 };
+static inline uint32_t client_party(uint64_t client) {
+    return CLIENT_PARTY + (uint32_t)(client % CLIENT_PARTIES);
+}
+static inline bool is_client_party(uint32_t party) {
+    return party >= CLIENT_PARTY && party - CLIENT_PARTY < CLIENT_PARTIES;
+}
 
 void identity_encode(const struct identity *id, uint8_t out[IDENTITY_BYTES]);
 

@@ -632,6 +632,25 @@ static void walk_copied(struct codec *c, union message *m) {
     codec_u32(c, &t->crossed);
 }
 
+static void walk_come(struct codec *c, union message *m) {
+    codec_u16(c, &m->come.port);
+    codec_u16(c, &m->come.files_port);
+    codec_bytes(c, &m->come.host, 1);
+}
+
+static void walk_seek(struct codec *c, union message *m) {
+    codec_u32(c, &m->seek.peer);
+}
+
+static void walk_letter(struct codec *c, union message *m) {
+    struct message_letter *l = &m->letter;
+    codec_u32(c, &l->peer);
+    codec_bool(c, &l->known);
+    codec_bytes(c, &l->at, 1);
+    codec_bytes(c, &l->files, 1);
+    codec_rest(c, &l->letter);
+}
+
 enum { PARENT = 1 << ROLE_PARENT, CHILD = 1 << ROLE_CHILD };
 enum { SOURCE = 1 << ROLE_SOURCE, SINK = 1 << ROLE_SINK, STRANGER = 1 << ROLE_STRANGER };
 enum { LAUNCHER = 1 << ROLE_LAUNCHER, KEEPER = 1 << ROLE_KEEPER };
@@ -639,6 +658,7 @@ enum { CLIENT = 1 << ROLE_CLIENT, MANAGER = 1 << ROLE_MANAGER };
 enum { ROOT = 1 << ROLE_ROOT, NODE = 1 << ROLE_NODE };
 enum { MOVER = 1 << ROLE_MOVER, HOST = 1 << ROLE_HOST };
 enum { GIVER = 1 << ROLE_GIVER, TAKER = 1 << ROLE_TAKER };
+enum { LODGE = 1 << ROLE_LODGE, GUEST = 1 << ROLE_GUEST };
 enum {
     SMALL = 64,
     SET = 16 * KIB,
@@ -719,6 +739,9 @@ static const struct message_rule rules[MESSAGE_TYPES] = {
     ROW(SLOTS, ROOT | KEEPER, CONTROL, STATE, walk_rows_of_slots),
     ROW(TURNED, LAUNCHER | NODE, CONTROL, SMALL, walk_turned),
     ROW(RESERVE, CLIENT, CONTROL, STATE, walk_reserve),
+    ROW(COME, GUEST, CONTROL, SMALL, walk_come),
+    ROW(SEEK, GUEST, CONTROL, SMALL, walk_seek),
+    ROW(LETTER, LODGE, CONTROL, STATE, walk_letter),
 };
 
 const struct message_rule *message_rule(uint16_t type) {
@@ -726,8 +749,7 @@ const struct message_rule *message_rule(uint16_t type) {
 }
 
 bool message_lane_used(enum purpose purpose, enum lane lane) {
-    uint16_t ends =
-        (uint16_t)(1 << purpose_role(purpose, true) | 1 << purpose_role(purpose, false));
+    uint32_t ends = 1U << purpose_role(purpose, true) | 1U << purpose_role(purpose, false);
     for (uint16_t type = 0; type < MESSAGE_TYPES; type++)
         if (message_rule(type) != NULL && rules[type].lane == lane && (rules[type].from & ends))
             return true;

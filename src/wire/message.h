@@ -99,6 +99,10 @@ enum message_type {
     MESSAGE_TURNED, /* it runs, since then */
     /* client to machine manager */
     MESSAGE_RESERVE, /* keep nodes for some for a while, or no more; answered as ACT is */
+    /* between the worlds of a guest and of the lodge (os/lodge.h) */
+    MESSAGE_COME,   /* guest to lodge: I am here */
+    MESSAGE_SEEK,   /* guest to lodge: where is this one? */
+    MESSAGE_LETTER, /* lodge to guest: there, and by these keys */
     MESSAGE_TYPES
 };
 
@@ -738,6 +742,25 @@ struct message_part {
     struct bytes text;
 };
 
+/* Ports are 0 if it does not listen. */
+struct message_come {
+    uint16_t port;       /* of the node's manager */
+    uint16_t files_port; /* of its mover */
+    struct bytes host;   /* IP address to be found at; empty: where it comes from */
+};
+
+struct message_seek {
+    uint32_t peer; /* a node, or a client as wire/identity.h has it */
+};
+
+struct message_letter {
+    uint32_t peer;       /* that was sought; NO_NODE: none, it is about the guest itself */
+    bool known;          /* otherwise it is not here */
+    struct bytes at;     /* its address, as text; empty: the guest knows it */
+    struct bytes files;  /* its mover's */
+    struct bytes letter; /* os/keyring.h; empty: links are open */
+};
+
 enum { SLOTS_MAX = 64 };
 
 struct message_offer {
@@ -878,12 +901,15 @@ union message {
     struct message_turn turn;
     struct message_slots slots;
     struct message_turned turned;
+    struct message_come come;
+    struct message_seek seek;
+    struct message_letter letter;
     struct message_reserve reserve;
 };
 
 struct message_rule {
     const char *name;
-    uint16_t from; /* bit mask of enum role: what the sender is to the receiver */
+    uint32_t from; /* bit mask of enum role: what the sender is to the receiver */
     uint8_t lane;
     bool secret;
     uint32_t max_bytes;

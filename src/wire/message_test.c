@@ -52,6 +52,14 @@ static void fill_file(uint16_t type, union message *m) {
         m->reserve.nodes = &sets[0];
         m->reserve.name = bytes_of(body, RESERVATION_NAME_MAX);
         break;
+    case MESSAGE_COME:
+        m->come.host = bytes_of(body, 15);
+        break;
+    case MESSAGE_LETTER:
+        m->letter.at = bytes_of(body, 20);
+        m->letter.files = bytes_of(body, 21);
+        m->letter.letter = bytes_of(body, 96);
+        break;
     case MESSAGE_CLEAR:
         m->clear.runs = bytes_of(body, 16);
         break;
@@ -264,6 +272,7 @@ static size_t rest_of(uint16_t type) {
         [MESSAGE_LAUNCH] = 7,    [MESSAGE_OUTPUT] = 8, [MESSAGE_TYPED] = 8,
         [MESSAGE_SETUP] = 6,     [MESSAGE_HOLD] = 6,   [MESSAGE_SUBMIT] = 7,
         [MESSAGE_TRANSFER] = 10, [MESSAGE_COPY] = 11,  [MESSAGE_OFFERED] = 12,
+        [MESSAGE_LETTER] = 96,
     };
     return rests[type];
 }

@@ -10,6 +10,8 @@ import hashlib
 import json
 import os
 import re
+import resource
+import select
 import shutil
 import signal
 import subprocess
@@ -17,6 +19,7 @@ import threading
 import time
 
 from harness import NOBODY, play
+from machines import Machines, no_machines
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CONNECTOR = """#!/bin/sh
@@ -100,6 +103,52 @@ def first_time(t):
     t.check('the second time is as the first', said[0].out == said[1].out and said[0].status == 0, said)
     cache = os.listdir(t.path('homes/fresh/.cache/storm'))
     t.check('only the helper is kept', len(cache) == 1 and cache[0].startswith('hop-'), cache)
+
+
+HELPER = '0123456789abcdef' * 4
+
+
+def aged(path, days):
+    """An empty file that was last changed so long ago."""
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o700))
+    then = time.time() - days * 86400
+    os.utime(path, (then, then))
+
+
+def old_helpers(t):
+    """A helper that comes to a host takes those away that nobody has used for a month."""
+    cache = t.path('homes/stale/.cache/storm')
+    r = t.run('exec', '-w', 'stale', 'true')
+    ours, = os.listdir(cache)
+    for name, days in ((f'hop-{HELPER}', 31), (f'hop-{HELPER[::-1]}', 29), ('hop-notes', 400), ('.hop-somewhere-1', 31),
+                       ('other', 400)):
+        aged(f'{cache}/{name}', days)
+        if t.user:
+            os.chown(f'{cache}/{name}', NOBODY, NOBODY)
+    before = sorted(os.listdir(cache))
+    aged(f'{cache}/{ours}', 29)
+    r = t.run('exec', '-w', 'stale', 'true')
+    t.check('one that is used is young again', r.status == 0 and
+            os.stat(f'{cache}/{ours}').st_mtime > time.time() - 86400, r)
+    t.check('nothing is taken away as long as none comes', sorted(os.listdir(cache)) == before, os.listdir(cache))
+    os.unlink(f'{cache}/{ours}')
+    r = t.run('exec', '-w', 'stale', 'true')
+    t.check('another takes the old ones away, and nothing else', sorted(os.listdir(cache)) ==
+            sorted((ours, f'hop-{HELPER[::-1]}', 'hop-notes', 'other')), (os.listdir(cache), r))
+
+
+def files_open(t):
+    """Descriptors are as many as are allowed at all, but not for what is run."""
+    def limited(soft, hard):
+        return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    r = t.run('exec', '-w', 'f[0-39]', '--shape', 'flat', 'ulimit -Sn', preexec_fn=limited(64, 512))
+    t.check('more hosts than a small limit allows', r.status == 0 and
+            lines(r) == sorted(f'f{i}: 64' for i in range(40)), r)
+    r = t.run('exec', '-w', 'f[0-39]', '--shape', 'flat', 'true', preexec_fn=limited(64, 64))
+    t.check('where it cannot be raised, it is told before anything begins',
+            r.status == 125 and r.is_one_line('40 hosts', '168 open files', '64 are allowed', 'shape'), r)
+    r = t.run('exec', '-w', 'f[0-39]', '--shape', 'k-ary', 'true', preexec_fn=limited(64, 64))
+    t.check('and another shape does without', r.status == 0, r)
 
 
 def as_json(t):
@@ -218,12 +267,30 @@ def stdin_closed(t):
             os.unlink(go)
 
 
+def full(t, pipe):
+    """Until a pipe that we read from takes no more: whoever writes to it waits."""
+    other = os.open(f'/proc/self/fd/{pipe.fileno()}', os.O_WRONLY | os.O_NONBLOCK)
+    try:
+        return t.until(lambda: not select.select([], [other], [], 0)[1])
+    finally:
+        os.close(other)
+
+
+def silence(t):
+    """A host stands still, from after now, until it is given up: for longer than anybody may be silent."""
+    p = t.start('exec', '-w', 'still', f'echo up; exec sleep {MARK}')
+    t.check('it is there', p.stdout.readline() == b'still: up\n')
+    for pid in helpers(t, 'still'):
+        os.kill(pid, signal.SIGSTOP)
+    return t.finish(p)
+
+
 def large_output(t):
     """More than anybody keeps, to somebody who does not read for a while."""
     script = 'seq 1 1500000'   # 11 MB
     expected = hashlib.sha256(b''.join(b'%d\n' % i for i in range(1, 1500001))).hexdigest()
     p = t.start('exec', '-w', 'h[0-2]', '--shape', 'chain', script)
-    time.sleep(1)   # so that everything fills up; nothing depends on it
+    t.check('everything fills up', full(t, p.stdout))
     r = t.finish(p)
     of = {f'h{i}'.encode(): hashlib.sha256() for i in range(3)}
     strange = []
@@ -235,7 +302,10 @@ def large_output(t):
     r = t.run('exec', '-w', 'h0', '-N', 'head -c 30000000 /dev/zero; echo end')
     t.check('bytes as they are', r.raw == b'\0' * 30000000 + b'end\n', len(r.raw))
     p = t.start('exec', '-w', 'h[0-2]', '--shape', 'chain', '-t', '1s', script)
-    time.sleep(35)   # longer than anybody may be silent
+    t.check('it waits for somebody to read', full(t, p.stdout))
+    r = silence(t)
+    t.check('meanwhile somebody is given up because of silence', r.status == 125 and r.is_one_line(
+        'still: ', 'no answer for 20 s'), r)
     r = t.finish(p)
     t.check('who does not read loses nobody', r.status == 0 and len(r.raw) == 3 * (10888896 + 4 * 1500000), r.err)
     p = t.start('exec', '-w', 'h[0-2]', f'yes {MARK}')
@@ -422,34 +492,6 @@ def usage(t):
 
 # ---- real ones ----
 
-def no_machines(t):
-    """Why there can be none here."""
-    if t.user or os.geteuid() != 0:
-        return 'only root can make machines'
-    for need in ('/usr/sbin/sshd', 'ssh', 'unshare', 'nsenter', 'ip'):
-        if shutil.which(need) is None:
-            return f'{need} is not installed; tools/setup hosts does so'
-    if subprocess.run(['unshare', '--net', '--mount', '--pid', '--fork', 'true'], capture_output=True).returncode != 0:
-        return 'no namespaces can be made here'
-    return None
-
-
-class Machines:
-    def __init__(self, t, count):
-        self.t, self.tool, self.bed = t, os.path.join(HERE, '..', 'hosts'), os.path.join(t.scratch, 'bed')
-        self.do('up', str(count), '--hide', t.scratch)
-
-    def do(self, verb, *args):
-        r = subprocess.run([self.tool, verb, self.bed, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        self.t.check(' '.join((verb,) + args[:2]), r.returncode == 0, r)
-
-    def exec(self, *args):
-        env = {k: v for k, v in self.t.env.items() if k not in ('STORM_CONNECTOR', 'HOME')}
-        p = subprocess.Popen([self.tool, 'run', self.bed, 'desk', self.t.storm, 'exec', *args], env=env,
-                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        return self.t.finish(p)
-
-
 def ssh(t):
     why = no_machines(t)
     if why is not None:
@@ -464,7 +506,7 @@ def ssh(t):
 
 def on_machines(t, m):
     look = 'hostname; stat -c "%i %Z" .cache/storm/hop-*; ls -A .cache/storm | wc -l'
-    said = [m.exec('-w', 'h[0-1]', look) for _ in range(2)]
+    said = [m.storm('exec', '-w', 'h[0-1]', look) for _ in range(2)]
     t.check('two of them', said[0].status == 0 and 'h0: h0' in lines(said[0]) and 'h1: 1' in lines(said[0]), said[0])
     t.check('the helper is kept, and not sent again', lines(said[0]) == lines(said[1]), said)
     troubles = {'h2': ('dead', 'no answer for 15 s|No route to host'), 'h3': ('hang', 'no answer for 15 s'),
@@ -473,7 +515,7 @@ def on_machines(t, m):
     for host, (kind, _) in troubles.items():
         m.do('break', host, kind)
     for shape in ('adaptive', 'flat'):
-        r = m.exec('-w', 'h[0-7]', '-t', '15s', '--shape', shape, 'hostname')
+        r = m.storm('exec', '-w', 'h[0-7]', '-t', '15s', '--shape', shape, 'hostname')
         t.check(f'{shape}: the sound ones', lines(r) == ['h0: h0', 'h1: h1', 'h7: h7'], r)
         for host, (kind, words) in troubles.items():
             named = [line for line in r.err.splitlines() if line.startswith(f'storm: {host}: not reached: ')]
@@ -482,10 +524,10 @@ def on_machines(t, m):
     for host in troubles:
         m.do('mend', host)
     for shape in ('adaptive', 'binomial', 'k-ary', 'chain', 'flat'):
-        r = m.exec('-w', 'h[0-7]', '-t', '60s', '--shape', shape, 'hostname')
+        r = m.storm('exec', '-w', 'h[0-7]', '-t', '60s', '--shape', shape, 'hostname')
         t.check(f'{shape}: mended, all of them', lines(r) == [f'h{i}: h{i}' for i in range(8)] and r.status == 0, r)
 
 
 if __name__ == '__main__':
-    play(prepare, output, first_time, as_json, status, hosts_named, shapes, stdin, stdin_closed, large_output,
-         interrupted, killed, helper_killed, connectors, files, usage, ssh, up=None)
+    play(prepare, output, first_time, old_helpers, files_open, as_json, status, hosts_named, shapes, stdin, stdin_closed,
+         large_output, interrupted, killed, helper_killed, connectors, files, usage, ssh, up=None)

@@ -2,7 +2,7 @@
 # Completion of the storm command for bash: commands, options, numbers of jobs, names of nodes.
 # Nothing but bash itself is needed. Jobs and nodes are asked of the cluster; without one there are none.
 
-__storm_commands='alloc attach bench campaign cp demo doctor down drain exec help kill model nodes policy ps replay reserve resume run
+__storm_commands='add alloc attach bench campaign cp demo doctor down drain exec help kill login model nodes policy ps remove replay reserve resume run
     show sim submit suspend undrain up version wait why'
 
 # Options of a command; those that take a value end in '='.
@@ -13,7 +13,7 @@ __storm_options() {
     run) echo "$size $program -l --label --stdin= --pty --detach --auto --copy --no-copy --with-libs --input= --fetch= --tree= --chunk= --slots= --fabric= -v --cluster=" ;;
     submit) echo "$size $program --array= --wait --cluster=" ;;
     alloc) echo "$size --cluster=" ;;
-    up) echo '--local= --pes= --tree= --links= --policy= --quantum= --mpl= --confine= --orphan= --fabric= --hook= --bandwidth= --nodespec= --cluster= -v --verbose' ;;
+    up) echo '--local= --hosts= --min-nodes= --max-nodes= --connector= --connect-timeout= --user= --interface= --ports= --node-folder= --foreground --pes= --tree= --links= --policy= --quantum= --mpl= --confine= --orphan= --fabric= --hook= --bandwidth= --nodespec= --cluster= -v --verbose' ;;
     cp) echo '--tree= --chunk= --slots= --send= --fabric= -v --verbose -q --quiet --json --cluster=' ;;
     exec) echo '-w= --on= -x= --exclude= -l= --user= -b --gather -N --no-label --json -q --quiet -S --status --stdin= --put= --get= -u= --timeout= -t= --connect-timeout= --shape= -f= --fanout= --at-once= --connector=' ;;
     down) echo '--keep-jobs --cluster=' ;;
@@ -21,13 +21,15 @@ __storm_options() {
     replay) echo '--scale= --jobs= --begin= --fit --busy= --grace= --strict --dry-run --detach --json --cluster=' ;;
     show | why | nodes) echo '--json --cluster=' ;;
     kill) echo '-s= --cluster=' ;;
+    login) echo '--connector= --command= --issue --cluster=' ;;
     drain) echo '--reason= --cluster=' ;;
     reserve) echo '--from= --for= --name= --cancel= --json --cluster=' ;;
     policy) echo '--quantum= --mpl= --json --cluster=' ;;
-    wait | attach | suspend | resume | undrain) echo '--cluster=' ;;
+    remove) echo '--now --cluster=' ;;
+    add | wait | attach | suspend | resume | undrain) echo '--cluster=' ;;
     version | doctor) echo '--json' ;;
     bench) echo '--nodes= --runs= --json --launchers= --image= --peers --svg= --jobs= --queued= --size= --tree= --chunk=
-        --slots= --send= --source= --flat --breakdown --load= --timeline= --sim -w= --on= --counts= --ways= --put= --connector=' ;;
+        --slots= --send= --source= --flat --breakdown --load= --timeline= --links --sim -w= --on= --counts= --ways= --put= --connector=' ;;
     model) echo '--network= --nodes= --image= --arity= --host= --exec= --timeslice= --table --figure --svg= --launcher
         --lambda= --json' ;;
     sim) echo '--policy= --procs= --strict --mpl= --quantum= --switch-cost= --reserve= --lublin= --seed= --load= --out= --json' ;;
@@ -71,7 +73,7 @@ __storm_word() {
     ps | show | why | wait | attach | kill | suspend | resume)
         compgen -W "$(__storm_values id ps)" -- "$2" ;;
     policy) compgen -W 'fcfs easy easy-sjbf conservative gang gang-backfill local' -- "$2" ;;
-    nodes | drain | undrain | reserve) compgen -W "$(__storm_values name nodes)" -- "$2" ;;
+    nodes | drain | undrain | remove | reserve) compgen -W "$(__storm_values name nodes)" -- "$2" ;;
     cp) compgen -f -- "$2"; compgen -S : -W "all $(__storm_values name nodes)" -- "$2" ;;
     sim | replay) compgen -f -- "$2" ;;
     help) compgen -W "$__storm_commands" -- "$2" ;;

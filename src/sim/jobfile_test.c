@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines of a workload file, and how it is told from a trace. */
-#include "sim/roster.h"
+#include "sim/jobfile.h"
 
 #include <errno.h>
 
 #include "base/units.h"
 #include "tap.h"
 
-static char why[ROSTER_WHY_MAX];
+static char why[JOBFILE_WHY_MAX];
 
-static int line(struct roster *r, const char *text) {
-    return roster_line(r, bytes_from_str(text), why);
+static int line(struct jobfile *r, const char *text) {
+    return jobfile_line(r, bytes_from_str(text), why);
 }
 
 static void test_jobs(void) {
@@ -26,9 +26,9 @@ static void test_jobs(void) {
         {"+0 y", 92500 * NS_PER_MS, "y", "y", 1},
         {"250ms z # no remark", 250 * NS_PER_MS, "z", "remark", 4},
     };
-    struct roster r;
-    char *words[ROSTER_WORDS_MAX + 1];
-    roster_init(&r);
+    struct jobfile r;
+    char *words[JOBFILE_WORDS_MAX + 1];
+    jobfile_init(&r);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CHECK_EQ(line(&r, cases[i].text), 0);
         CHECK_EQ(line(&r, " # a remark"), 0);
@@ -38,15 +38,15 @@ static void test_jobs(void) {
         CHECK_EQ(r.jobs[i].arrival_ns, cases[i].arrival_ns);
         CHECK_EQ(r.jobs[i].words, cases[i].words);
         CHECK_EQ(r.jobs[i].line, 3 * i + 1);
-        roster_words(&r, i, words);
+        jobfile_words(&r, i, words);
         CHECK_STR(words[0], cases[i].first);
         CHECK_STR(words[cases[i].words - 1], cases[i].last);
         CHECK(words[cases[i].words] == NULL);
     }
-    roster_sort(&r);
+    jobfile_sort(&r);
     CHECK(r.jobs[0].line == 1 && r.jobs[1].line == 13 && r.jobs[2].line == 4 &&
           r.jobs[3].line == 7 && r.jobs[4].line == 10);
-    roster_fini(&r);
+    jobfile_fini(&r);
 }
 
 static void test_malformed(void) {
@@ -62,8 +62,8 @@ static void test_malformed(void) {
         {"'' x", "\"\" is no time; for example 90, 1:30, 2.5s or +10"},
         {"\x01\x80 x", "\"??\" is no time; for example 90, 1:30, 2.5s or +10"},
     };
-    struct roster r;
-    roster_init(&r);
+    struct jobfile r;
+    jobfile_init(&r);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CHECK_EQ(line(&r, cases[i].text), -EINVAL);
         CHECK_STR(why, cases[i].why);
@@ -71,10 +71,10 @@ static void test_malformed(void) {
     CHECK_EQ(line(&r, "50000d x"), 0);
     CHECK_EQ(line(&r, "+50000d x"), -EINVAL);
     CHECK_STR(why, "+50000d: that is too late");
-    CHECK_EQ(roster_line(&r, bytes_of("0 a\0b", 5), why), -EINVAL);
+    CHECK_EQ(jobfile_line(&r, bytes_of("0 a\0b", 5), why), -EINVAL);
     CHECK_EQ(r.count, 1);
-    roster_sort(&r);
-    roster_fini(&r);
+    jobfile_sort(&r);
+    jobfile_fini(&r);
 }
 
 static void test_kinds(void) {
@@ -87,7 +87,7 @@ static void test_kinds(void) {
         {"garbage", 0},   {"0 - x", 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        CHECK_EQ(roster_tells_trace(bytes_from_str(cases[i].text)), cases[i].tells);
+        CHECK_EQ(jobfile_tells_trace(bytes_from_str(cases[i].text)), cases[i].tells);
 }
 
 int main(void) {

@@ -16,17 +16,17 @@
 
 #include "base/bytes.h"
 
-enum { ROSTER_WHY_MAX = 120, ROSTER_WORDS_MAX = 1024 };
+enum { JOBFILE_WHY_MAX = 120, JOBFILE_WORDS_MAX = 1024 };
 
-struct roster_job {
+struct jobfile_job {
     uint64_t line;
     uint64_t arrival_ns; /* since the beginning */
     size_t text;         /* where its words are */
     uint32_t words;
 };
 
-struct roster {
-    struct roster_job *jobs;
+struct jobfile {
+    struct jobfile_job *jobs;
     size_t count, cap;
     uint64_t lines;
     uint64_t last_ns; /* arrival of the last line */
@@ -34,18 +34,18 @@ struct roster {
     size_t text_len, text_cap;
 };
 
-void roster_init(struct roster *r);
-void roster_fini(struct roster *r);
+void jobfile_init(struct jobfile *r);
+void jobfile_fini(struct jobfile *r);
 
 /* The next line, without its end. -EINVAL: it is malformed, and `why` says in words how; it is passed over. -ENOMEM. */
-int roster_line(struct roster *r, struct bytes line, char why[ROSTER_WHY_MAX]);
+int jobfile_line(struct jobfile *r, struct bytes line, char why[JOBFILE_WHY_MAX]);
 
 /* By arrival, and as they came. */
-void roster_sort(struct roster *r);
+void jobfile_sort(struct jobfile *r);
 
 /* The words of a job, NULL behind them; `out` has room for one more than its words. They are borrowed. */
-void roster_words(const struct roster *r, size_t job, char **out);
+void jobfile_words(const struct jobfile *r, size_t job, char **out);
 
 /* A line that tells what kind of file it is in: 1: a trace in the Standard Workload Format, 0: one of ours; -EAGAIN: it does not
  * tell. In a trace the second word is a number, too. */
-int roster_tells_trace(struct bytes line);
+int jobfile_tells_trace(struct bytes line);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A workload file of our own; see roster.h. */
-#include "sim/roster.h"
+/* A workload file of our own; see jobfile.h. */
+#include "sim/jobfile.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,14 +15,14 @@ enum { LINE_MAX_BYTES = 1 << 16, SHOWN = 24 };
 /* Later arrivals could not be told from never. */
 #define ARRIVAL_MAX ((uint64_t)1 << 62)
 
-void roster_init(struct roster *r) {
-    *r = (struct roster){0};
+void jobfile_init(struct jobfile *r) {
+    *r = (struct jobfile){0};
 }
 
-void roster_fini(struct roster *r) {
+void jobfile_fini(struct jobfile *r) {
     free(r->jobs);
     free(r->text);
-    *r = (struct roster){0};
+    *r = (struct jobfile){0};
 }
 
 static bool is_blank(uint8_t b) {
@@ -41,7 +41,7 @@ static struct bytes trimmed(struct bytes line) {
     return line;
 }
 
-int roster_tells_trace(struct bytes line) {
+int jobfile_tells_trace(struct bytes line) {
     line = trimmed(line);
     if (line.len == 0 || line.at[0] == '#')
         return -EAGAIN;
@@ -57,14 +57,14 @@ int roster_tells_trace(struct bytes line) {
 /* ---- a line ---- */
 
 static int refuse(char *why, const char *words, const char *what) {
-    snprintf(why, ROSTER_WHY_MAX, words, SHOWN, what);
+    snprintf(why, JOBFILE_WHY_MAX, words, SHOWN, what);
     for (char *p = why; *p; p++)
         if ((unsigned char)*p < ' ' || (unsigned char)*p > '~')
             *p = '?';
     return -EINVAL;
 }
 
-static int parse_arrival(const struct roster *r, const char *text, uint64_t *ret, char *why) {
+static int parse_arrival(const struct jobfile *r, const char *text, uint64_t *ret, char *why) {
     bool later = text[0] == '+';
     if (units_parse_duration(text + later, ret) < 0 || *ret > ARRIVAL_MAX)
         return refuse(why, "\"%.*s\" is no time; for example 90, 1:30, 2.5s or +10", text);
@@ -72,10 +72,10 @@ static int parse_arrival(const struct roster *r, const char *text, uint64_t *ret
     return *ret > ARRIVAL_MAX ? refuse(why, "%.*s: that is too late", text) : 0;
 }
 
-static int reserve(struct roster *r, size_t text) {
+static int reserve(struct jobfile *r, size_t text) {
     if (r->count == r->cap) {
         size_t cap = r->cap == 0 ? 256 : 2 * r->cap;
-        struct roster_job *jobs = reallocarray(r->jobs, cap, sizeof r->jobs[0]);
+        struct jobfile_job *jobs = reallocarray(r->jobs, cap, sizeof r->jobs[0]);
         if (jobs == NULL)
             return -ENOMEM;
         r->jobs = jobs;
@@ -92,13 +92,13 @@ static int reserve(struct roster *r, size_t text) {
     return 0;
 }
 
-static int keep(struct roster *r, uint64_t arrival_ns, char *const *words, uint32_t count) {
+static int keep(struct jobfile *r, uint64_t arrival_ns, char *const *words, uint32_t count) {
     size_t len = 0;
     for (uint32_t i = 0; i < count; i++)
         len += strlen(words[i]) + 1;
     if (reserve(r, len) < 0)
         return -ENOMEM;
-    r->jobs[r->count++] = (struct roster_job){
+    r->jobs[r->count++] = (struct jobfile_job){
         .line = r->lines, .arrival_ns = arrival_ns, .text = r->text_len, .words = count};
     for (uint32_t i = 0; i < count; i++) {
         size_t n = strlen(words[i]) + 1;
@@ -109,9 +109,9 @@ static int keep(struct roster *r, uint64_t arrival_ns, char *const *words, uint3
     return 0;
 }
 
-static int take(struct roster *r, char *line, char **words, char *why) {
+static int take(struct jobfile *r, char *line, char **words, char *why) {
     uint64_t arrival_ns;
-    int count = words_split(line, words, ROSTER_WORDS_MAX);
+    int count = words_split(line, words, JOBFILE_WORDS_MAX);
     if (count == -EINVAL)
         return refuse(why, "a quote is not closed%.*s", "");
     if (count < 0)
@@ -124,7 +124,7 @@ static int take(struct roster *r, char *line, char **words, char *why) {
     return keep(r, arrival_ns, words + 1, (uint32_t)count - 1);
 }
 
-int roster_line(struct roster *r, struct bytes line, char why[ROSTER_WHY_MAX]) {
+int jobfile_line(struct jobfile *r, struct bytes line, char why[JOBFILE_WHY_MAX]) {
     r->lines++;
     line = trimmed(line);
     if (line.len == 0 || line.at[0] == '#')
@@ -134,7 +134,7 @@ int roster_line(struct roster *r, struct bytes line, char why[ROSTER_WHY_MAX]) {
     if (memchr(line.at, '\0', line.len) != NULL)
         return refuse(why, "a NUL is in it%.*s", "");
     char *text = malloc(line.len + 1);
-    char **words = reallocarray(NULL, ROSTER_WORDS_MAX + 1, sizeof *words);
+    char **words = reallocarray(NULL, JOBFILE_WORDS_MAX + 1, sizeof *words);
     int e = -ENOMEM;
     if (text != NULL && words != NULL) {
         memcpy(text, line.at, line.len);
@@ -150,18 +150,18 @@ int roster_line(struct roster *r, struct bytes line, char why[ROSTER_WHY_MAX]) {
 
 /* No two are equal: a line has one job. */
 static int earlier(const void *a, const void *b) {
-    const struct roster_job *x = a, *y = b;
+    const struct jobfile_job *x = a, *y = b;
     if (x->arrival_ns != y->arrival_ns)
         return x->arrival_ns < y->arrival_ns ? -1 : 1;
     return x->line < y->line ? -1 : 1;
 }
 
-void roster_sort(struct roster *r) {
+void jobfile_sort(struct jobfile *r) {
     if (r->count > 0)
         qsort(r->jobs, r->count, sizeof r->jobs[0], earlier);
 }
 
-void roster_words(const struct roster *r, size_t job, char **out) {
+void jobfile_words(const struct jobfile *r, size_t job, char **out) {
     char *at = r->text + r->jobs[job].text;
     for (uint32_t i = 0; i < r->jobs[job].words; i++) {
         out[i] = at;

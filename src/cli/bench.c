@@ -156,6 +156,7 @@ static int (*find_own(const char *name))(int argc, char **argv) {
            : strcmp(name, "transfer") == 0   ? bench_transfer
            : strcmp(name, "load") == 0       ? bench_load
            : strcmp(name, "exec") == 0       ? bench_exec
+           : strcmp(name, "exec-link") == 0  ? bench_exec_link
            : strcmp(name, "gang") == 0       ? bench_gang
            : strcmp(name, "gang-node") == 0  ? bench_gang_node
            : strcmp(name, "gang-work") == 0  ? bench_gang_work

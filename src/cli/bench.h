@@ -34,6 +34,7 @@ int bench_transfer(int argc, char **argv);
 int bench_delivery(int argc, char **argv); /* transfer --sim */
 int bench_load(int argc, char **argv);
 int bench_exec(int argc, char **argv);
+int bench_exec_link(int argc, char **argv);
 int bench_gang(int argc, char **argv);
 int bench_gang_node(int argc, char **argv);
 

@@ -5,6 +5,7 @@
  * same hosts in the same rounds. The model is that of the launcher paper, with the time of a single host as its
  * lambda; it assumes that a host makes one connection at a time, so a way that makes several is faster than it says. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@
 #include "cli/terminal.h"
 #include "os/companion.h"
 #include "os/errand.h"
+#include "os/files.h"
 #include "sim/analytic.h"
 
 enum { RUNS_MAX = 1000, ARGS_MAX = 48 };
@@ -52,12 +54,12 @@ enum { WAYS = sizeof ways / sizeof *ways };
 struct settings {
     const char *hosts, *connector, *only, *sizes_text;
     struct number_list counts, sizes;
-    uint64_t runs;
-    bool peers, json;
+    uint64_t runs, link_ns;
+    bool peers, json, at_once;
     struct roll roll;
     bool wanted[WAYS];
-    char self[PATH_MAX];
-    char file[64], list[64]; /* what is sent; hosts, one in a line */
+    char self[PATH_MAX], link[PATH_MAX + 96];
+    char folder[32], file[64], list[64]; /* of ours; what is sent; hosts, one in a line */
     uint64_t lambda_ns;
     uint64_t *ns[WAYS];
 };
@@ -306,6 +308,13 @@ static int settle(struct settings *s) {
         return complain("bench", "--runs must be from 2 to %d", RUNS_MAX);
     if (s->sizes_text != NULL && !bench_sizes(s->sizes_text, &s->sizes))
         return complain("bench", "--put %s: sizes like 1MB,16MB", s->sizes_text);
+    if (s->link_ns > 0 && s->connector != NULL)
+        return complain("bench", "--lambda is a connector of its own: leave --connector out");
+    if (s->link_ns > 0) {
+        snprintf(s->link, sizeof s->link, "\"%s\" bench exec-link %s %" PRIu64 " %s %%h %%c", s->self,
+                 s->folder, s->link_ns, s->at_once ? "at-once" : "one-by-one");
+        s->connector = s->link;
+    }
     int r = roll_read(&s->roll, "bench", s->hosts, NULL);
     if (r != 0)
         return r;
@@ -329,6 +338,9 @@ int bench_exec(int argc, char **argv) {
          "only these: adaptive,flat,binomial,binary,4-ary,chain,pdsh,clush,taktuk"},
         {"peers", OPTION_FLAG, &s.peers, NULL, "pdsh, clush and taktuk too"},
         {"connector", OPTION_TEXT, &s.connector, "WORDS", "instead of ssh"},
+        {"lambda", OPTION_DURATION, &s.link_ns, "TIME",
+         "made-up hosts: a connection takes so long, each makes one at a time"},
+        {"at-once", OPTION_FLAG, &s.at_once, NULL, "with --lambda: all that it makes"},
         {"runs", OPTION_NUMBER, &s.runs, "N", "rounds; 20 if not given"},
         {"json", OPTION_FLAG, &s.json, NULL, "one object a line"},
         {0}};
@@ -343,18 +355,16 @@ int bench_exec(int argc, char **argv) {
     }
     if (count == OPTIONS_WRONG)
         return STATUS_USAGE;
-    char folder[] = "/tmp/storm-bench-XXXXXX";
-    if (mkdtemp(folder) == NULL)
+    snprintf(s.folder, sizeof s.folder, "/tmp/storm-bench-XXXXXX");
+    if (mkdtemp(s.folder) == NULL)
         return complain("bench", "no folder can be made in /tmp: %s", strerror(errno)),
                STATUS_FAILED;
-    snprintf(s.file, sizeof s.file, "%s/file", folder);
-    snprintf(s.list, sizeof s.list, "%s/hosts", folder);
+    snprintf(s.file, sizeof s.file, "%s/file", s.folder);
+    snprintf(s.list, sizeof s.list, "%s/hosts", s.folder);
     int status = companion_self(s.self, sizeof s.self) < 0 ? STATUS_STORM : settle(&s);
     if (status == 0)
         status = measure_all(&s) < 0 ? STATUS_FAILED : STATUS_OK;
-    unlink(s.file);
-    unlink(s.list);
-    rmdir(folder);
+    files_remove(AT_FDCWD, s.folder);
     roll_free(&s.roll);
     for (int w = 0; w < WAYS; w++)
         free(s.ns[w]);

@@ -205,19 +205,9 @@ static uint32_t end_its_hosts(const char *folder) {
 }
 
 /* What makes it known here is not ours to take away. */
-static bool is_elsewhere(const char *folder) {
-    struct cluster cluster;
-    struct cluster_trouble trouble;
-    if (cluster_load(&cluster, folder, &trouble) < 0)
-        return false;
-    bool elsewhere = cluster_is_elsewhere(&cluster);
-    cluster_free(&cluster);
-    return elsewhere;
-}
-
 int down_cluster(const char *name, const char *folder, bool keep_jobs) {
     struct claim_holder holder;
-    if (is_elsewhere(folder)) {
+    if (cluster_folder_is_elsewhere(folder)) {
         complain(name, "it was brought up on another machine, and is ended there");
         return STATUS_STORM;
     }

@@ -28,14 +28,14 @@
 
 static void note_nodes(struct follow *f, const struct message_news *n) {
     contact_meet(&f->contact, n->nodes);
-    size_t len = cluster_format_nodes(&f->contact.cluster, n->nodes, f->nodes, sizeof f->nodes);
+    size_t len = cluster_format_nodes(&f->contact.cluster, n->waiting, f->nodes, sizeof f->nodes);
     if (len >= sizeof f->nodes)
         snprintf(f->nodes + sizeof f->nodes - 4, 4, "...");
 }
 
 /* Where its files will be. */
 static void note_run(struct follow *f, const struct message_news *n) {
-    if (f->ran_on_storage == NULL || n->state != STATE_RUNNING || nodeset_empty(n->nodes))
+    if (f->ran_on_storage == NULL || nodeset_empty(n->nodes))
         return;
     nodeset_copy(&f->ran_on, n->nodes);
     f->ran_on_run = n->run;
@@ -59,7 +59,7 @@ static void on_news(void *context, const struct message_news *n) {
     if (n->job != f->job && f->job != 0)
         return;
     f->last = *n;
-    f->last.nodes = NULL;
+    f->last.nodes = f->last.waiting = NULL;
     size_t len = n->text.len < sizeof f->text ? n->text.len : sizeof f->text;
     if (len > 0)
         memcpy(f->text, n->text.at, len);
@@ -70,8 +70,8 @@ static void on_news(void *context, const struct message_news *n) {
         f->since_ns[n->state] = n->since_ns;
     note_nodes(f, n);
     note_run(f, n);
-    if (n->state == STATE_RUNNING && f->output != NULL)
-        output_nodes(f->output, n->nodes, n->procs);
+    if (f->output != NULL)
+        output_nodes(f->output, n->run, n->nodes, n->procs);
     if (n->state == STATE_RUNNING && f->typing != NULL)
         typing_begin(f->typing, n->run);
     if (state_over((enum job_state)n->state) || n->settled)

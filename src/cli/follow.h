@@ -48,7 +48,7 @@ struct follow {
     void *ran_on_storage;
     uint64_t ran_on_run;      /* which that was; 0: none */
     struct message_news last; /* without what it borrows */
-    char nodes[256];          /* of which the last news told */
+    char nodes[256];          /* that have not confirmed its end yet */
     char text[300];
     uint64_t progress_at; /* when bytes have come last, after the end */
     uint64_t progress_bytes;

@@ -30,12 +30,12 @@ struct page {
     struct list at;
     struct scribe *scribe;
     uint32_t job;
-    uint64_t run;
     bool told;             /* its end */
     bool following;        /* its files are known, and output was asked for */
     uint64_t total;        /* then: all its bytes */
     struct output *output; /* NULL until its files are known */
     struct nodeset nodes;  /* it runs on, if that was told before; storage NULL: it was not */
+    uint64_t run;          /* then */
     uint32_t procs;
     uint64_t moved_at; /* then: when bytes have come last */
     uint64_t moved;    /* and how many that were */
@@ -105,7 +105,7 @@ static void open_output(struct page *p, const struct spec *spec) {
         return;
     output_job(p->output, p->job);
     if (p->nodes.storage != NULL)
-        output_nodes(p->output, &p->nodes, p->procs);
+        output_nodes(p->output, p->run, &p->nodes, p->procs);
     p->following = true;
     session_do(s->contact.session, p->job, VERB_FOLLOW, 1, NULL, NULL);
 }
@@ -148,9 +148,11 @@ static void on_output(void *context, const struct message_output *m) {
 /* A short job may be over before its files are known, and its nodes are in their names. */
 static void take_nodes(struct page *p, const struct message_news *n) {
     if (p->output != NULL) {
-        output_nodes(p->output, n->nodes, n->procs);
+        output_nodes(p->output, n->run, n->nodes, n->procs);
         return;
     }
+    if (nodeset_empty(n->nodes))
+        return;
     void *storage = p->nodes.storage;
     if (storage == NULL)
         storage = malloc(nodeset_bytes(p->scribe->contact.cluster.nodes));
@@ -158,6 +160,7 @@ static void take_nodes(struct page *p, const struct message_news *n) {
         return;
     nodeset_init(&p->nodes, p->scribe->contact.cluster.nodes, storage);
     nodeset_copy(&p->nodes, n->nodes);
+    p->run = n->run;
     p->procs = n->procs;
 }
 
@@ -169,13 +172,12 @@ static void on_news(void *context, const struct message_news *n) {
     if (p == NULL)
         return;
     contact_meet(&s->contact, n->nodes);
-    if (n->state == STATE_RUNNING)
-        take_nodes(p, n);
+    take_nodes(p, n);
     if (!n->settled)
         return;
     p->told = true;
     p->end = *n;
-    p->end.nodes = NULL;
+    p->end.nodes = p->end.waiting = NULL;
     size_t len = n->text.len < sizeof p->text ? n->text.len : sizeof p->text;
     if (len > 0)
         memcpy(p->text, n->text.at, len);

@@ -457,19 +457,6 @@ static void recall_forsaken(struct tender *t) {
             t->members[i].stage = STAGE_WANTED;
 }
 
-static char *read_text(const char *path) {
-    char *text = NULL;
-    size_t cap = 0;
-    FILE *f = fopen(path, "re");
-    if (f == NULL || getdelim(&text, &cap, '\0', f) < 0) {
-        free(text);
-        text = NULL;
-    }
-    if (f != NULL)
-        fclose(f);
-    return text;
-}
-
 static void read_hosts(struct tender *t) {
     char path[CLUSTER_PATH_MAX + 16];
     struct cluster_trouble trouble = {""};
@@ -485,7 +472,8 @@ static void read_hosts(struct tender *t) {
     hosts_free(&t->hosts);
     t->hosts = fresh;
     free(t->hosts_text);
-    t->hosts_text = read_text(path);
+    t->hosts_text = NULL;
+    cluster_text(path, &t->hosts_text, &trouble);
     t->turnout.seen = version;
     t->dirty = true;
 }

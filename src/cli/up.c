@@ -593,20 +593,10 @@ static int await_hosts(const struct up *u) {
 }
 
 /* One that we are only logged in to. */
-static bool is_elsewhere(const struct up *u) {
-    struct cluster cluster;
-    struct cluster_trouble trouble;
-    if (cluster_load(&cluster, u->folder, &trouble) < 0)
-        return false;
-    bool elsewhere = cluster_is_elsewhere(&cluster);
-    cluster_free(&cluster);
-    return elsewhere;
-}
-
 static int bring_up(struct up *u, bool pes_said) {
     struct cluster_row row = {0};
     struct cluster_trouble trouble;
-    if (is_elsewhere(u)) {
+    if (cluster_folder_is_elsewhere(u->folder)) {
         complain(u->name,
                  "it was brought up on another machine; choose another name: --cluster NAME");
         return STATUS_STORM;

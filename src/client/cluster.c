@@ -14,11 +14,14 @@
 
 #include "base/hostlist.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "client/hostsfile.h"
 #include "os/files.h"
 
 /* What a later version adds to the file is passed over. Where that would be wrong it gives the file a higher format. */
 enum { FILE_BYTES_MAX = 4096, FORMAT = 1 };
+
+#define TEXT_BYTES_MAX (16 * MIB) /* of files that grow with the nodes */
 
 static const char file_name[] = "cluster";
 
@@ -502,4 +505,22 @@ int cluster_nodes(const struct cluster *c, const char *list, struct nodeset *set
         nodeset_add(set, node);
     }
     return 0;
+}
+
+bool cluster_folder_is_elsewhere(const char *folder) {
+    struct cluster cluster;
+    struct cluster_trouble trouble;
+    if (cluster_load(&cluster, folder, &trouble) < 0)
+        return false;
+    bool elsewhere = cluster_is_elsewhere(&cluster);
+    cluster_free(&cluster);
+    return elsewhere;
+}
+
+int cluster_text(const char *path, char **ret, struct cluster_trouble *trouble) {
+    trouble->words[0] = '\0';
+    int r = files_text(path, TEXT_BYTES_MAX, ret);
+    if (r == -EBADMSG)
+        snprintf(trouble->words, sizeof trouble->words, "it is no text, or too long");
+    return r;
 }

@@ -84,6 +84,11 @@ void cluster_free(struct cluster *c);
 static inline bool cluster_is_elsewhere(const struct cluster *c) {
     return c->watcher == 0;
 }
+/* That of this folder is such a one. */
+bool cluster_folder_is_elsewhere(const char *folder);
+
+/* A file of its folder, or of its administrator: see files_text. */
+int cluster_text(const char *path, char **ret, struct cluster_trouble *trouble);
 
 /* The text of the file: for tests, and for whoever has it from elsewhere. */
 int cluster_parse(struct cluster *ret, const char *text, struct cluster_trouble *trouble);

@@ -3,12 +3,10 @@
 #include "client/keys.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/text.h"
 #include "os/files.h"
@@ -63,19 +61,10 @@ static bool next_generation(const char **text, struct generation *ret) {
 
 /* "" if there is no such file; free() it. NULL: it cannot be read. */
 static char *read_generations(const char *folder) {
-    char path[KEY_PATH_MAX], *text = calloc(1, GENERATIONS_MAX);
+    char path[KEY_PATH_MAX], *text;
     path_of(folder, "generations", path);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    long len = fd < 0 && errno == ENOENT ? 0 : -1;
-    if (fd >= 0 && text != NULL)
-        len = files_read(fd, room_of((uint8_t *)text, GENERATIONS_MAX - 1), 0);
-    if (fd >= 0)
-        close(fd);
-    if (len < 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    int r = files_text(path, GENERATIONS_MAX, &text);
+    return r == 0 ? text : r == -ENOENT ? strdup("") : NULL;
 }
 
 static int write_generations(const char *folder, const char *text) {

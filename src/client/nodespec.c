@@ -4,17 +4,13 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/units.h"
 #include "os/files.h"
-
-#define FILE_BYTES_MAX (16 * MIB)
 
 /* A line as it is read. */
 struct line {
@@ -131,22 +127,11 @@ int nodespec_parse(const struct cluster *c, const char *text, struct nodespec *r
 int nodespec_load(const struct cluster *c, const char *path, struct nodespec *ret,
                   struct cluster_trouble *trouble) {
     *ret = (struct nodespec){0};
-    trouble->words[0] = '\0';
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    char *text = malloc(FILE_BYTES_MAX); /* pages that are never touched cost nothing */
-    long len = text == NULL ? -ENOMEM : files_read(fd, room_of((uint8_t *)text, FILE_BYTES_MAX), 0);
-    close(fd);
-    int r = len < 0 ? (int)len : 0;
-    if (r == 0 && (len == (long)FILE_BYTES_MAX || memchr(text, '\0', (size_t)len) != NULL)) {
-        snprintf(trouble->words, sizeof trouble->words, "it is no text, or too long");
-        r = -EBADMSG;
-    }
-    if (r == 0) {
-        text[len] = '\0';
-        r = nodespec_parse(c, text, ret, trouble);
-    }
+    char *text;
+    int r = cluster_text(path, &text, trouble);
+    if (r < 0)
+        return r;
+    r = nodespec_parse(c, text, ret, trouble);
     free(text);
     return r;
 }

@@ -58,7 +58,8 @@ struct output {
     bool named;              /* some name needs a node's */
     uint32_t job;
     uint64_t run;
-    uint32_t *nodes; /* of the run, ascending */
+    uint32_t *nodes; /* of the run nodes_run, ascending */
+    uint64_t nodes_run;
     uint32_t node_count, procs;
     struct stream *streams; /* rank * 2 + stream - 1 */
     uint32_t ranks;
@@ -93,7 +94,7 @@ static void tell(struct output *o, struct outlet *out) {
 }
 
 static const char *node_of(struct output *o, uint32_t rank, char *out, size_t cap) {
-    if (o->node_count == 0 || rank >= o->procs)
+    if (o->node_count == 0 || o->nodes_run < o->run || rank >= o->procs)
         return NULL;
     uint32_t place = size_node_of(o->node_count, o->procs, rank);
     cluster_node_name(o->config.cluster, o->nodes[place], out, cap);
@@ -339,8 +340,10 @@ void output_take(struct output *o, const struct message_output *m) {
         return;
     if (s->outlet == NULL)
         s->outlet = outlet_find(o, m->stream - 1, m->rank);
-    if (s->outlet == NULL)
+    if (s->outlet == NULL) {
+        o->dropped = true; /* its name is not known yet */
         return;
+    }
     uint64_t have = s->expected - m->offset;
     if (m->bytes.len > have) {
         struct bytes fresh = bytes_of(m->bytes.at + have, m->bytes.len - have);
@@ -468,12 +471,15 @@ void output_job(struct output *o, uint32_t job) {
     o->job = job;
 }
 
-void output_nodes(struct output *o, const struct nodeset *nodes, uint32_t procs) {
-    if (!o->named || o->node_count > 0 || nodeset_empty(nodes) || procs < nodeset_count(nodes))
+void output_nodes(struct output *o, uint64_t run, const struct nodeset *nodes, uint32_t procs) {
+    if (!o->named || run <= o->nodes_run || nodeset_empty(nodes) || procs < nodeset_count(nodes))
         return;
-    o->nodes = calloc(nodeset_count(nodes), sizeof *o->nodes);
-    if (o->nodes == NULL)
+    uint32_t *room = realloc(o->nodes, nodeset_count(nodes) * sizeof *room);
+    if (room == NULL)
         return;
+    o->nodes = room;
+    o->nodes_run = run;
+    o->node_count = 0;
     o->procs = procs;
     NODESET_EACH (n, nodes)
         o->nodes[o->node_count++] = n;

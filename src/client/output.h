@@ -32,9 +32,9 @@ void output_free(struct output *o);
 /* Files whose names are known already: 0, or -errno after telling the trouble. */
 int output_open(struct output *o);
 
-/* The job, and (when they are known) its nodes and how many processes they share. */
+/* The job, and (when they are known) the nodes of a run and how many processes they share. */
 void output_job(struct output *o, uint32_t job);
-void output_nodes(struct output *o, const struct nodeset *nodes, uint32_t procs);
+void output_nodes(struct output *o, uint64_t run, const struct nodeset *nodes, uint32_t procs);
 
 /* Late: what nobody has taken begins to come now. */
 void output_gather(struct output *o);

@@ -154,11 +154,11 @@ static struct message_news describe(struct mm *m, const struct job *j) {
                              .procs = j->procs,
                              .output = over || r == NULL ? j->output : r->output,
                              .since_ns = m->now - j->born,
-                             .nodes = &m->empty,
+                             .nodes = r == NULL ? &m->empty : (struct nodeset *)&r->set,
+                             .waiting = &m->empty,
                              .text = words_of(m, j)};
-    if (r != NULL)
-        n.nodes = j->state == STATE_ENDING || over ? (struct nodeset *)&r->waiting
-                                                   : (struct nodeset *)&r->set;
+    if (r != NULL && j->state == STATE_ENDING)
+        n.waiting = (struct nodeset *)&r->waiting;
     return n;
 }
 

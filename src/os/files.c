@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -65,6 +66,24 @@ long files_read(int fd, struct room room, uint64_t offset) {
 int files_read_all(int fd, struct room room, uint64_t offset) {
     long n = files_read(fd, room, offset);
     return n < 0 ? (int)n : (size_t)n < room.len ? -ENODATA : 0;
+}
+
+int files_text(const char *path, size_t max, char **ret) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    char *text = malloc(max); /* pages that are never touched cost nothing */
+    long len = text == NULL ? -ENOMEM : files_read(fd, room_of((uint8_t *)text, max), 0);
+    close(fd);
+    if (len >= 0 && ((size_t)len == max || memchr(text, '\0', (size_t)len) != NULL))
+        len = -EBADMSG;
+    if (len < 0) {
+        free(text);
+        return (int)len;
+    }
+    text[len] = '\0';
+    *ret = text;
+    return 0;
 }
 
 int files_folder(int folder, const char *name, unsigned mode) {

@@ -16,6 +16,10 @@ int files_replace(const char *path, struct bytes bytes);
 /* Exactly so many: -ENODATA if there are fewer. */
 int files_read_all(int fd, struct room room, uint64_t offset);
 
+/* A file of text that is shorter than `max`, with a NUL behind it, for the caller to free. -errno; -EBADMSG: it is no
+ * text, or too long. */
+int files_text(const char *path, size_t max, char **ret);
+
 /* Opens a folder in another, made if it is not there; links are not followed. */
 int files_folder(int folder, const char *name, unsigned mode);
 /* A file, or a folder with all that is in it, as far as that is possible. */

@@ -415,6 +415,7 @@ static void walk_news(struct codec *c, union message *m) {
     codec_u64(c, &n->output);
     codec_u64(c, &n->since_ns);
     codec_set(c, n->nodes);
+    codec_set(c, n->waiting);
     codec_bytes(c, &n->text, 1);
 }
 
@@ -784,6 +785,7 @@ static void lend_daemon_sets(uint16_t type, struct nodeset *sets, union message 
         break;
     case MESSAGE_NEWS:
         m->news.nodes = &sets[0];
+        m->news.waiting = &sets[1];
         break;
     case MESSAGE_TRANSFER:
         m->transfer.set = &sets[0];

@@ -666,7 +666,8 @@ struct message_news {
     uint32_t procs;
     uint64_t output;       /* over: bytes written by all processes */
     uint64_t since_ns;     /* its submission: when this happened */
-    struct nodeset *nodes; /* it runs on; ENDING and over: that have not confirmed yet */
+    struct nodeset *nodes;   /* it runs or ran on; none: that is not known any more */
+    struct nodeset *waiting; /* ENDING: those of them that have not confirmed yet */
     struct bytes text;
 };
 

@@ -188,6 +188,7 @@ static void fill_job(uint16_t type, union message *m) {
         break;
     case MESSAGE_NEWS:
         m->news.nodes = &sets[0];
+        m->news.waiting = &sets[1];
         m->news.text = bytes_of(body, 5);
         break;
     case MESSAGE_ROWS:

@@ -29,7 +29,7 @@ __storm_options() {
     add | wait | attach | suspend | resume | undrain) echo '--cluster=' ;;
     version | doctor) echo '--json' ;;
     bench) echo '--nodes= --runs= --json --launchers= --image= --peers --svg= --jobs= --queued= --size= --tree= --chunk=
-        --slots= --send= --source= --flat --breakdown --load= --timeline= --links --sim -w= --on= --counts= --ways= --put= --connector=' ;;
+        --slots= --send= --source= --flat --breakdown --load= --timeline= --links --sim -w= --on= --counts= --ways= --put= --connector= --lambda= --at-once' ;;
     model) echo '--network= --nodes= --image= --arity= --host= --exec= --timeslice= --table --figure --svg= --launcher
         --lambda= --json' ;;
     sim) echo '--policy= --procs= --strict --mpl= --quantum= --switch-cost= --reserve= --lublin= --seed= --load= --out= --json' ;;

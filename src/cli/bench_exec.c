@@ -311,8 +311,8 @@ static int settle(struct settings *s) {
     if (s->link_ns > 0 && s->connector != NULL)
         return complain("bench", "--lambda is a connector of its own: leave --connector out");
     if (s->link_ns > 0) {
-        snprintf(s->link, sizeof s->link, "\"%s\" bench exec-link %s %" PRIu64 " %s %%h %%c", s->self,
-                 s->folder, s->link_ns, s->at_once ? "at-once" : "one-by-one");
+        snprintf(s->link, sizeof s->link, "\"%s\" bench exec-link %s %" PRIu64 " %s %%h %%c",
+                 s->self, s->folder, s->link_ns, s->at_once ? "at-once" : "one-by-one");
         s->connector = s->link;
     }
     int r = roll_read(&s->roll, "bench", s->hosts, NULL);

@@ -111,7 +111,8 @@ bool fabrics_pick(const char *word, const struct cluster *cluster, char out[FABR
     if (strncmp(word, "ofi", 3) == 0)
         snprintf(out, FABRIC_NAME_MAX + 1, "%.*s", FABRIC_NAME_MAX, word);
     else if (strcmp(word, "auto") == 0 && between_hosts(cluster) && !cluster->sealed &&
-             any_device() && fabrics_list(&f) == 0) /* it would carry in the clear what links seal */
+             any_device() &&
+             fabrics_list(&f) == 0) /* it would carry in the clear what links seal */
         fabrics_choose(&f, true, out);
     return true;
 }

@@ -71,7 +71,7 @@ static void on_news(void *context, const struct message_news *n) {
     note_nodes(f, n);
     note_run(f, n);
     if (f->output != NULL)
-        output_nodes(f->output, n->run, n->nodes, n->procs);
+        output_nodes(f->output, n);
     if (n->state == STATE_RUNNING && f->typing != NULL)
         typing_begin(f->typing, n->run);
     if (state_over((enum job_state)n->state) || n->settled)
@@ -178,6 +178,8 @@ static int begin_streams(struct follow *f) {
                                    .fd = {STDOUT_FILENO, STDERR_FILENO},
                                    .file = {output, w->error != NULL ? w->error : output},
                                    .label = w->label,
+                                   .places =
+                                       f->order == NULL ? (struct bytes){0} : f->order->spec.places,
                                    .late = f->order == NULL,
                                    .context = f,
                                    .trouble = on_trouble};

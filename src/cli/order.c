@@ -59,7 +59,11 @@ static int order_size(struct order *o, const struct wish *w, const struct cluste
         return r;
     if (w->on != NULL && o->size.nodes == 0 && o->size.procs == 0)
         o->size.nodes = nodeset_count(&o->on); /* who names nodes and no number means them all */
-    if (size_resolve(&o->size, cluster_count(cluster), cluster->pes, why, sizeof why) < 0) {
+    if (o->placing.kind == MAP_LIST) {
+        r = placing_size(&o->placing, cluster, &o->size, command);
+        if (r != 0)
+            return r;
+    } else if (size_resolve(&o->size, cluster_count(cluster), cluster->pes, why, sizeof why) < 0) {
         complain(command, "%s", why);
         return STATUS_STORM;
     }
@@ -83,10 +87,23 @@ static int read_nodes(const struct cluster *cluster, const char *list, struct no
     return r < 0 ? complain(command, "%s", trouble.words) : 0;
 }
 
+static int order_map(struct order *o, const struct wish *w, const struct cluster *cluster,
+                     const char *command) {
+    bool named = w->on != NULL;
+    int r = placing_read(&o->placing, w->map, cluster, &o->on, command);
+    if (r != 0 || o->placing.kind == MAP_BLOCK)
+        return r;
+    if (o->placing.kind == MAP_LIST && named)
+        return complain(command, "--map names the nodes: leave -w out");
+    o->submit.flags |= o->placing.kind == MAP_LIST ? JOB_LISTED : JOB_CYCLIC;
+    o->spec.places = bytes_of(o->placing.places, (size_t)o->placing.procs * MAP_PLACE_BYTES);
+    return 0;
+}
+
 static int order_nodes(struct order *o, const struct wish *w, const struct cluster *cluster,
                        const char *command) {
     size_t bytes = nodeset_bytes(cluster->nodes);
-    if (w->on == NULL && w->exclude == NULL)
+    if (w->on == NULL && w->exclude == NULL && w->map == NULL)
         return 0;
     o->sets = malloc(2 * bytes);
     if (o->sets == NULL)
@@ -98,7 +115,7 @@ static int order_nodes(struct order *o, const struct wish *w, const struct clust
         r = read_nodes(cluster, w->exclude, &o->exclude, command);
     o->submit.on = &o->on;
     o->submit.exclude = &o->exclude;
-    return r;
+    return r == 0 ? order_map(o, w, cluster, command) : r;
 }
 
 /* ---- what ---- */
@@ -303,6 +320,9 @@ static int order_program(struct order *o, enum wish_command command, const char 
     if (r != 0)
         return r;
     if (command == WISH_SUBMIT && is_script(o->program)) {
+        if (o->placing.kind == MAP_LIST)
+            return complain("--map",
+                            "a script runs once, on the first node; say it to the storm run in it");
         o->submit.flags |= JOB_SCRIPT;
         o->submit.procs = 1; /* it holds the rest for what it runs */
         if (surroundings_set(&o->around, "STORM_INSIDE=1") < 0 ||
@@ -353,7 +373,7 @@ static int order_encode(struct order *o) {
     s->program = bytes_from_str(o->program);
     size_t cap = 256 + s->limits.len + s->folder.len + s->program.len + s->arguments.len +
                  s->environment.len + s->output.len + s->error.len + s->image.len + s->outfit.len +
-                 s->stubborn.len;
+                 s->stubborn.len + s->places.len;
     o->encoded = malloc(cap);
     if (o->encoded == NULL)
         return no_memory();
@@ -406,6 +426,7 @@ void order_fini(struct order *o) {
     surroundings_fini(&o->around);
     freight_fini(&o->freight);
     free(o->sets);
+    placing_fini(&o->placing);
     free(o->arguments);
     free(o->encoded);
 }
@@ -414,6 +435,7 @@ void order_print(const struct order *o, const struct cluster *cluster) {
     printf("cluster   %s\nprogram   %s\nfolder    %s\nsize      %" PRIu32 " nodes, %" PRIu32
            " processes on each, %" PRIu32 " in all\n",
            cluster->name, o->program, o->folder, o->size.nodes, o->size.ppn, o->size.procs);
+    placing_print(&o->placing, cluster, &o->size, o->submit.on);
     if (o->submit.limit_ns != 0) {
         char text[UNITS_TEXT_MAX];
         units_format_duration(o->submit.limit_ns, text, sizeof text);

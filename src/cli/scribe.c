@@ -30,15 +30,14 @@ struct page {
     struct list at;
     struct scribe *scribe;
     uint32_t job;
-    bool told;             /* its end */
-    bool following;        /* its files are known, and output was asked for */
-    uint64_t total;        /* then: all its bytes */
-    struct output *output; /* NULL until its files are known */
-    struct nodeset nodes;  /* it runs on, if that was told before; storage NULL: it was not */
-    uint64_t run;          /* then */
-    uint32_t procs;
-    uint64_t moved_at; /* then: when bytes have come last */
-    uint64_t moved;    /* and how many that were */
+    bool told;                 /* its end */
+    bool following;            /* its files are known, and output was asked for */
+    uint64_t total;            /* then: all its bytes */
+    struct output *output;     /* NULL until its files are known */
+    struct nodeset nodes;      /* it runs on, if that was told before; storage NULL: it was not */
+    struct message_news known; /* then */
+    uint64_t moved_at;         /* then: when bytes have come last */
+    uint64_t moved;            /* and how many that were */
     struct message_news end;
     char text[WORDS_BYTES]; /* of the end */
     char program[WORDS_BYTES];
@@ -96,6 +95,7 @@ static void open_output(struct page *p, const struct spec *spec) {
         .cluster = &s->contact.cluster,
         .fd = {DEVNULL, DEVNULL},
         .file = {p->names[0], p->names[1][0] != '\0' ? p->names[1] : p->names[0]},
+        .places = spec->places,
         .tally = p->tally,
         .context = p,
         .trouble = on_trouble};
@@ -105,7 +105,7 @@ static void open_output(struct page *p, const struct spec *spec) {
         return;
     output_job(p->output, p->job);
     if (p->nodes.storage != NULL)
-        output_nodes(p->output, p->run, &p->nodes, p->procs);
+        output_nodes(p->output, &p->known);
     p->following = true;
     session_do(s->contact.session, p->job, VERB_FOLLOW, 1, NULL, NULL);
 }
@@ -148,7 +148,7 @@ static void on_output(void *context, const struct message_output *m) {
 /* A short job may be over before its files are known, and its nodes are in their names. */
 static void take_nodes(struct page *p, const struct message_news *n) {
     if (p->output != NULL) {
-        output_nodes(p->output, n->run, n->nodes, n->procs);
+        output_nodes(p->output, n);
         return;
     }
     if (nodeset_empty(n->nodes))
@@ -160,8 +160,8 @@ static void take_nodes(struct page *p, const struct message_news *n) {
         return;
     nodeset_init(&p->nodes, p->scribe->contact.cluster.nodes, storage);
     nodeset_copy(&p->nodes, n->nodes);
-    p->run = n->run;
-    p->procs = n->procs;
+    p->known = *n;
+    p->known.nodes = &p->nodes;
 }
 
 static void on_news(void *context, const struct message_news *n) {

@@ -21,6 +21,7 @@ void wish_table(struct wish *w, enum wish_command command, struct option table[W
         {ALL, {"procs,n", OPTION_TEXT, &w->procs, "N", "so many processes"}},
         {ALL, {"nodes,N", OPTION_TEXT, &w->nodes, "N", "on so many nodes"}},
         {ALL, {"size", OPTION_TEXT, &w->size, "N:PPN:P", "nodes, processes on each, in all"}},
+        {JOBS, {"map", OPTION_TEXT, &w->map, "HOW", "ranks to nodes: block, cyclic, n0*2,n1"}},
         {ALL, {"on,w", OPTION_TEXT, &w->on, "NODES", "only on these: n[0-3]"}},
         {ALL, {"exclude,x", OPTION_TEXT, &w->exclude, "NODES", "on none of these"}},
         {ALL, {"exclusive", OPTION_FLAG, &w->exclusive, NULL, "share no node with another job"}},

@@ -4,6 +4,7 @@
 
 #include "cli/freight.h"
 #include "cli/options.h"
+#include "cli/placing.h"
 #include "cli/surroundings.h"
 #include "client/cluster.h"
 #include "sched/size.h"
@@ -13,7 +14,7 @@
 /* Options as they were given. */
 struct wish {
     const char *cluster;
-    const char *procs, *nodes, *size;
+    const char *procs, *nodes, *size, *map;
     const char *on, *exclude;
     bool exclusive;
     uint64_t time_ns;
@@ -50,6 +51,7 @@ struct order {
     struct message_submit submit;
     struct spec spec;
     struct size size;
+    struct placing placing;
     bool types; /* standard input goes to the job */
     uint32_t types_to;
     char folder[4096];

@@ -15,7 +15,7 @@
 #include "base/units.h"
 #include "client/pattern.h"
 #include "client/tally.h"
-#include "sched/size.h"
+#include "sched/map.h"
 
 enum {
     RANKS_MAX = 1 << 20,
@@ -60,6 +60,9 @@ struct output {
     uint64_t run;
     uint32_t *nodes; /* of the run nodes_run, ascending */
     uint64_t nodes_run;
+    enum map_kind map; /* of it */
+    struct bytes places;
+    uint8_t *places_kept;
     uint32_t node_count, procs;
     struct stream *streams; /* rank * 2 + stream - 1 */
     uint32_t ranks;
@@ -96,7 +99,11 @@ static void tell(struct output *o, struct outlet *out) {
 static const char *node_of(struct output *o, uint32_t rank, char *out, size_t cap) {
     if (o->node_count == 0 || o->nodes_run < o->run || rank >= o->procs)
         return NULL;
-    uint32_t place = size_node_of(o->node_count, o->procs, rank);
+    struct map map = {
+        .kind = o->map, .nodes = o->node_count, .procs = o->procs, .places = o->places};
+    if (!map_good(&map))
+        return NULL;
+    uint32_t place = map_place(&map, rank);
     cluster_node_name(o->config.cluster, o->nodes[place], out, cap);
     return out;
 }
@@ -471,18 +478,21 @@ void output_job(struct output *o, uint32_t job) {
     o->job = job;
 }
 
-void output_nodes(struct output *o, uint64_t run, const struct nodeset *nodes, uint32_t procs) {
-    if (!o->named || run <= o->nodes_run || nodeset_empty(nodes) || procs < nodeset_count(nodes))
+void output_nodes(struct output *o, const struct message_news *n) {
+    const struct nodeset *nodes = n->nodes;
+    if (!o->named || n->run <= o->nodes_run || nodeset_empty(nodes) ||
+        n->procs < nodeset_count(nodes))
         return;
     uint32_t *room = realloc(o->nodes, nodeset_count(nodes) * sizeof *room);
     if (room == NULL)
         return;
     o->nodes = room;
-    o->nodes_run = run;
+    o->nodes_run = n->run;
     o->node_count = 0;
-    o->procs = procs;
-    NODESET_EACH (n, nodes)
-        o->nodes[o->node_count++] = n;
+    o->procs = n->procs;
+    o->map = (enum map_kind)n->map;
+    NODESET_EACH (i, nodes)
+        o->nodes[o->node_count++] = i;
 }
 
 struct output *output_new(const struct output_config *config) {
@@ -492,7 +502,12 @@ struct output *output_new(const struct output_config *config) {
         return NULL;
     o->config = *config;
     list_init(&o->outlets);
+    if (config->places.len > 0 && (o->places_kept = malloc(config->places.len)) != NULL) {
+        memcpy(o->places_kept, config->places.at, config->places.len);
+        o->places = bytes_of(o->places_kept, config->places.len);
+    }
     if (config->tally != NULL && (o->tally = tally_open(config->tally)) == NULL) {
+        free(o->places_kept);
         free(o);
         return NULL;
     }
@@ -520,6 +535,7 @@ void output_free(struct output *o) {
         free(o->streams[i].held);
     free(o->streams);
     free(o->nodes);
+    free(o->places_kept);
     tally_close(o->tally);
     free(o);
 }

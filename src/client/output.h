@@ -18,6 +18,7 @@ struct output_config {
     const struct cluster *cluster;
     int fd[2];           /* for streams 1 and 2, unless they go to files */
     const char *file[2]; /* patterns; NULL: to the descriptor */
+    struct bytes places; /* of a job whose map is a list: copied */
     const char *tally;   /* where to note how far files are written (tally.h); NULL: nowhere */
     bool label;          /* whole lines, each behind its rank */
     bool late; /* others have taken some of it before: begin with the oldest that is left */
@@ -34,7 +35,7 @@ int output_open(struct output *o);
 
 /* The job, and (when they are known) the nodes of a run and how many processes they share. */
 void output_job(struct output *o, uint32_t job);
-void output_nodes(struct output *o, uint64_t run, const struct nodeset *nodes, uint32_t procs);
+void output_nodes(struct output *o, const struct message_news *n);
 
 /* Late: what nobody has taken begins to come now. */
 void output_gather(struct output *o);

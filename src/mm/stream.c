@@ -5,7 +5,7 @@
  * when somebody follows the job. */
 #include "mm/inside.h"
 #include "rm/say.h"
-#include "sched/size.h"
+#include "sched/map.h"
 
 void stream_up(struct mm *m, const struct input_message *in) {
     if (in->body.len < 8)
@@ -24,7 +24,8 @@ static uint32_t node_of(const struct job *j, const struct running *r, uint32_t r
         parts = j->procs;
     if (rank >= j->procs)
         return NO_NODE;
-    uint32_t place = size_node_of(parts, j->procs, rank);
+    struct map map = {.kind = job_map(j->flags), .nodes = parts, .procs = j->procs};
+    uint32_t place = map_place(&map, rank);
     struct noderange range;
     for (uint32_t from = 0; nodeset_next_range(&r->set, from, &range); from = range.last + 1) {
         uint32_t len = range.last - range.first + 1;
@@ -47,7 +48,7 @@ void stream_down(struct mm *m, const struct input_message *in) {
     if (r == NULL || r->run != run || client_of_output(m, j) != in->link)
         return;
     nodeset_clear(&m->work);
-    if (rank == RANK_ALL) {
+    if (rank == RANK_ALL || (j->flags & JOB_LISTED) != 0) { /* the list is not kept here */
         nodeset_copy(&m->work, &r->set);
     } else {
         uint32_t node = node_of(j, r, rank);

@@ -68,10 +68,18 @@ static int judge_step(struct mm *m, const struct message_submit *s, struct text 
     return 0;
 }
 
+/* Who says where each process goes may have more on one node than on another. */
+static bool is_whole(const struct message_submit *s, const struct size *size) {
+    if ((s->flags & JOB_LISTED) == 0)
+        return size_is_whole(size);
+    return s->nodes <= s->procs && s->procs <= SIZE_PART_MAX && s->ppn <= s->procs &&
+           s->procs <= (uint64_t)s->nodes * s->ppn;
+}
+
 int why_not(struct mm *m, const struct message_submit *s, struct text *why) {
     struct size size = {.nodes = s->nodes, .ppn = s->ppn, .procs = s->procs};
     bool script = (s->flags & JOB_SCRIPT) != 0 || s->kind == JOB_ALLOC;
-    if (s->nodes == 0 || s->ppn == 0 || s->procs == 0 || (!script && !size_is_whole(&size))) {
+    if (s->nodes == 0 || s->ppn == 0 || s->procs == 0 || (!script && !is_whole(s, &size))) {
         text_str(why, "the size contradicts itself");
         return -EINVAL;
     }

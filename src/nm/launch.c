@@ -10,8 +10,9 @@
 #include "base/assert.h"
 #include "nm/inside.h"
 #include "rm/say.h"
-#include "sched/size.h"
+#include "sched/map.h"
 #include "wire/setup.h"
+#include "wire/spec.h"
 
 enum { LIST_BYTES_MAX = 32 * 1024 };
 
@@ -35,6 +36,32 @@ static void failed(struct nm *n, struct run *r, int error) {
     run_over(n, r, &e);
 }
 
+/* Which process is on which of its nodes. */
+static int find_map(const struct message_launch *m, uint32_t parts, struct map *ret) {
+    struct spec spec = {0};
+    if (m->map == MAP_LIST && spec_decode(m->spec, &spec) < 0)
+        return -EBADMSG;
+    *ret = (struct map){.kind = m->map, .nodes = parts, .procs = m->procs, .places = spec.places};
+    return map_good(ret) ? 0 : -EBADMSG;
+}
+
+/* Those of this node, unless they follow each other. */
+static bool list_ranks(struct nm *n, const struct map *map, uint32_t place, uint32_t count,
+                       struct bytes *ret) {
+    *ret = (struct bytes){0};
+    if (map->kind == MAP_BLOCK)
+        return true;
+    size_t len = (size_t)count * SETUP_RANK_BYTES;
+    if (len > n->config.limits.body_bytes)
+        return false;
+    uint8_t *at = effects_room(n->out, len);
+    uint32_t rank = map_first(map, place);
+    for (uint32_t i = 0; i < count; i++, rank = map_next(map, place, rank))
+        store_le32(at + (size_t)i * SETUP_RANK_BYTES, rank);
+    *ret = bytes_of(at, len);
+    return true;
+}
+
 /* Makes what the launcher gets; 0 or -errno. */
 static int describe(struct nm *n, struct run *r, const struct message_launch *m) {
     const struct roster *roster = n->config.roster;
@@ -51,10 +78,18 @@ static int describe(struct nm *n, struct run *r, const struct message_launch *m)
     uint32_t place = nodeset_rank(m->set, n->config.self);
     if (place >= parts)
         return -EINVAL;
-    struct size_share share = size_share(parts, m->procs, place);
+    struct map map;
+    struct bytes ranks;
+    int error = find_map(m, parts, &map);
+    if (error < 0)
+        return error;
+    uint32_t count = map_count(&map, place);
+    if (count == 0 || !list_ranks(n, &map, place, count, &ranks))
+        return -EINVAL;
     struct setup s = {.run = m->run,
-                      .first = share.first,
-                      .count = share.count,
+                      .first = map_first(&map, place),
+                      .count = count,
+                      .ranks = ranks,
                       .size = m->procs,
                       .window = m->window,
                       .node = place,
@@ -66,7 +101,7 @@ static int describe(struct nm *n, struct run *r, const struct message_launch *m)
     if (len < 0)
         return (int)len;
     r->setup_len = (uint32_t)len;
-    r->alone = share.count == 1;
+    r->alone = count == 1;
     return 0;
 }
 

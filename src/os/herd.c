@@ -55,7 +55,7 @@ static struct group *by_environment(struct kernel *k, pid_t pid) {
     LIST_EACH (l, &k->all) {
         struct group *g = CONTAINER_OF(l, struct group, link);
         if (runs_here(g) && g->recipe != NULL && run_job(g->recipe->setup.run) == job &&
-            rank >= g->recipe->setup.first && rank - g->recipe->setup.first < g->count)
+            rank <= UINT32_MAX && setup_has(&g->recipe->setup, (uint32_t)rank))
             return g;
     }
     return NULL;

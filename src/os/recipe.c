@@ -374,17 +374,17 @@ static void write_number(char *at, uint32_t value) {
 }
 
 void recipe_turn(struct recipe *r, uint32_t index) {
-    write_number(r->rank, r->setup.first + index);
+    write_number(r->rank, setup_rank(&r->setup, index));
     write_number(r->local, index);
 }
 
 bool recipe_listens(const struct recipe *r, uint32_t index) {
     return r->spec.stdin_mode == STDIN_ALL ||
-           (r->spec.stdin_mode == STDIN_RANK && r->spec.stdin_rank == r->setup.first + index);
+           (r->spec.stdin_mode == STDIN_RANK && r->spec.stdin_rank == setup_rank(&r->setup, index));
 }
 
 bool recipe_terminal(const struct recipe *r, uint32_t index) {
-    return r->spec.terminal && r->setup.first + index == 0;
+    return r->spec.terminal && setup_rank(&r->setup, index) == 0;
 }
 
 const char *recipe_file(const struct recipe *r) {

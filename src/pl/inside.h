@@ -24,8 +24,9 @@ struct stream {
 struct process {
     struct stream streams[STREAMS]; /* 1 and 2 */
     uint64_t drained;               /* of its input; UINT64_MAX: it reads no more */
-    uint32_t value;                 /* as in CHILD */
-    uint8_t event;                  /* CHILD_STARTED until it is over */
+    uint32_t rank;
+    uint32_t value; /* as in CHILD */
+    uint8_t event;  /* CHILD_STARTED until it is over */
     uint8_t step;
     bool typed; /* somebody has something for its input: it is told what was drained */
     bool ours;  /* ended by us */
@@ -39,7 +40,6 @@ struct run {
     uint32_t process; /* the first of it */
     uint32_t count;
     uint32_t left; /* that have not ended */
-    uint32_t rank; /* of the first */
     uint32_t setup;
     uint32_t setup_bytes;
     uint64_t slots;    /* of the matrix, as bits; 0: all */

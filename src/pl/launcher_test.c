@@ -172,18 +172,21 @@ static const char *message(struct bench *b, uint16_t type, const union message *
                     .message = {.link = LINK, .type = type, .body = bytes_of(body, (size_t)len)}});
 }
 
-static const char *setup(struct bench *b, uint64_t run, uint32_t first, uint32_t count) {
+static const char *setup_of(struct bench *b, const struct setup *s) {
     uint8_t bytes[128];
-    struct setup s = {.run = run,
-                      .first = first,
-                      .count = count,
-                      .size = first + count,
-                      .window = 100,
-                      .spec = bytes_from_str("spec")};
-    long len = setup_encode(&s, room_of(bytes, sizeof bytes));
+    long len = setup_encode(s, room_of(bytes, sizeof bytes));
     CHECK(len >= 0);
-    union message m = {.setup = {.run = run, .setup = bytes_of(bytes, (size_t)len)}};
+    union message m = {.setup = {.run = s->run, .setup = bytes_of(bytes, (size_t)len)}};
     return message(b, MESSAGE_SETUP, &m);
+}
+
+static const char *setup(struct bench *b, uint64_t run, uint32_t first, uint32_t count) {
+    return setup_of(b, &(struct setup){.run = run,
+                                       .first = first,
+                                       .count = count,
+                                       .size = first + count,
+                                       .window = 100,
+                                       .spec = bytes_from_str("spec")});
 }
 
 static const char *command_value(struct bench *b, uint64_t run, enum verb verb, uint32_t value,
@@ -419,7 +422,7 @@ static void test_a_new_manager_is_told_everything(void) {
     stream(&b, 0, 1, 2, 0, "oops", false);
     CHECK_STR(link_down(&b, LINK), "");
     CHECK_STR(stream(&b, 0, 1, 2, 4, "!", true), ""); /* nobody hears it yet */
-    CHECK_STR(link_up(&b, LINK), "HOLD 5 started 44; again 0.1.2 @0; HOLD 6 ready 44; "
+    CHECK_STR(link_up(&b, LINK), "HOLD 5 started 48; again 0.1.2 @0; HOLD 6 ready 48; "
                                  "ENDED 8 exited 0 rank 0 bad 0 output 0 ours");
     CHECK_STR(stream(&b, 0, 1, 2, 0, "oops!", true), "OUTPUT 5.5.2 @0 oops! end");
     finish(&b);
@@ -453,6 +456,32 @@ static void test_output_is_told_until_it_is_taken(void) {
     for (uint32_t i = 0; i < 3; i++)
         child(&b, 0, i, CHILD_EXITED, 0);
     CHECK_STR(empty(&b, 0), "ENDED 5 exited 0 rank 4 bad 0 output 7; let go 0");
+    finish(&b);
+}
+
+static void test_ranks_that_do_not_follow_each_other(void) {
+    struct bench b;
+    uint8_t ranks[3 * SETUP_RANK_BYTES];
+    begin(&b);
+    for (uint32_t i = 0; i < 3; i++)
+        store_le32(ranks + (size_t)i * SETUP_RANK_BYTES, 1 + 4 * i);
+    setup_of(&b, &(struct setup){.run = 5,
+                                 .first = 1,
+                                 .count = 3,
+                                 .size = 10,
+                                 .window = 100,
+                                 .ranks = bytes_of(ranks, sizeof ranks),
+                                 .spec = bytes_from_str("spec")});
+    command(&b, 5, VERB_START);
+    CHECK_STR(stream(&b, 0, 2, 1, 0, "last", false), "timer 2 +1000; OUTPUT 5.9.1 @0 last");
+    CHECK_STR(taken(&b, 5, 3, 1, 4), ""); /* it is on another node */
+    CHECK_STR(taken(&b, 5, 10, 1, 4), "");
+    CHECK_STR(taken(&b, 5, 9, 1, 4), "taken 0.2.1 @4");
+    child(&b, 0, 0, CHILD_EXITED, 0);
+    child(&b, 0, 1, CHILD_EXITED, 3);
+    child(&b, 0, 2, CHILD_EXITED, 0);
+    stream(&b, 0, 2, 1, 4, "", true);
+    CHECK_STR(empty(&b, 0), "ENDED 5 exited 3 rank 5 bad 1 output 4; let go 0");
     finish(&b);
 }
 
@@ -508,7 +537,7 @@ static void test_input(void) {
     CHECK_STR(drained(&b, 0, 0, UINT64_MAX), ""); /* nobody has asked for that one */
     CHECK_STR(typed(&b, 5, RANK_ALL, 4, "z", false),
               "DRAINED 4 no more; feed 0.1 @4 z; feed 0.2 @4 z");
-    CHECK_STR(link_up(&b, LINK), "close 7 ; HOLD 5 started 44; DRAINED 4 no more; DRAINED 5 @3; "
+    CHECK_STR(link_up(&b, LINK), "close 7 ; HOLD 5 started 48; DRAINED 4 no more; DRAINED 5 @3; "
                                  "DRAINED 6 @0");
     CHECK_STR(child(&b, 0, 1, CHILD_EXITED, 0), "DRAINED 5 no more");
     CHECK_STR(drained(&b, 0, 1, UINT64_MAX), "");
@@ -566,7 +595,7 @@ static void test_set_ups_are_bounded_too(void) {
     begin(&b);
     static uint8_t bytes[SETUP_BYTES + 1];
     struct setup s = {.run = 1, .count = 1, .size = 1};
-    s.spec = bytes_of(calloc(1, SETUP_BYTES), SETUP_BYTES - 39);
+    s.spec = bytes_of(calloc(1, SETUP_BYTES), SETUP_BYTES - 43);
     long len = setup_encode(&s, room_of(bytes, sizeof bytes));
     CHECK_EQ(len, SETUP_BYTES + 1);
     union message m = {.setup = {.run = 1, .setup = bytes_of(bytes, (size_t)len)}};
@@ -606,6 +635,7 @@ int main(void) {
     TEST(test_dropped_while_it_runs);
     TEST(test_a_new_manager_is_told_everything);
     TEST(test_output_is_told_until_it_is_taken);
+    TEST(test_ranks_that_do_not_follow_each_other);
     TEST(test_output_that_has_no_room_delays_the_end);
     TEST(test_each_stream_waits_for_itself);
     TEST(test_input);

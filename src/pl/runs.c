@@ -36,10 +36,11 @@ struct run *runs_add(struct pl *p, const struct setup *s, struct bytes setup) {
                       .process = p->process_count,
                       .count = s->count,
                       .left = s->count,
-                      .rank = s->first,
                       .setup = p->setup_count,
                       .setup_bytes = (uint32_t)setup.len};
     memset(p->processes + r->process, 0, s->count * sizeof *p->processes);
+    for (uint32_t i = 0; i < s->count; i++)
+        p->processes[r->process + i].rank = setup_rank(s, i);
     memcpy(p->setups + r->setup, setup.at, setup.len);
     p->process_count += r->count;
     p->setup_count += r->setup_bytes;
@@ -114,7 +115,7 @@ static void describe(struct ending *e, const struct process *process) {
 
 bool run_worse(struct pl *p, struct run *r, uint32_t index) {
     const struct process *process = run_process(p, r, index);
-    struct ending worse = {.rank = r->rank + index, .bad = 1, .more = true};
+    struct ending worse = {.rank = process->rank, .bad = 1, .more = true};
     if (r->left == 0 || process->ours || process->event == CHILD_FAILED || badness(process) == 0)
         return false;
     describe(&worse, process);
@@ -128,7 +129,7 @@ bool run_worse(struct pl *p, struct run *r, uint32_t index) {
 void run_close(struct pl *p, struct run *r) {
     struct ending *e = &r->end;
     uint64_t worst = 0;
-    *e = (struct ending){.cause = CAUSE_EXITED, .rank = r->rank};
+    *e = (struct ending){.cause = CAUSE_EXITED, .rank = run_process(p, r, 0)->rank};
     for (uint32_t i = 0; i < r->count; i++) {
         const struct process *process = run_process(p, r, i);
         e->output += process->streams[0].read + process->streams[1].read;
@@ -139,7 +140,7 @@ void run_close(struct pl *p, struct run *r) {
         e->bad += bad > 0 || (process->event == CHILD_STARTED && r->lost);
         if (bad > worst) {
             worst = bad;
-            e->rank = r->rank + i;
+            e->rank = process->rank;
             describe(e, process);
         }
     }

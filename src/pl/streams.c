@@ -46,7 +46,7 @@ void streams_written(struct pl *p, struct run *r, const struct input *in, struct
         size_t len = told->bytes.len - at;
         bool last = len <= OUTPUT_BYTES_MAX;
         union message m = {.output = {.run = r->run,
-                                      .rank = r->rank + told->index,
+                                      .rank = run_process(p, r, told->index)->rank,
                                       .stream = told->stream,
                                       .end = told->end && last,
                                       .offset = told->offset + at}};
@@ -76,10 +76,16 @@ bool streams_done(struct pl *p, const struct run *r) {
 /* The process of a rank, NULL if it is not of this run. */
 static struct process *ranked(struct pl *p, const struct run *r, uint32_t rank,
                               uint32_t *ret_index) {
-    if (rank < r->rank || rank - r->rank >= r->count)
-        return NULL;
-    *ret_index = rank - r->rank;
-    return run_process(p, r, *ret_index);
+    uint32_t low = 0, high = r->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (run_process(p, r, middle)->rank < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *ret_index = low;
+    return low < r->count && run_process(p, r, low)->rank == rank ? run_process(p, r, low) : NULL;
 }
 
 void streams_taken(struct pl *p, struct run *r, const struct message_taken *m, uint64_t now,
@@ -100,7 +106,7 @@ void streams_taken(struct pl *p, struct run *r, const struct message_taken *m, u
 
 static void say_drained(struct pl *p, const struct run *r, uint32_t index, struct effects *out) {
     union message m = {.drained = {.run = r->run,
-                                   .rank = r->rank + index,
+                                   .rank = run_process(p, r, index)->rank,
                                    .offset = run_process(p, r, index)->drained}};
     pl_send(p, MESSAGE_DRAINED, &m, (struct bytes){0}, out);
 }

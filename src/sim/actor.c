@@ -192,7 +192,7 @@ static void begin_act(struct actor *a, const struct act *act, uint64_t now) {
         a->term_status = (uint32_t)act->number;
         break;
     case ACT_RANK:
-        a->skips = act->number != a->member->group->setup.first + a->member->index;
+        a->skips = act->number != setup_rank(&a->member->group->setup, a->member->index);
         break;
     case ACT_FORK:
         offspring(a)->doing = DOING_HANG;

@@ -25,8 +25,9 @@ static void member_init(struct member *m, struct sim_group *g, uint32_t index) {
     m->index = index;
     m->self.member = m;
     m->out[0].window = m->out[1].window = m->in.window = window;
-    m->listens = g->spec.stdin_mode == STDIN_ALL ||
-                 (g->spec.stdin_mode == STDIN_RANK && g->spec.stdin_rank == g->setup.first + index);
+    m->listens =
+        g->spec.stdin_mode == STDIN_ALL ||
+        (g->spec.stdin_mode == STDIN_RANK && g->spec.stdin_rank == setup_rank(&g->setup, index));
 }
 
 static struct sim_group *group_new(struct sim_kernel *k, uint32_t id, struct bytes setup) {
@@ -67,7 +68,7 @@ void kernel_watch(const struct member *m, enum child_event event, uint32_t value
     const struct sim_group *g = m->group;
     const struct sim_kernel_config *c = &g->kernel->config;
     struct sim_deed deed = {.run = g->run,
-                            .rank = g->setup.first + m->index,
+                            .rank = setup_rank(&g->setup, m->index),
                             .size = g->setup.size,
                             .event = event,
                             .value = value,
@@ -106,7 +107,7 @@ static int obstacle(const struct member *m, enum spawn_step *ret_step) {
         return ENOENT;
     }
     if (is(g->spec.program, "/none") ||
-        (is(g->spec.program, "/none-on-1") && g->setup.first + m->index == 1))
+        (is(g->spec.program, "/none-on-1") && setup_rank(&g->setup, m->index) == 1))
         return ENOENT;
     if (is(g->spec.program, "/etc/passwd"))
         return EACCES;

@@ -17,8 +17,9 @@ void greeting_line(struct text *out, const char *digest, uint64_t helper_bytes) 
         text_str(out, parts[i]);
         text_str(out, digest);
     }
-    text_str(out, ";u=$(umask);umask 077;mkdir -p \"$d\"&&t=$d/.hop-$(uname -n)-$$"
-                  "&&trap \"rm -f $t;exit 1\" HUP INT TERM PIPE&&echo " NEED "$(uname -m)&&head -c ");
+    text_str(out,
+             ";u=$(umask);umask 077;mkdir -p \"$d\"&&t=$d/.hop-$(uname -n)-$$"
+             "&&trap \"rm -f $t;exit 1\" HUP INT TERM PIPE&&echo " NEED "$(uname -m)&&head -c ");
     text_u64(out, helper_bytes);
     text_str(out, " >\"$t\"&&chmod 700 \"$t\"&&\"$t\" --install \"$f\" ");
     text_str(out, digest);

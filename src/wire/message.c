@@ -215,6 +215,7 @@ static void walk_mail(struct codec *c, union message *m) {
 static void walk_launch(struct codec *c, union message *m) {
     codec_u64(c, &m->launch.run);
     codec_u32(c, &m->launch.procs);
+    codec_enum(c, &m->launch.map, MAPS);
     codec_u32(c, &m->launch.window);
     codec_u32(c, &m->launch.index);
     codec_set(c, m->launch.set);
@@ -412,6 +413,7 @@ static void walk_news(struct codec *c, union message *m) {
     codec_u32(c, &n->value);
     codec_u32(c, &n->bad);
     codec_u32(c, &n->procs);
+    codec_enum(c, &n->map, MAPS);
     codec_u64(c, &n->output);
     codec_u64(c, &n->since_ns);
     codec_set(c, n->nodes);

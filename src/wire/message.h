@@ -9,6 +9,7 @@
 
 #include "base/nodeset.h"
 #include "machine/machine.h"
+#include "sched/map.h"
 #include "wire/codec.h"
 
 enum message_type {
@@ -325,6 +326,7 @@ static inline uint32_t run_job(uint64_t run) {
 struct message_launch {
     uint64_t run;
     uint32_t procs;
+    uint8_t map;     /* enum map_kind; the places of a list are in the spec */
     uint32_t window; /* bytes of each stream that may be on their way to the client */
     uint32_t index;  /* of an array's job */
     struct nodeset *set;
@@ -539,8 +541,16 @@ enum job_flag {
     JOB_FOLDER = 32,   /* has a folder of its own on each node */
     JOB_FETCH = 64,    /* and files from it are wanted when it is over */
     JOB_LOOK = 128,    /* nodes look whether they have all it needs before any begins */
-    JOB_FLAGS_END = 256
+    JOB_CYCLIC = 256,  /* its processes are dealt out to nodes one by one */
+    JOB_LISTED = 512,  /* which is where is in its spec */
+    JOB_FLAGS_END = 1024
 };
+
+static inline enum map_kind job_map(uint32_t flags) {
+    return (flags & JOB_LISTED) != 0   ? MAP_LIST
+           : (flags & JOB_CYCLIC) != 0 ? MAP_CYCLIC
+                                       : MAP_BLOCK;
+}
 
 /* When a job may start that is to wait for the end of another. */
 enum await_kind {
@@ -664,8 +674,9 @@ struct message_news {
     uint32_t value;
     uint32_t bad;
     uint32_t procs;
-    uint64_t output;       /* over: bytes written by all processes */
-    uint64_t since_ns;     /* its submission: when this happened */
+    uint8_t map;             /* enum map_kind */
+    uint64_t output;         /* over: bytes written by all processes */
+    uint64_t since_ns;       /* its submission: when this happened */
     struct nodeset *nodes;   /* it runs or ran on; none: that is not known any more */
     struct nodeset *waiting; /* ENDING: those of them that have not confirmed yet */
     struct bytes text;

@@ -9,7 +9,9 @@
 
 struct setup {
     uint64_t run;
-    uint32_t first;  /* rank of the first process here */
+    uint32_t first; /* rank of the first process here */
+    struct bytes
+        ranks;       /* of all, SETUP_RANK_BYTES each, ascending; empty: they follow each other */
     uint32_t count;  /* of processes here, at least 1 */
     uint32_t size;   /* of the whole run */
     uint32_t window; /* bytes of each stream kept until they are taken */
@@ -19,6 +21,12 @@ struct setup {
     struct bytes node_list; /* of the run, folded */
     struct bytes spec;
 };
+
+enum { SETUP_RANK_BYTES = 4 };
+
+/* Of a process here; and is that of this rank here? */
+uint32_t setup_rank(const struct setup *s, uint32_t index);
+bool setup_has(const struct setup *s, uint32_t rank);
 
 /* Length written, or -ENOBUFS. */
 long setup_encode(const struct setup *s, struct room out);

@@ -70,6 +70,33 @@ static void test_ranks_must_be_of_the_run(void) {
     CHECK_EQ(check_ranks(1, UINT32_MAX, UINT32_MAX), -EBADMSG);
 }
 
+static int check_listed(uint32_t a, uint32_t b, uint32_t first) {
+    uint8_t bytes[ROOM], ranks[2 * SETUP_RANK_BYTES];
+    struct setup s = sample(), back;
+    store_le32(ranks, a);
+    store_le32(ranks + SETUP_RANK_BYTES, b);
+    s.first = first;
+    s.count = 2;
+    s.ranks = bytes_of(ranks, sizeof ranks);
+    long len = setup_encode(&s, room_of(bytes, sizeof bytes));
+    int status = setup_decode(bytes_of(bytes, (size_t)len), &back);
+    if (status == 0) {
+        CHECK(setup_rank(&back, 0) == a && setup_rank(&back, 1) == b);
+        CHECK(setup_has(&back, a) && setup_has(&back, b) && !setup_has(&back, a + 1));
+    }
+    return status;
+}
+
+static void test_ranks_that_do_not_follow_each_other(void) {
+    struct setup s = sample();
+    CHECK(setup_rank(&s, 3) == 11 && setup_has(&s, 11) && !setup_has(&s, 12) && !setup_has(&s, 7));
+    CHECK_EQ(check_listed(1, 7, 1), 0);
+    CHECK_EQ(check_listed(1, 7, 2), -EBADMSG);
+    CHECK_EQ(check_listed(7, 1, 7), -EBADMSG);
+    CHECK_EQ(check_listed(7, 7, 7), -EBADMSG);
+    CHECK_EQ(check_listed(1, 12, 1), -EBADMSG);
+}
+
 static void test_garbage_never_hurts(void) {
     uint8_t bytes[ROOM];
     struct setup s = sample(), back;
@@ -93,6 +120,7 @@ int main(void) {
     TEST(test_round_trip);
     TEST(test_truncation);
     TEST(test_ranks_must_be_of_the_run);
+    TEST(test_ranks_that_do_not_follow_each_other);
     TEST(test_garbage_never_hurts);
     return tap_finish();
 }

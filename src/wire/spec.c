@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+enum { SPEC_PLACE_BYTES = 4 };
+
 static void walk_strings(struct codec *c, struct bytes *list) {
     codec_bytes(c, list, 1);
     if (!c->failed && list->len > 0 && list->at[list->len - 1] != 0)
@@ -44,6 +46,8 @@ static void walk(struct codec *c, struct spec *s) {
     codec_u64(c, &s->inode);
     codec_u64(c, &s->bytes);
     codec_u64(c, &s->mtime_ns);
+    if (c->encoding ? s->places.len > 0 : c->at < c->len) /* specs of before end here */
+        codec_bytes(c, &s->places, SPEC_PLACE_BYTES);
 }
 
 long spec_encode(const struct spec *s, struct room out) {

@@ -46,6 +46,8 @@ struct spec {
     /* The program's file as the submitter sees it: nodes that see another do not run it. */
     bool seen;
     uint64_t device, inode, bytes, mtime_ns;
+    /* The place of each rank, as sched/map.h has it; empty: that follows from the kind of map. */
+    struct bytes places;
 };
 
 /* Length written, or -ENOBUFS. */

@@ -92,6 +92,22 @@ static void test_no_other_length(void) {
     CHECK_EQ(spec_decode(bytes_of(bytes, (size_t)len + 1), &back), -EBADMSG);
 }
 
+/* What came later stands behind all that there was: a spec that a former version has written is still read. */
+static void test_places(void) {
+    uint8_t bytes[ROOM], places[8] = {1};
+    struct spec s = sample(), back;
+    long before = encode(&s, bytes);
+    s.places = bytes_of(places, sizeof places);
+    long len = encode(&s, bytes);
+    CHECK(len > before);
+    CHECK_EQ(spec_decode(bytes_of(bytes, (size_t)len), &back), 0);
+    CHECK(same(back.places, s.places));
+    CHECK_EQ(spec_decode(bytes_of(bytes, (size_t)before), &back), 0);
+    CHECK_EQ(back.places.len, 0);
+    for (size_t cut = (size_t)before + 1; cut < (size_t)len; cut++)
+        CHECK_EQ(spec_decode(bytes_of(bytes, cut), &back), -EBADMSG);
+}
+
 static void test_what_cannot_be_run_is_refused(void) {
     struct spec s = sample();
     CHECK_EQ(decode(&s), 0);
@@ -160,6 +176,7 @@ static void test_garbage_never_hurts(void) {
 int main(void) {
     TEST(test_round_trip);
     TEST(test_no_other_length);
+    TEST(test_places);
     TEST(test_what_cannot_be_run_is_refused);
     TEST(test_strings);
     TEST(test_garbage_never_hurts);

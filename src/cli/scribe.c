@@ -167,7 +167,8 @@ static void take_nodes(struct page *p, const struct message_news *n) {
 static void on_news(void *context, const struct message_news *n) {
     struct scribe *s = context;
     struct page *p = find(s, n->job);
-    if (p == NULL)
+    bool taken = n->settled && n->output > 0 && !n->held; /* by us */
+    if (p == NULL && !taken)
         p = open_page(s, n->job);
     if (p == NULL)
         return;

@@ -8,6 +8,11 @@
 #include "cli/complain.h"
 #include "cli/epilogue.h"
 
+enum waited { WAITED_GOES, WAITED_HELD, WAITED_OVER };
+
+/* Whoever writes output to files may be gone, or what it writes to may be slow. */
+#define HELD_NS (10 * NS_PER_S)
+
 /* Numbers often follow each other. */
 static bool find(const struct waiter *w, uint32_t job, uint32_t *ret) {
     uint32_t count = w->jobs.count;
@@ -23,21 +28,30 @@ static bool find(const struct waiter *w, uint32_t job, uint32_t *ret) {
 }
 
 static void is_over(struct waiter *w, uint32_t place, int status) {
-    if (w->over[place])
+    if (w->states[place] != WAITED_GOES)
         return;
-    w->over[place] = true;
+    w->states[place] = WAITED_OVER;
     w->left--;
     w->status = status > w->status ? status : w->status;
+}
+
+static void is_held(struct waiter *w, uint32_t place, bool held) {
+    if (held == (w->states[place] == WAITED_HELD))
+        return;
+    w->states[place] = held ? WAITED_HELD : WAITED_OVER;
+    w->held = held ? w->held + 1 : w->held - 1;
+    w->held_until = w->contact.loop.now + HELD_NS;
 }
 
 static void on_news(void *context, const struct message_news *n) {
     struct waiter *w = context;
     uint32_t place;
-    if (!(state_over((enum job_state)n->state) || n->settled) || !find(w, n->job, &place) ||
-        w->over[place])
+    if (!(state_over((enum job_state)n->state) || n->settled) || !find(w, n->job, &place))
         return;
-    epilogue_print(&w->contact.cluster, n, &(struct epilogue){0});
+    if (w->states[place] == WAITED_GOES)
+        epilogue_print(&w->contact.cluster, n, &(struct epilogue){0});
     is_over(w, place, (int)(n->status & 0xff));
+    is_held(w, place, n->held);
 }
 
 static void on_lost(void *context, enum session_loss why) {
@@ -50,7 +64,7 @@ static void on_followed(void *context, const struct message_answer *a) {
     struct waiter *w = context;
     char what[24];
     uint32_t place;
-    if (a->code == ANSWER_DONE || !find(w, a->job, &place) || w->over[place])
+    if (a->code == ANSWER_DONE || !find(w, a->job, &place))
         return;
     snprintf(what, sizeof what, "job %" PRIu32, a->job);
     is_over(w, place, contact_refused(what, a));
@@ -66,8 +80,8 @@ int waiter_follow(struct waiter *w, struct joblist *jobs, bool array) {
     w->jobs = *jobs;
     *jobs = (struct joblist){0};
     w->left = w->jobs.count;
-    w->over = calloc(w->jobs.count, sizeof *w->over);
-    ASSERT(w->over != NULL);
+    w->states = calloc(w->jobs.count, sizeof *w->states);
+    ASSERT(w->states != NULL);
     for (uint32_t i = 0; i < (array ? 1 : w->jobs.count); i++)
         if (session_follow(w->contact.session, w->jobs.at[i], array ? 2 : 0, false, on_followed,
                            w) < 0)
@@ -75,11 +89,19 @@ int waiter_follow(struct waiter *w, struct joblist *jobs, bool array) {
     return 0;
 }
 
+static bool goes_on(struct waiter *w) {
+    if (w->done || w->left > 0)
+        return !w->done;
+    if (w->held > 0)
+        loop_wake_at(&w->contact.loop, w->held_until);
+    return w->held > 0 && w->contact.loop.now < w->held_until;
+}
+
 int waiter_until_over(struct waiter *w) {
-    while (w->left > 0 && !w->done)
+    while (goes_on(w))
         session_turn(w->contact.session);
     contact_close(&w->contact);
     joblist_fini(&w->jobs);
-    free(w->over);
+    free(w->states);
     return w->status;
 }

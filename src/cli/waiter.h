@@ -8,8 +8,10 @@
 struct waiter {
     struct contact contact;
     struct joblist jobs;
-    bool *over;
-    uint32_t left;
+    uint8_t *states; /* of each: enum waited */
+    uint32_t left;   /* that are not over */
+    uint32_t held;   /* that are, and whose output is being written */
+    uint64_t held_until;
     bool done;
     int status; /* the highest so far */
 };
@@ -20,5 +22,5 @@ int waiter_begin(struct waiter *w);
 /* For these jobs, which are taken over; `array`: the first stands for all. */
 int waiter_follow(struct waiter *w, struct joblist *jobs, bool array);
 
-/* Until all are over. Returns the exit status; ends the connection. */
+/* Until all are over, and their output is in its files. Returns the exit status; ends the connection. */
 int waiter_until_over(struct waiter *w);

@@ -73,10 +73,8 @@ static const char *follow(struct mm *m, uint32_t link, struct job *j, uint32_t v
             client_tell(m, link, other);
     }
     struct running *r = job_running(m, j);
-    if (r != NULL && (value & 1) != 0 && (r->phase == PHASE_GOING || r->phase == PHASE_OVER)) {
-        union message c = {.command = {.run = r->run, .verb = VERB_RESEND}};
-        say_down(m->out, &r->set, MESSAGE_COMMAND, &c, (struct bytes){0});
-    }
+    if (r != NULL && (value & 1) != 0)
+        stream_again(m, r);
     return NULL;
 }
 

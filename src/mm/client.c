@@ -154,6 +154,7 @@ static struct message_news describe(struct mm *m, const struct job *j) {
                              .procs = j->procs,
                              .map = job_map(j->flags),
                              .output = over || r == NULL ? j->output : r->output,
+                             .held = j->settled && r != NULL && j->output > 0,
                              .since_ns = m->now - j->born,
                              .nodes = r == NULL ? &m->empty : (struct nodeset *)&r->set,
                              .waiting = &m->empty,
@@ -182,7 +183,8 @@ void client_news(struct mm *m, const struct job *j) {
             tell(m, m->follows[at].link, &n);
     for (uint32_t at = first_in(m, 0); j->kind == JOB_BATCH && at != NO_SLOT;
          at = m->follows[at].next)
-        if (m->follows[at].job == 0 && n.settled && (n.output > 0 || n.status != 0))
+        if (m->follows[at].job == 0 && n.settled && (n.held || n.output == 0) &&
+            (n.output > 0 || n.status != 0))
             tell(m, m->follows[at].link, &n);
 }
 

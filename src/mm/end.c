@@ -203,6 +203,8 @@ void end_release(struct mm *m, struct job *j) {
     running_free(m, r);
     j->slot = NO_SLOT;
     m->dirty = m->dirty || m->queued > 0;
+    if (j->kind == JOB_BATCH && j->output > 0)
+        client_news(m, j); /* who waits for its files has them now */
 }
 
 void end_make_room(struct mm *m) {

@@ -129,6 +129,7 @@ struct running {
     uint8_t phase;
     uint8_t copied;  /* so many of its two bundles of files are there */
     bool crowded;    /* the next waits until fewer are under way */
+    bool missed;     /* its output came before somebody followed it */
     bool told;       /* followers know that it is over but for nodes that are lost */
     bool suspended;  /* by its user */
     bool held;       /* it has been: what holds is said again and again */
@@ -637,6 +638,7 @@ void strobe_slots(struct mm *m, const struct nodeset *set, uint64_t version, str
 void strobe_turned(struct mm *m, uint32_t node, const struct message_turned *t);
 
 /* stream.c: output and input on their way through */
+void stream_again(struct mm *m, struct running *r);
 void stream_up(struct mm *m, const struct input_message *in);
 void stream_down(struct mm *m, const struct input_message *in);
 

@@ -98,6 +98,8 @@ static void going(struct mm *m, struct job *j, struct running *r) {
     r->started = true;
     start_orphan(m, j, r);
     slices_began(m, r);
+    if (r->missed)
+        stream_again(m, r);
     if (j->limit_ns > 0)
         r->limit_at = m->now + j->limit_ns;
     if (!nodeset_empty(&r->unsure)) /* who was away meanwhile */

@@ -17,6 +17,14 @@ void stream_up(struct mm *m, const struct input_message *in) {
         effects_send(m->out, link, 0, in->type, in->body, (struct bytes){0});
 }
 
+/* What nobody has taken comes again. A short run may have written it before it was known to be on all its nodes. */
+void stream_again(struct mm *m, struct running *r) {
+    union message c = {.command = {.run = r->run, .verb = VERB_RESEND}};
+    r->missed = r->phase < PHASE_GOING;
+    if (!r->missed)
+        say_down(m->out, &r->set, MESSAGE_COMMAND, &c, (struct bytes){0});
+}
+
 /* The node on which this rank is; NO_NODE if there is none. */
 static uint32_t node_of(const struct job *j, const struct running *r, uint32_t rank) {
     uint32_t parts = nodeset_count(&r->set);

@@ -221,6 +221,9 @@ void launch_command(struct nm *n, const struct message_command *m) {
         return; /* the view that will decide it has not come: we shall be told again */
     if (r->over) {
         ends_asked(n, r);
+        if (m->verb == VERB_RESEND &&
+            r->handed) /* what it has written is still with the launcher */
+            keeper_command(n, m->run, VERB_RESEND, 0, 0);
         return;
     }
     if (m->verb == VERB_CHECK) {

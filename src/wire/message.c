@@ -415,6 +415,7 @@ static void walk_news(struct codec *c, union message *m) {
     codec_u32(c, &n->procs);
     codec_enum(c, &n->map, MAPS);
     codec_u64(c, &n->output);
+    codec_bool(c, &n->held);
     codec_u64(c, &n->since_ns);
     codec_set(c, n->nodes);
     codec_set(c, n->waiting);

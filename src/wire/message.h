@@ -676,6 +676,7 @@ struct message_news {
     uint32_t procs;
     uint8_t map;             /* enum map_kind */
     uint64_t output;         /* over: bytes written by all processes */
+    bool held;               /* and somebody is still to take them from the nodes */
     uint64_t since_ns;       /* its submission: when this happened */
     struct nodeset *nodes;   /* it runs or ran on; none: that is not known any more */
     struct nodeset *waiting; /* ENDING: those of them that have not confirmed yet */

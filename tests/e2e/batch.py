@@ -96,6 +96,23 @@ def manager(t):
     t.check('or do not', becomes(t, bad, 'killed'))
 
 
+def files(t):
+    """Whoever has waited for a job has its output: it is in its file, all of it, however short the job was."""
+    wrong = []
+    for i in range(20):
+        r = t.run('submit', '--wait', '-N', 2, '-o', f'whole-{i}.%n', 'sh', '-c', 'echo from $STORM_NODE')
+        names = [name for name in os.listdir(t.work) if name.startswith(f'whole-{i}.')]
+        if r.status != 0 or len(names) != 2 or any(t.read(name) != f'from {name.split(".")[1]}\n' for name in names):
+            wrong.append((i, r.status, names))
+    t.check('submit --wait: the files are whole', wrong == [], wrong)
+    job = submit(t, '-o', 'large', 'head', '-c', '3000000', '/dev/zero')
+    r = t.run('wait', job)
+    t.check('wait: so are large ones', r.status == 0 and len(t.read('large')) == 3000000, r)
+    jobs = t.run('submit', '--array', '1-10', '-o', 'of-%j', 'sh', '-c', 'echo $STORM_ARRAY_INDEX').out.strip()
+    r = t.run('wait', jobs)
+    t.check('and those of an array', r.status == 0 and len([n for n in os.listdir(t.work) if n.startswith('of-') and t.read(n) != '']) == 10, r)
+
+
 def mistakes(t):
     for args, words in ((('--after', 'x'), '--after'), (('--after', '99999'), 'job 99999'), (('--begin', 'soon'), '--begin'),
                         (('--after-ok', ''), '--after-ok'), (('--begin', '2026-02-30'), 'no time')):
@@ -103,4 +120,4 @@ def mistakes(t):
         t.check(f'{" ".join(args)!r} is refused', r.status != 0 and r.is_one_line(words), r)
 
 
-play(ends, arrays, times, manager, mistakes, up=('--local', '4'))
+play(ends, arrays, times, manager, files, mistakes, up=('--local', '4'))

@@ -51,6 +51,8 @@ __attribute__((format(printf, 3, 4))) static int wrong(const struct reader *r, s
     va_start(args, format);
     vsnprintf(r->mistake->words, sizeof r->mistake->words, format, args);
     va_end(args);
+    for (char *c = r->mistake->words; *c != '\0'; c++)
+        *c = *c >= ' ' && *c <= '~' ? *c : '?'; /* others repeat what stands in the file as it is */
     return -EBADMSG;
 }
 
@@ -156,9 +158,12 @@ static int no_such_key(const struct reader *r, struct part key) {
     names[count++] = "dedicated";
     copy(key, word, sizeof word);
     const char *near = nearest_name(word, names, count);
-    return wrong(r, key, "%s: there is no such key%s%s%s", quoted(key, text),
-                 near != NULL ? "; did you mean " : "", near != NULL ? near : "",
-                 near != NULL ? "?" : "");
+    if (near == NULL)
+        return wrong(r, key,
+                     "%s: there is no such key; switch, label, role, dedicated are, and "
+                     "names of the attribute file",
+                     quoted(key, text));
+    return wrong(r, key, "%s: there is no such key; did you mean %s?", quoted(key, text), near);
 }
 
 static int take_attribute(struct reader *r, struct part key, struct part value) {

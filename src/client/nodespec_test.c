@@ -248,6 +248,8 @@ static void test_attribute_mistakes(void) {
     check_mistake("n0 labels=a+#",
                   "cplant-nodespec:1:13: \"#\" cannot be a label: up to 31 letters, "
                   "digits, . _ - / : @ %");
+    check_mistake("n0 colour=red", "cplant-nodespec:1:4: \"colour\": there is no such key; switch, "
+                                   "label, role, dedicated are, and names of the attribute file");
     check_mistake("200 switch=a", "cplant-nodespec:1:1: \"200\": there is no such node");
     struct nodespec n;
     struct nodespec_mistake m;
@@ -291,6 +293,35 @@ static void test_noise(void) {
     }
 }
 
+/* The same with words of every kind: what is wrong is somewhere in the text. */
+static void test_noise_of_words(void) {
+    static const char *const words[] = {"n0",       "[0-3]",   " ",         "\n",   ",",
+                                        "CPU=1GHZ", "MEM=",    "2GB",       "NIC=", "FAST",
+                                        "switch=s", "label=a", "+b",        "4",    "role",
+                                        "=",        "#",       "dedicated", "=no",  "MEM=512MB",
+                                        " "};
+    struct random r;
+    unsigned taken = 0;
+    random_init(&r, 2);
+    for (int i = 0; i < 20000; i++) {
+        char text[256];
+        struct text t;
+        text_init(&t, text, sizeof text);
+        for (uint64_t k = random_below(&r, 20); k > 0; k--) {
+            text_str(&t, words[random_below(&r, sizeof words / sizeof words[0])]);
+            text_str(&t, random_chance(&r, 1, 2) ? " " : "");
+        }
+        struct nodespec n;
+        struct nodespec_mistake m;
+        int status = nodespec_read(&cluster, attribs, text, &n, &m);
+        taken += status == 0;
+        CHECK(status == 0 || (status == -EBADMSG && m.at.line > 0 && m.at.words[0] != '\0' &&
+                              m.at.column <= strlen(text)));
+        nodespec_free(&n);
+    }
+    CHECK(taken > 0 && taken < 20000);
+}
+
 int main(void) {
     TEST(test_switches);
     TEST(test_hosts);
@@ -304,5 +335,6 @@ int main(void) {
     TEST(test_attribute_mistakes);
     TEST(test_file);
     TEST(test_noise);
+    TEST(test_noise_of_words);
     return tap_finish();
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "sched/need_program.h"
+#include "sched/need_inside.h"
 
 enum { BLOCK = 64 };
 

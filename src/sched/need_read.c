@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "sched/need.h"
-#include "sched/need_program.h"
+#include "sched/need_inside.h"
 
 enum token_kind {
     TOKEN_END,
@@ -187,7 +187,12 @@ static int wrong_attribute(struct reader *r, const struct token *k) {
     }
     text_str(&t, "there is no attribute ");
     mistake_quote(&t, name, strlen(name));
-    mistake_suggest(&t, traits_nearest(r->traits, name));
+    const char *near = traits_nearest(r->traits, name);
+    mistake_suggest(&t, near);
+    if (near == NULL) {
+        text_str(&t, "; there are ");
+        traits_write_names(r->traits, &t);
+    }
     return -EINVAL;
 }
 

@@ -175,6 +175,9 @@ int traits_operator_find(const char *name);
 /* Those of a mask, with commas. */
 void traits_write_operators(struct text *out, uint8_t operators);
 
+/* Of all attributes, the administrator's first, with commas, as far as a line goes. */
+void traits_write_names(const struct traits *t, struct text *out);
+
 /* As it is read again. A label's bit, not a set of them, is what is compared with. */
 void traits_write_value(const struct traits *t, uint32_t id, struct traits_value v,
                         struct text *out);

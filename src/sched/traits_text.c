@@ -42,6 +42,19 @@ void traits_write_operators(struct text *out, uint8_t operators) {
     }
 }
 
+void traits_write_names(const struct traits *t, struct text *out) {
+    size_t begin = out->full;
+    uint32_t own = t->count - TRAITS_BUILT_IN;
+    for (uint32_t i = 0; i < t->count; i++) {
+        text_str(out, i == 0 ? "" : ", ");
+        if (out->full - begin > LIST_MAX) {
+            text_str(out, "...");
+            return;
+        }
+        text_str(out, t->at[i < own ? TRAITS_BUILT_IN + i : i - own].name);
+    }
+}
+
 /* ---- reading ---- */
 
 static int want(struct text *why, const char *name, const char *what, const char *word) {

@@ -13,7 +13,7 @@
 #include "base/text.h"
 
 enum {
-    MISTAKE_WORDS_MAX = 240, /* with the NUL */
+    MISTAKE_WORDS_MAX = 320, /* with the NUL */
     MISTAKE_WIDTH = 76       /* of the line that is shown: more is cut off on either side */
 };
 

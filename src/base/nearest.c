@@ -40,6 +40,8 @@ uint32_t nearest_distance(const char *a, const char *b) {
 
 const char *nearest_name(const char *typed, const char *const *names, uint32_t count) {
     const char *best = NULL;
+    if (strlen(typed) > NAME_MAX_LEN)
+        return NULL; /* distances of such are not reckoned */
     uint32_t best_distance = (uint32_t)strlen(typed) / 2 + 1; /* more is another word */
     for (uint32_t i = 0; i < count; i++) {
         uint32_t distance = nearest_distance(typed, names[i]);

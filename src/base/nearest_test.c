@@ -23,6 +23,8 @@ static void test_name(void) {
     CHECK_STR(nearest_name("DEMO", names, 5), "demo");
     CHECK(nearest_name("xyzzy", names, 5) == NULL);
     CHECK(nearest_name("", names, 5) == NULL);
+    CHECK(nearest_name("demodemodemodemodemodemodemodemodemodemodemodemodemodemodemodemodemo",
+                       names, 5) == NULL);
 }
 
 int main(void) {

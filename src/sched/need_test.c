@@ -273,6 +273,32 @@ static void test_limits(void) {
     CHECK(strstr(repeated("gpus=", "1", 300, ""), "too long for a value") != NULL);
 }
 
+/* Names as long as they can be: nothing of the words is cut. */
+static void test_long_words(void) {
+    struct traits t;
+    struct need need;
+    char name[TRAITS_WORD_MAX], text[256];
+    traits_init(&t, 1, 32, malloc(traits_bytes(1, 32)));
+    memset(name, 'a', sizeof name);
+    name[sizeof name - 1] = '\0';
+    for (char c = 'a'; c < 'j'; c++) {
+        name[30] = c;
+        CHECK(traits_define(&t, name, 1 << TRAITS_IS) > 0);
+        for (name[29] = 'a'; name[29] < 'j'; name[29]++)
+            CHECK(traits_define_value(&t, name) >= 0);
+        name[29] = 'a';
+    }
+    snprintf(text, sizeof text, "%s=%.28sxxxx", name, name);
+    CHECK_EQ(need_compile(&need, &t, text, &mistake), -EINVAL);
+    size_t len = strlen(mistake.words);
+    CHECK(len < MISTAKE_WORDS_MAX - 1 && mistake.words[len - 1] == '?');
+    CHECK(strstr(mistake.words, ", ...; did you mean aaa") != NULL);
+    snprintf(text, sizeof text, "%080d=1", 0);
+    CHECK_EQ(need_compile(&need, &t, text, &mistake), -EINVAL);
+    CHECK(strstr(mistake.words, ", ...") != NULL && strlen(mistake.words) < MISTAKE_WORDS_MAX - 1);
+    free(t.values);
+}
+
 int main(void) {
     make_table();
     TEST(test_paper);
@@ -283,6 +309,7 @@ int main(void) {
     TEST(test_shown);
     TEST(test_text);
     TEST(test_limits);
+    TEST(test_long_words);
     free(table.values);
     return tap_finish();
 }

@@ -93,7 +93,7 @@ struct traits {
 };
 
 /* For so many nodes, and attributes (at most TRAITS_MAX, TRAITS_BUILT_IN included); the storage is aligned to 8. At 32
- * attributes it is 472 bytes a node at most, and 21 KiB. */
+ * attributes it is 472 bytes a node at most, and 20 KiB. */
 size_t traits_bytes(uint32_t nodes, uint32_t attributes);
 void traits_init(struct traits *t, uint32_t nodes, uint32_t attributes, void *storage);
 

@@ -109,3 +109,9 @@ int text_scan_u64(const char *at, uint64_t *ret_value) {
         *ret_value = v;
     return n;
 }
+
+bool text_alike(const char *a, const char *b) {
+    while (*a != '\0' && text_lower(*a) == text_lower(*b))
+        a++, b++;
+    return *a == *b;
+}

@@ -53,3 +53,14 @@ int text_scan_u64(const char *at, uint64_t *ret_value);
 static inline bool text_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
+
+static inline char text_lower(char c) {
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static inline bool text_is_letter(char c) {
+    return text_lower(c) >= 'a' && text_lower(c) <= 'z';
+}
+
+/* Are they the same but for capital letters? */
+bool text_alike(const char *a, const char *b);

@@ -105,6 +105,14 @@ static void test_digits(void) {
     CHECK_EQ(text_digits(UINT64_MAX), 20);
 }
 
+static void test_alike(void) {
+    CHECK(text_alike("", "") && text_alike("NIC", "nic") && text_alike("x86_64", "X86_64"));
+    CHECK(!text_alike("NIC", "NI") && !text_alike("NI", "NIC") && !text_alike("a[", "A{"));
+    CHECK(text_lower('Z') == 'z' && text_lower('[') == '[' && text_lower('9') == '9');
+    CHECK(text_is_letter('a') && text_is_letter('Z') && !text_is_letter('@') &&
+          !text_is_letter('{'));
+}
+
 int main(void) {
     TEST(test_pieces);
     TEST(test_number_edges);
@@ -112,5 +120,6 @@ int main(void) {
     TEST(test_nothing_after_a_cut);
     TEST(test_scan);
     TEST(test_digits);
+    TEST(test_alike);
     return tap_finish();
 }

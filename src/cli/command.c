@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "cli/complain.h"
-#include "cli/nearest.h"
 
 static const struct command commands[] = {
     {"add", "more hosts for a cluster that runs", add_main},

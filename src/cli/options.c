@@ -4,10 +4,10 @@
 
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/complain.h"
-#include "cli/nearest.h"
 
 /* ---- values ---- */
 

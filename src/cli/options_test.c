@@ -2,7 +2,6 @@
 /* Tests of options, and of the names suggested for mistyped ones. */
 #include "cli/options.h"
 
-#include "cli/nearest.h"
 #include "tap.h"
 
 /* Complaints go to stderr, which tests may fill. */
@@ -170,22 +169,6 @@ static void test_leading(void) {
     CHECK_EQ(LETTERS(&v, true, argv, "run", "-h", "ls"), OPTIONS_HELP);
 }
 
-/* ---- names ---- */
-
-static void test_nearest(void) {
-    static const char *const names[] = {"bench", "campaign", "demo", "help", "version"};
-    CHECK_EQ(nearest_distance("demo", "demo"), 0);
-    CHECK_EQ(nearest_distance("dmeo", "demo"), 1); /* neighbours swapped */
-    CHECK_EQ(nearest_distance("dem", "demo"), 1);
-    CHECK_EQ(nearest_distance("kitten", "sitting"), 3);
-    CHECK_EQ(nearest_distance("", "abc"), 3);
-    CHECK_STR(nearest_name("benhc", names, 5), "bench");
-    CHECK_STR(nearest_name("campain", names, 5), "campaign");
-    CHECK_STR(nearest_name("verison", names, 5), "version");
-    CHECK(nearest_name("xyzzy", names, 5) == NULL);
-    CHECK(nearest_name("", names, 5) == NULL);
-}
-
 int main(void) {
     TEST(test_number);
     TEST(test_list);
@@ -195,6 +178,5 @@ int main(void) {
     TEST(test_wrong);
     TEST(test_letters);
     TEST(test_leading);
-    TEST(test_nearest);
     return tap_finish();
 }

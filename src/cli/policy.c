@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/contact.h"
 #include "cli/listing.h"
-#include "cli/nearest.h"
 #include "cli/options.h"
 #include "os/companion.h"
 #include "os/errand.h"

@@ -9,12 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/nearest.h"
 #include "base/nodeset.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/complain.h"
-#include "cli/nearest.h"
 #include "cli/options.h"
 #include "os/companion.h"
 #include "sched/policies.h"

@@ -9,27 +9,72 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/units.h"
-#include "os/files.h"
+#include "base/nearest.h"
+#include "client/attribs.h"
+#include "sched/size.h"
 
-/* A line as it is read. */
-struct line {
-    const struct cluster *cluster;
-    struct nodespec *spec;
-    struct cluster_trouble *trouble;
-    unsigned number;
-    struct nodeset set;
+enum { KEY_MAX = 64 };
+
+/* Said of one node so far. */
+struct said {
+    uint64_t attributes; /* a bit for each */
+    uint32_t line;       /* that named it first; 0: none has */
+    uint32_t attributes_line;
+    uint32_t column; /* there */
 };
 
-__attribute__((format(printf, 2, 3))) static int wrong(const struct line *l, const char *format,
-                                                       ...) {
-    char words[128];
+/* The files as they are read. */
+struct reader {
+    const struct cluster *cluster;
+    struct nodespec *spec;
+    struct traits traits;
+    struct said *said; /* by node */
+    bool has_attribs, has_widths;
+    struct mistake *mistake;
+    struct nodeset set; /* nodes of this line */
+    uint32_t number;
+    const char *line, *at, *end; /* all of the line; where we are in it */
+    const char *nodes;           /* where they are named */
+};
+
+/* Part of a line. */
+struct part {
+    const char *at;
+    size_t len;
+};
+
+__attribute__((format(printf, 3, 4))) static int wrong(const struct reader *r, struct part p,
+                                                       const char *format, ...) {
     va_list args;
+    mistake_at(r->mistake, (size_t)(p.at - r->line), p.len);
+    r->mistake->line = r->number;
     va_start(args, format);
-    vsnprintf(words, sizeof words, format, args);
+    vsnprintf(r->mistake->words, sizeof r->mistake->words, format, args);
     va_end(args);
-    snprintf(l->trouble->words, sizeof l->trouble->words, "line %u: %s", l->number, words);
+    for (char *c = r->mistake->words; *c != '\0'; c++)
+        *c = *c >= ' ' && *c <= '~' ? *c : '?'; /* others repeat what stands in the file as it is */
     return -EBADMSG;
+}
+
+/* A bit of it, for words that repeat it. */
+static const char *quoted(struct part p, char out[KEY_MAX]) {
+    struct text t;
+    text_init(&t, out, KEY_MAX);
+    mistake_quote(&t, p.at, p.len);
+    return out;
+}
+
+static bool copy(struct part p, char *out, size_t cap) {
+    struct text t;
+    text_init(&t, out, cap);
+    text_strn(&t, p.at, p.len);
+    return !t.cut;
+}
+
+static const char *node_name(const struct reader *r, uint32_t node,
+                             char out[CLUSTER_NODE_NAME_MAX]) {
+    cluster_node_name(r->cluster, node, out, CLUSTER_NODE_NAME_MAX);
+    return out;
 }
 
 /* ---- switches ---- */
@@ -58,70 +103,308 @@ static uint32_t number_of(struct nodespec *n, const char *name) {
     return ++n->switch_count;
 }
 
-static int take_switch(const struct line *l, const char *value) {
-    char node[CLUSTER_NODE_NAME_MAX];
-    if (!name_fits(value))
-        return wrong(l, "\"switch=%.40s\": its name is of up to %d letters, digits, -, _ and .",
-                     value, NODESPEC_WORD_MAX - 1);
-    uint32_t here = number_of(l->spec, value);
+static int take_switch(const struct reader *r, struct part whole, struct part value) {
+    char node[CLUSTER_NODE_NAME_MAX], name[NODESPEC_WORD_MAX], text[KEY_MAX];
+    if (!copy(value, name, sizeof name) || !name_fits(name))
+        return wrong(r, whole, "%s: its name is of up to %d letters, digits, -, _ and .",
+                     quoted(whole, text), NODESPEC_WORD_MAX - 1);
+    uint32_t here = number_of(r->spec, name);
     if (here == 0)
         return -ENOMEM;
-    NODESET_EACH (n, &l->set) {
-        uint32_t before = l->spec->switches[n];
-        cluster_node_name(l->cluster, n, node, sizeof node);
+    NODESET_EACH (n, &r->set) {
+        uint32_t before = r->spec->switches[n];
         if (before != 0 && before != here)
-            return wrong(l, "\"switch=%.40s\": %s hangs on %s already", value, node,
-                         l->spec->names[before - 1]);
-        l->spec->switches[n] = here;
+            return wrong(r, whole, "%s: %s hangs on %s already", quoted(whole, text),
+                         node_name(r, n, node), r->spec->names[before - 1]);
+        r->spec->switches[n] = here;
     }
+    return 0;
+}
+
+/* ---- labels and attributes ---- */
+
+static int take_labels(struct reader *r, struct part value) {
+    uint64_t set = 0;
+    char word[TRAITS_WORD_MAX], text[KEY_MAX];
+    while (true) {
+        const char *plus = memchr(value.at, '+', value.len);
+        struct part one = {value.at, plus != NULL ? (size_t)(plus - value.at) : value.len};
+        int bit = copy(one, word, sizeof word) ? traits_label(&r->traits, word) : -EINVAL;
+        if (bit == -ENOBUFS)
+            return wrong(r, one, "%s: there are too many labels (at most %d)", quoted(one, text),
+                         TRAITS_LABELS_MAX);
+        if (bit < 0)
+            return wrong(r, one, "%s cannot be a label: up to %d letters, digits, . _ - / : @ %%",
+                         quoted(one, text), TRAITS_WORD_MAX - 1);
+        set |= (uint64_t)1 << bit;
+        if (plus == NULL)
+            break;
+        value = (struct part){plus + 1, value.len - one.len - 1};
+    }
+    traits_say(&r->traits, &r->set, TRAITS_LABELS, set);
+    return 0;
+}
+
+static int no_such_key(const struct reader *r, struct part key) {
+    const char *names[TRAITS_MAX + 5];
+    char word[KEY_MAX], text[KEY_MAX];
+    uint32_t count = 0;
+    for (uint32_t id = TRAITS_BUILT_IN; id < r->traits.count; id++)
+        names[count++] = r->traits.at[id].name;
+    names[count++] = "switch";
+    names[count++] = "label";
+    names[count++] = "labels";
+    names[count++] = "role";
+    names[count++] = "dedicated";
+    copy(key, word, sizeof word);
+    const char *near = nearest_name(word, names, count);
+    if (near == NULL)
+        return wrong(r, key,
+                     "%s: there is no such key; switch, label, role, dedicated are, and "
+                     "names of the attribute file",
+                     quoted(key, text));
+    return wrong(r, key, "%s: there is no such key; did you mean %s?", quoted(key, text), near);
+}
+
+static int take_attribute(struct reader *r, struct part key, struct part value) {
+    char word[TRAITS_VALUE_MAX], node[CLUSTER_NODE_NAME_MAX], text[KEY_MAX];
+    int id = copy(key, word, sizeof word) ? traits_find(&r->traits, word) : -ENOENT;
+    if (id < 0)
+        return no_such_key(r, key);
+    if (!traits_is_said((uint32_t)id))
+        return wrong(r, key, "%s is found out by the nodes themselves", r->traits.at[id].name);
+    if (id == TRAITS_LABELS)
+        return take_labels(r, value);
+    struct traits_value v = {0};
+    struct text why = mistake_at(r->mistake, (size_t)(value.at - r->line), value.len);
+    r->mistake->line = r->number;
+    if (!copy(value, word, sizeof word))
+        return wrong(r, value, "%s is too long for a value", quoted(value, text));
+    if (traits_read(&r->traits, (uint32_t)id, word, &v, &why) < 0)
+        return -EBADMSG;
+    uint64_t bit = (uint64_t)1 << id;
+    NODESET_EACH (n, &r->set) {
+        struct said *s = &r->said[n];
+        char old[TRAITS_WORD_MAX];
+        if ((s->attributes & bit) != 0 && traits_get(&r->traits, n, (uint32_t)id) != v.first) {
+            struct text t;
+            text_init(&t, old, sizeof old);
+            traits_write(&r->traits, n, (uint32_t)id, &t);
+            return wrong(r, value, "%s: %s has %s=%s already", quoted(value, text),
+                         node_name(r, n, node), r->traits.at[id].name, old);
+        }
+        s->attributes |= bit;
+        if (id >= TRAITS_BUILT_IN && s->attributes_line == 0) {
+            s->attributes_line = r->number;
+            s->column = (uint32_t)(r->nodes - r->line);
+        }
+    }
+    traits_say(&r->traits, &r->set, (uint32_t)id, v.first);
     return 0;
 }
 
 /* ---- lines ---- */
 
-static int take_word(const struct line *l, char *word) {
-    char *value = strchr(word, '=');
-    if (value == NULL)
-        return wrong(l, "\"%.60s\": write KEY=VALUE, such as switch=s1", word);
-    *value++ = '\0';
-    if (strcmp(word, "switch") == 0)
-        return take_switch(l, value);
-    return wrong(l, "\"%.60s\": there is no such key; switch is one", word);
+static bool is_key(struct part key, const char *name) {
+    char word[KEY_MAX];
+    return copy(key, word, sizeof word) && text_alike(word, name);
 }
 
-static int take_line(struct line *l, char *text) {
+static int take_word(struct reader *r, struct part word) {
+    char text[KEY_MAX];
+    const char *sign = memchr(word.at, '=', word.len);
+    if (sign == NULL)
+        return wrong(r, word, "%s: write KEY=VALUE, such as switch=s1", quoted(word, text));
+    struct part key = {word.at, (size_t)(sign - word.at)};
+    struct part value = {sign + 1, word.len - key.len - 1};
+    if (is_key(key, "switch"))
+        return take_switch(r, word, value);
+    if (is_key(key, "label"))
+        return take_labels(r, value);
+    return take_attribute(r, key, value);
+}
+
+static int take_width(struct reader *r, struct part word) {
+    char number[KEY_MAX], node[CLUSTER_NODE_NAME_MAX], text[KEY_MAX];
+    uint64_t width = 0;
+    if (!copy(word, number, sizeof number) || text_scan_u64(number, &width) < 0 || width == 0 ||
+        width > SIZE_PART_MAX)
+        return wrong(r, word, "%s: a node has at least one processor, and at most 1073741824",
+                     quoted(word, text));
+    NODESET_EACH (n, &r->set) {
+        uint32_t before = r->spec->widths[n];
+        if (before != 0 && before != width)
+            return wrong(r, word, "%s: %s has %u processors already", quoted(word, text),
+                         node_name(r, n, node), before);
+        r->spec->widths[n] = (uint32_t)width;
+    }
+    r->has_widths = true;
+    return 0;
+}
+
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static bool is_number(struct part p) {
+    for (size_t i = 0; i < p.len; i++)
+        if (!text_is_digit(p.at[i]))
+            return false;
+    return p.len > 0;
+}
+
+/* Up to a blank, or a comma if those separate; false at the end of the line or before a comment. */
+static bool next(struct reader *r, bool commas, struct part *ret) {
+    while (r->at < r->end && (is_blank(*r->at) || (commas && *r->at == ',')))
+        r->at++;
+    if (r->at == r->end || *r->at == '#')
+        return false;
+    *ret = (struct part){r->at, 0};
+    while (r->at < r->end && !is_blank(*r->at) && !(commas && *r->at == ','))
+        r->at++;
+    ret->len = (size_t)(r->at - ret->at);
+    return true;
+}
+
+/* "[0-3]" or "10", where no node has such a name. -EINVAL: that is no such list; -ENOENT: words is one that is vacant. */
+static int take_numbers(struct reader *r, const char *list, struct cluster_trouble *trouble) {
+    struct roster roster = cluster_roster(r->cluster);
+    if (nodeset_parse(&r->set, list, "", NULL) < 0)
+        return -EINVAL;
+    NODESET_EACH (n, &r->set) {
+        if (roster_taken(&roster, n))
+            continue;
+        snprintf(trouble->words, sizeof trouble->words, "%u", n);
+        return -ENOENT;
+    }
+    return 0;
+}
+
+static int take_nodes(struct reader *r, struct part word) {
     struct cluster_trouble trouble;
-    char *rest, *nodes = strtok_r(text, " \t\r", &rest), *word;
-    if (nodes == NULL || nodes[0] == '#')
+    char *list = strndup(word.at, word.len);
+    if (list == NULL)
+        return -ENOMEM;
+    int e = cluster_nodes(r->cluster, list, &r->set, &trouble);
+    int numbers = e == -ENOENT ? take_numbers(r, list, &trouble) : -EINVAL;
+    if (numbers == 0)
+        e = 0;
+    else if (e == -ENOENT)
+        e = wrong(r, word, "\"%.60s\": there is no such node", trouble.words);
+    else if (e < 0)
+        e = wrong(r, word, "\"%.50s\": %.60s", list, trouble.words);
+    free(list);
+    if (e < 0)
+        return e;
+    r->nodes = word.at;
+    NODESET_EACH (n, &r->set)
+        if (r->said[n].line == 0)
+            r->said[n].line = r->number;
+    return 0;
+}
+
+static int take_line(struct reader *r) {
+    struct part word;
+    if (!next(r, false, &word))
         return 0;
-    int r = cluster_nodes(l->cluster, nodes, &l->set, &trouble);
-    if (r == -ENOENT)
-        return wrong(l, "\"%.60s\": there is no such node", trouble.words);
-    if (r < 0)
-        return wrong(l, "\"%.50s\": %.60s", nodes, trouble.words);
-    for (r = 0; r == 0 && (word = strtok_r(NULL, " \t\r", &rest)) != NULL && word[0] != '#';)
-        r = take_word(l, word);
-    return r;
+    int e = take_nodes(r, word);
+    for (bool first = true; e == 0 && next(r, true, &word); first = false)
+        e = first && is_number(word) ? take_width(r, word) : take_word(r, word);
+    return e;
+}
+
+/* ---- files ---- */
+
+/* All or nothing of the attribute file's. */
+static int check_complete(struct reader *r) {
+    char node[CLUSTER_NODE_NAME_MAX];
+    for (uint32_t n = 0; n < r->spec->nodes; n++) {
+        const struct said *s = &r->said[n];
+        for (uint32_t id = TRAITS_BUILT_IN; s->attributes_line != 0 && id < r->traits.count; id++) {
+            if ((s->attributes >> id & 1) != 0)
+                continue;
+            mistake_at(r->mistake, s->column, 1);
+            r->mistake->line = s->attributes_line;
+            snprintf(r->mistake->words, sizeof r->mistake->words,
+                     "%.60s: %s is missing; who says one attribute of a node says all",
+                     node_name(r, n, node), r->traits.at[id].name);
+            return -EBADMSG;
+        }
+    }
+    return 0;
+}
+
+static int read_lines(struct reader *r, const char *text) {
+    int e = 0;
+    for (const char *line = text; e == 0 && line != NULL;) {
+        const char *end = strchr(line, '\n');
+        r->number++;
+        r->line = r->at = line;
+        r->end = end != NULL ? end : line + strlen(line);
+        e = take_line(r);
+        line = end != NULL ? end + 1 : NULL;
+    }
+    if (e == 0)
+        e = check_complete(r);
+    for (uint32_t n = 0; e == 0 && r->has_attribs && r->has_widths && n < r->spec->nodes; n++)
+        if (r->said[n].line == 0)
+            r->spec->widths[n] = 1;
+    return e;
+}
+
+static int keep_traits(struct reader *r) {
+    for (size_t cap = 4096;; cap *= 2) {
+        uint8_t *room = realloc(r->spec->traits, cap);
+        if (room == NULL)
+            return -ENOMEM;
+        r->spec->traits = room;
+        long len = traits_encode(&r->traits, room_of(room, cap));
+        if (len >= 0) {
+            r->spec->traits_len = (size_t)len;
+            return 0;
+        }
+    }
+}
+
+int nodespec_read(const struct cluster *c, const char *attribs, const char *text,
+                  struct nodespec *ret, struct nodespec_mistake *m) {
+    struct reader r = {
+        .cluster = c, .spec = ret, .mistake = &m->at, .has_attribs = attribs != NULL};
+    *m = (struct nodespec_mistake){0};
+    *ret = (struct nodespec){.nodes = c->nodes};
+    ret->switches = calloc(c->nodes, sizeof *ret->switches);
+    ret->widths = calloc(c->nodes, sizeof *ret->widths);
+    r.said = calloc(c->nodes, sizeof *r.said);
+    void *set = malloc(nodeset_bytes(c->nodes)),
+         *table = malloc(traits_bytes(c->nodes, TRAITS_MAX));
+    int e = ret->switches == NULL || ret->widths == NULL || r.said == NULL || set == NULL ||
+                    table == NULL
+                ? -ENOMEM
+                : 0;
+    if (e == 0) {
+        nodeset_init(&r.set, c->nodes, set);
+        traits_init(&r.traits, c->nodes, TRAITS_MAX, table);
+        e = attribs == NULL ? 0 : attribs_parse(&r.traits, attribs, &m->at);
+        m->in_attribs = e < 0;
+    }
+    if (e == 0)
+        e = read_lines(&r, text);
+    if (e == 0)
+        e = keep_traits(&r);
+    free(table);
+    free(set);
+    free(r.said);
+    return e;
 }
 
 int nodespec_parse(const struct cluster *c, const char *text, struct nodespec *ret,
                    struct cluster_trouble *trouble) {
-    struct line l = {.cluster = c, .spec = ret, .trouble = trouble};
+    struct nodespec_mistake m;
+    int e = nodespec_read(c, NULL, text, ret, &m);
     trouble->words[0] = '\0';
-    *ret = (struct nodespec){.nodes = c->nodes};
-    ret->switches = calloc(c->nodes, sizeof *ret->switches);
-    void *storage = malloc(nodeset_bytes(c->nodes));
-    char *copy = strdup(text), *rest = copy;
-    int r = ret->switches == NULL || storage == NULL || copy == NULL ? -ENOMEM : 0;
-    if (r == 0)
-        nodeset_init(&l.set, c->nodes, storage);
-    for (char *line; r == 0 && (line = strsep(&rest, "\n")) != NULL;) {
-        l.number++;
-        r = take_line(&l, line);
-    }
-    free(copy);
-    free(storage);
-    return r;
+    if (e == -EBADMSG)
+        snprintf(trouble->words, sizeof trouble->words, "line %u: %.140s", m.at.line, m.at.words);
+    return e;
 }
 
 int nodespec_load(const struct cluster *c, const char *path, struct nodespec *ret,
@@ -157,10 +440,16 @@ int nodespec_add(struct nodespec *n, uint32_t nodes, uint32_t node, const char *
 void nodespec_free(struct nodespec *n) {
     free(n->switches);
     free(n->names);
+    free(n->widths);
+    free(n->traits);
     *n = (struct nodespec){0};
 }
 
 const char *nodespec_switch(const struct nodespec *n, uint32_t node) {
     uint32_t here = node < n->nodes && n->switches != NULL ? n->switches[node] : 0;
     return here == 0 ? NULL : n->names[here - 1];
+}
+
+uint32_t nodespec_width(const struct nodespec *n, uint32_t node) {
+    return node < n->nodes && n->widths != NULL ? n->widths[node] : 0;
 }

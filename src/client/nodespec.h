@@ -2,13 +2,20 @@
 /* The node file: what the administrator says of nodes.
  *
  *     # a comment
- *     n[0-31]      switch=s1
- *     n[32-63,70]  switch=s2
+ *     n[0-31]       switch=s1
+ *     n[32-63,70]   switch=s2 label=big
+ *     0          4  CPU=500MHZ, MEM=512MB, NIC=SLOW
+ *     [1-3]         labels=big+new role=service dedicated=no
  *
- * A line names nodes and says what holds for each of them, in words KEY=VALUE. The only key so far is `switch`. What is
- * said of a node twice must be the same. */
+ * A line names nodes, by their names or numbers, and says what holds for each of them: how many processors they have
+ * (their width), then words KEY=VALUE with blanks or commas between them. Keys are `switch`, `label` and `labels`,
+ * `role`, `dedicated`, and attributes of the attribute file (attribs.h). Who says one of the latter of a node says all
+ * of them. What is said of a node twice must be the same; only labels add up.
+ *
+ * Where there is an attribute file and some nodes are given a width, those that no line names have one processor. */
 #pragma once
 
+#include "base/mistake.h"
 #include "client/cluster.h"
 
 enum { NODESPEC_WORD_MAX = 32 };
@@ -18,9 +25,22 @@ struct nodespec {
     uint32_t *switches; /* of each node: 0, or one more than the place of its name */
     char (*names)[NODESPEC_WORD_MAX];
     uint32_t switch_count;
+    uint32_t *widths; /* of each node: 0 if nothing is said */
+    uint8_t *traits;  /* what is said of attributes: for traits_take */
+    size_t traits_len;
 };
 
-/* -EBADMSG: `trouble` says in which line what is wrong. nodespec_free is needed in any case. */
+/* What is wrong, and in which of the two files. */
+struct nodespec_mistake {
+    bool in_attribs;
+    struct mistake at;
+};
+
+/* Both texts; `attribs` is NULL if there is no attribute file. -EBADMSG, -ENOMEM. nodespec_free is needed in any case. */
+int nodespec_read(const struct cluster *c, const char *attribs, const char *text,
+                  struct nodespec *ret, struct nodespec_mistake *m);
+
+/* Without an attribute file. -EBADMSG: `trouble` says in which line what is wrong. */
 int nodespec_parse(const struct cluster *c, const char *text, struct nodespec *ret,
                    struct cluster_trouble *trouble);
 /* Of a file; -ENOENT if there is none. */
@@ -34,3 +54,5 @@ void nodespec_free(struct nodespec *n);
 
 /* Of a node; NULL if it is not known. */
 const char *nodespec_switch(const struct nodespec *n, uint32_t node);
+/* Of a node; 0 if nothing is said. */
+uint32_t nodespec_width(const struct nodespec *n, uint32_t node);

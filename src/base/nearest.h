@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the name that somebody who mistyped probably meant. */
+/* Finds the name that somebody who mistyped probably meant. Capital letters are as good as small ones. */
 #pragma once
 
 #include <stdint.h>

@@ -30,6 +30,7 @@
 #include "os/confine.h"
 #include "os/grounds.h"
 #include "os/claim.h"
+#include "os/detect.h"
 #include "os/loop.h"
 #include "os/pen.h"
 
@@ -93,6 +94,22 @@ static void check_kernel(struct doctor *d) {
              "%s cannot end a control group at once", name.release);
     else
         tell(d, "kernel", VERDICT_OK, NULL, "%s", name.release);
+}
+
+/* As jobs would ask for it. */
+static void check_machine(struct doctor *d) {
+    char words[512];
+    struct traits t;
+    struct traits_report r = detect_machine();
+    r.values[TRAITS_SPEED] = detect_speed();
+    void *storage = malloc(traits_bytes(1, TRAITS_BUILT_IN));
+    if (storage == NULL)
+        return;
+    traits_init(&t, 1, TRAITS_BUILT_IN, storage);
+    traits_hear(&t, 0, &r);
+    traits_format(&t, 0, words, sizeof words);
+    tell(d, "machine", VERDICT_OK, NULL, "%s", words);
+    free(storage);
 }
 
 static void check_calls(struct doctor *d) {
@@ -342,6 +359,7 @@ static void check_clusters(struct doctor *d, const char *home) {
 static void examine(struct doctor *d) {
     char home[CLUSTER_PATH_MAX];
     check_kernel(d);
+    check_machine(d);
     check_calls(d);
     check_confines(d);
     check_privileges(d);

@@ -193,7 +193,7 @@ static void on_ready(struct nm *n) {
 /* It does not know the run: it is another launcher, or this one has never been told. */
 static void on_unknown(struct nm *n, struct run *r, const struct ending *e) {
     if (r->over)
-        return; /* all its output was taken: there is nothing to send again */
+        return;           /* all its output was taken: there is nothing to send again */
     if (run_adopted(r)) { /* and the launcher that had it is gone as well */
         ends_unknown(n, r->run);
         r->run = 0;

@@ -152,6 +152,7 @@ static struct message_news describe(struct mm *m, const struct job *j) {
                              .value = worst->value,
                              .bad = over || r == NULL ? j->bad : r->bad,
                              .procs = j->procs,
+                             .loose = j->loose,
                              .output = over || r == NULL ? j->output : r->output,
                              .since_ns = m->now - j->born,
                              .nodes = r == NULL ? &m->empty : (struct nodeset *)&r->set,

@@ -9,6 +9,7 @@
 #include "os/kernel.h"
 #include "os/outlet.h"
 #include "os/pen.h"
+#include "os/ration.h"
 #include "os/spawn.h"
 #include "os/sweep.h"
 
@@ -17,7 +18,10 @@ struct process {
     uint32_t index;
     pid_t pid; /* 0: never started */
     bool live;
-    struct list due; /* among those that have something to tell */
+    struct ration ration;
+    struct source famine; /* its alarm */
+    uint32_t famished;    /* it has rung: looks until that is believed to be over */
+    struct list due;      /* among those that have something to tell */
     bool start_due, end_due;
     struct input_child start, end;
     struct outlet *out[2];
@@ -37,6 +41,7 @@ struct group {
     struct pen *pen;
     uint32_t live; /* of its own processes */
     bool bound;    /* each of its processes to a processor */
+    bool loose;    /* its memory is not limited as was asked for */
     bool started, killed, frozen, closed;
     bool empty, empty_told;
     uint64_t leave_at;    /* its processes may go anywhere; 0: they may already */
@@ -54,6 +59,8 @@ struct kernel {
     struct spawner spawner;
     struct cgroups cgroups;
     bool pooled; /* cgroups are there */
+    struct rations rations;
+    bool famine; /* somebody is famished */
     struct home home;
     struct pens pens;
     char notice[320];

@@ -179,6 +179,7 @@ static int open_kernel(struct shift *s) {
                                    .context = s,
                                    .cgroup = s->config.cgroup,
                                    .confine = s->config.confine,
+                                   .rations = s->config.rations,
                                    .hurry = true,
                                    .home = s->config.home,
                                    .first = s->config.first,

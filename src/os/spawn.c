@@ -47,6 +47,8 @@ IN_CHILD static void bind(struct birth *b) {
         _exit(127);
     if (b->join >= 0 && write(b->join, "0", 1) < 0)
         give_up(b, SPAWN_FORK);
+    if (b->place->ration >= 0 && write(b->place->ration, "0", 1) < 0)
+        give_up(b, SPAWN_LIMITS);
     if (b->place->terminal || b->place->cgroup < 0)
         setsid();
     else

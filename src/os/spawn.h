@@ -39,6 +39,7 @@ struct place {
     int cgroup;    /* folder to be born in; -1: where we are */
     int door;      /* of a pid namespace to be born in; -1: ours */
     int user;      /* the user namespace that owns it; -1: ours */
+    int ration;    /* file to write to in order to have its memory limited; -1: none */
 };
 
 /* The kernel copies the first 64 descriptors whether we want them or not, so what is kept for long is

@@ -44,6 +44,7 @@ static void walk(struct codec *c, struct spec *s) {
     codec_u64(c, &s->inode);
     codec_u64(c, &s->bytes);
     codec_u64(c, &s->mtime_ns);
+    codec_u64(c, &s->memory);
 }
 
 long spec_encode(const struct spec *s, struct room out) {

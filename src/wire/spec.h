@@ -46,6 +46,7 @@ struct spec {
     /* The program's file as the submitter sees it: nodes that see another do not run it. */
     bool seen;
     uint64_t device, inode, bytes, mtime_ns;
+    uint64_t memory; /* bytes that each process may use, with all that it starts; 0: any */
 };
 
 /* Length written, or -ENOBUFS. */

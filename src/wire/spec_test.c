@@ -39,7 +39,8 @@ static struct spec sample(void) {
                          .device = 0x8801,
                          .inode = 77,
                          .bytes = UINT64_MAX,
-                         .mtime_ns = 5};
+                         .mtime_ns = 5,
+                         .memory = (uint64_t)3 << 40};
 }
 
 static long encode(const struct spec *s, uint8_t *out) {
@@ -70,6 +71,7 @@ static void test_round_trip(void) {
     CHECK(same(back.output, s.output) && same(back.error, s.error) && same(back.image, s.image));
     CHECK(back.own == OWN_FILLED && back.inside && back.seen && back.device == 0x8801);
     CHECK(back.inode == 77 && back.bytes == UINT64_MAX && back.mtime_ns == 5);
+    CHECK_EQ(back.memory, (uint64_t)3 << 40);
     CHECK_EQ(encode(&back, two), len);
     CHECK(memcmp(one, two, (size_t)len) == 0);
     struct rlimit_spec l;

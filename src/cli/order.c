@@ -170,6 +170,18 @@ static int order_memory(struct order *o, const struct wish *w) {
     return 0;
 }
 
+static int order_bind(struct order *o, const struct wish *w) {
+    static const char *const names[BINDS] = {"none", "core", "socket", "numa"};
+    uint8_t kind = 0;
+    while (w->bind != NULL && kind < BINDS && strcmp(w->bind, names[kind]) != 0)
+        kind++;
+    if (kind == BINDS)
+        return complain("--bind", "\"%s\" will not do; core, socket, numa or none", w->bind);
+    o->spec.bind = kind;
+    o->spec.bind_told = w->verbose && kind != BIND_NONE;
+    return 0;
+}
+
 /* ---- standard input and output ---- */
 
 static int order_input(struct order *o, const struct wish *w, enum wish_command command) {
@@ -390,6 +402,8 @@ int order_make(struct order *o, struct wish *w, enum wish_command command,
         r = order_size(o, w, cluster, name);
     if (r == 0)
         r = order_memory(o, w);
+    if (r == 0)
+        r = order_bind(o, w);
     if (r == 0)
         r = order_input(o, w, command);
     if (r == 0)

@@ -26,6 +26,8 @@ void wish_table(struct wish *w, enum wish_command command, struct option table[W
         {ALL, {"exclusive", OPTION_FLAG, &w->exclusive, NULL, "share no node with another job"}},
         {ALL, {"time,t", OPTION_DURATION, &w->time_ns, "LIMIT", "may run so long: 90, 1:30:00"}},
         {JOBS, {"mem", OPTION_TEXT, &w->memory, "SIZE", "each process may use so much: 64M, 1.5G"}},
+        {JOBS,
+         {"bind", OPTION_TEXT, &w->bind, "WHAT", "each process to a core, socket, numa; none"}},
         {RUN, {"label,l", OPTION_FLAG, &w->label, NULL, "each line behind its rank"}},
         {JOBS, {"stdin", OPTION_TEXT, &w->input, "RANK", "who reads: a rank, all or none"}},
         {JOBS, {"output,o", OPTION_TEXT, &w->output, "FILE", "%j job, %r rank, %n node"}},

@@ -17,7 +17,7 @@ struct wish {
     const char *on, *exclude;
     bool exclusive;
     uint64_t time_ns;
-    const char *memory;
+    const char *memory, *bind;
     bool label;
     const char *input, *output, *error;
     const char *chdir, *exported;

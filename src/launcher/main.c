@@ -2,7 +2,7 @@
 /* storm-pl: the program launcher of one node.
  *
  *     storm-pl --socket PATH --node N --key-fd FD [--cgroup DIR] [--confine HOW] [--each PROGRAM]
- *              [--rations DIR] [--home H] [--strobe PATH] [--first P] [--pes N]
+ *              [--rations DIR] [--system-cores N] [--home H] [--strobe PATH] [--first P] [--pes N]
  *
  * Started with its node and left alone: its manager comes to the socket, dies and comes again. It
  * is a small static program of its own because starting processes from a small one is cheap. SIGTERM
@@ -73,13 +73,19 @@ static bool parse_socket(const char *path, struct address *ret) {
 }
 
 static bool parse(struct program *p, int argc, char **argv) {
-    static const struct option options[] = {
-        {"socket", required_argument, NULL, 's'},  {"node", required_argument, NULL, 'n'},
-        {"key-fd", required_argument, NULL, 'k'},  {"cgroup", required_argument, NULL, 'c'},
-        {"each", required_argument, NULL, 'e'},    {"confine", required_argument, NULL, 'f'},
-        {"rations", required_argument, NULL, 'm'}, {"home", required_argument, NULL, 'h'},
-        {"strobe", required_argument, NULL, 'r'},  {"first", required_argument, NULL, 'i'},
-        {"pes", required_argument, NULL, 'p'},     {0}};
+    static const struct option options[] = {{"socket", required_argument, NULL, 's'},
+                                            {"node", required_argument, NULL, 'n'},
+                                            {"key-fd", required_argument, NULL, 'k'},
+                                            {"cgroup", required_argument, NULL, 'c'},
+                                            {"each", required_argument, NULL, 'e'},
+                                            {"confine", required_argument, NULL, 'f'},
+                                            {"rations", required_argument, NULL, 'm'},
+                                            {"system-cores", required_argument, NULL, 'y'},
+                                            {"home", required_argument, NULL, 'h'},
+                                            {"strobe", required_argument, NULL, 'r'},
+                                            {"first", required_argument, NULL, 'i'},
+                                            {"pes", required_argument, NULL, 'p'},
+                                            {0}};
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         bool good = true;
@@ -95,6 +101,9 @@ static bool parse(struct program *p, int argc, char **argv) {
             break;
         case 'c':
             p->config.cgroup = optarg;
+            break;
+        case 'y':
+            good = parse_number(optarg, &p->config.system_cores);
             break;
         case 'm':
             p->config.rations = optarg;
@@ -176,7 +185,7 @@ int main(int argc, char **argv) {
         fprintf(
             stderr,
             "usage: storm-pl --socket PATH --node N --key-fd FD [--cgroup DIR] [--confine HOW] "
-            "[--rations DIR] [--each PROGRAM] [--home H] [--strobe PATH] [--first P] [--pes N]\n");
+            "[--rations DIR] [--system-cores N] [--each PROGRAM] [--home H] [--strobe PATH] [--first P] [--pes N]\n");
         return EXIT_USAGE;
     }
     bool taken = take_low_descriptors();

@@ -299,6 +299,7 @@ static void start_process(struct process *p) {
     struct kernel *k = g->kernel;
     enum spawn_step step = g->step;
     pid_t pid = g->error;
+    struct cpuset seat;
     if (pid == 0) {
         bool terminal = p->out[0]->terminal;
         int out = p->out[0]->far, error = p->out[1]->far;
@@ -309,6 +310,8 @@ static void start_process(struct process *p) {
                               .terminal = terminal,
                               .cgroup = birthplace(p),
                               .ration = p->ration.door,
+                              .processors = stall_seat(p, &seat) ? seat.bits : NULL,
+                              .processors_bytes = k->home.bytes,
                               .door = g->pen != NULL ? g->pen->end.fd : -1,
                               .user = k->pens.user};
         pid = spawn(&k->spawner, g->recipe, &place, p->index, &step);
@@ -341,6 +344,8 @@ void group_start(struct group *g) {
         fail(g, SPAWN_FORK, -ECANCELED);
     if (frozen)
         herd_freeze(g, false);
+    if (g->error == 0 && stall_binds(g))
+        stall_tell(g);
     for (uint32_t i = 0; i < g->count; i++)
         start_process(&g->processes[i]);
     for (uint32_t i = 0; g->count > HOLD_MAX && i < g->count; i++)
@@ -348,7 +353,7 @@ void group_start(struct group *g) {
             if (g->processes[i].out[o] != NULL)
                 outlet_release(g->processes[i].out[o]);
     g->started = true;
-    if (g->kernel->home.settled && g->cgroup != NULL && g->live > 0)
+    if (g->kernel->home.settled && g->cgroup != NULL && g->live > 0 && !stall_binds(g))
         g->leave_at = g->kernel->loop->now + LEAVE_NS;
     if (frozen)
         herd_freeze(g, true);

@@ -12,6 +12,7 @@
 #include "os/ration.h"
 #include "os/spawn.h"
 #include "os/sweep.h"
+#include "os/topology.h"
 
 struct process {
     struct group *group;
@@ -61,6 +62,9 @@ struct kernel {
     bool pooled; /* cgroups are there */
     struct rations rations;
     bool famine; /* somebody is famished */
+    struct topology topology;
+    struct cpuset may; /* processors that are for processes */
+    bool spared;       /* there are others too */
     struct home home;
     struct pens pens;
     char notice[320];
@@ -94,6 +98,17 @@ void group_due(struct process *p);
 
 /* Makes pipes ahead. */
 void kernel_stock(struct kernel *k);
+
+/* ---- stall.c: where processes sit ---- */
+
+/* Finds the processors that are for processes. */
+void stall_open(struct kernel *k);
+/* Does it say where its processes are to be? */
+bool stall_binds(const struct group *g);
+/* The processors of a process; false: it is not bound. */
+bool stall_seat(const struct process *p, struct cpuset *ret);
+/* Says in the errors of the group's first process what its user is to know of that. */
+void stall_tell(struct group *g);
 
 /* ---- herd.c: what is done to all processes of a group ---- */
 

@@ -359,7 +359,8 @@ static void carry_group(struct kernel *k, enum effect_kind kind, const struct ef
     if (g == NULL)
         return;
     if (kind == EFFECT_GROUP_START && !g->started) {
-        g->bound = e->value != 0 && g->count == k->config.pes;
+        g->bound = e->value != 0 && g->count == k->config.pes && k->config.system_cores == 0 &&
+                   !stall_binds(g);
         group_start(g);
         if (g->live == 0)
             watch(g);
@@ -546,6 +547,7 @@ static int begin(struct kernel *k) {
     open_confines(k);
     rations_init(&k->rations, k->config.rations);
     home_settle(&k->home, k->pooled ? k->config.home : 0);
+    stall_open(k);
     kernel_stock(k);
     reap(k, true);
     return 0;
@@ -602,6 +604,7 @@ void kernel_free(struct kernel *k) {
     if (k->pooled)
         cgroups_fini(&k->cgroups);
     rations_fini(&k->rations);
+    topology_fini(&k->topology);
     pens_fini(&k->pens);
     if (k->children.fd >= 0) {
         loop_remove(k->loop, &k->children);

@@ -184,6 +184,7 @@ static int open_kernel(struct shift *s) {
                                    .home = s->config.home,
                                    .first = s->config.first,
                                    .pes = s->config.pes,
+                                   .system_cores = s->config.system_cores,
                                    .each = s->config.each,
                                    .objects = s->objects,
                                    .root = s->root,

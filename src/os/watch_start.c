@@ -137,7 +137,7 @@ static bool name_rations(const struct watch *w, uint32_t node, char out[PATH_MAX
 static _Noreturn void become_launcher(const struct watch *w, uint32_t node, pid_t parent) {
     const struct watch_config *c = w->config;
     struct address here = plan_launcher(node), strobe = plan_strobe(node);
-    char number[16], home[16], first[16], pes[16], group[PATH_MAX], rations[PATH_MAX],
+    char number[16], home[16], first[16], pes[16], spared[16], group[PATH_MAX], rations[PATH_MAX],
         ear[sizeof strobe.local.sun_path];
     begin(parent, child_secret(c->key), 0);
     snprintf(number, sizeof number, "%" PRIu32, node);
@@ -167,6 +167,11 @@ static _Noreturn void become_launcher(const struct watch *w, uint32_t node, pid_
         grounds_node_path(&w->group, node, group);
         argv[count++] = "--cgroup";
         argv[count++] = group;
+    }
+    if (c->system_cores > 0) {
+        snprintf(spared, sizeof spared, "%" PRIu32, c->system_cores);
+        argv[count++] = "--system-cores";
+        argv[count++] = spared;
     }
     if (name_rations(w, node, rations)) {
         argv[count++] = "--rations";

@@ -44,6 +44,8 @@ static void walk(struct codec *c, struct spec *s) {
     codec_u64(c, &s->inode);
     codec_u64(c, &s->bytes);
     codec_u64(c, &s->mtime_ns);
+    codec_enum(c, &s->bind, BINDS);
+    codec_bool(c, &s->bind_told);
     codec_u64(c, &s->memory);
 }
 

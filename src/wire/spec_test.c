@@ -40,6 +40,8 @@ static struct spec sample(void) {
                          .inode = 77,
                          .bytes = UINT64_MAX,
                          .mtime_ns = 5,
+                         .bind = BIND_NUMA,
+                         .bind_told = true,
                          .memory = (uint64_t)3 << 40};
 }
 
@@ -72,6 +74,7 @@ static void test_round_trip(void) {
     CHECK(back.own == OWN_FILLED && back.inside && back.seen && back.device == 0x8801);
     CHECK(back.inode == 77 && back.bytes == UINT64_MAX && back.mtime_ns == 5);
     CHECK_EQ(back.memory, (uint64_t)3 << 40);
+    CHECK(back.bind == BIND_NUMA && back.bind_told);
     CHECK_EQ(encode(&back, two), len);
     CHECK(memcmp(one, two, (size_t)len) == 0);
     struct rlimit_spec l;

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Limits on what a process may use of its node: --mem. Speaks TAP."""
+"""What a process may use of its node, and where on it: --mem, --bind. Speaks TAP."""
 import json
 import os
+import re
 
 from harness import play
 
@@ -115,5 +116,70 @@ def no_controller(t):
     t.check('no warning without --mem', r.status == 0 and r.err == '', r)
 
 
-play(one_is_killed, it_alone_is_named, offspring, the_node_goes_on, in_a_script, sizes, nothing_is_left,
-     no_controller, up=('--local', '3', '--pes', '2', '--orphan', '2s'))
+def allowed(text):
+    """Processors in a list as the kernel prints them."""
+    parts = (part.partition('-') for part in text.split(','))
+    return {n for a, _, b in parts for n in range(int(a), int(b or a) + 1)}
+
+
+def seats(t, *args):
+    """Of each rank the processors it may use, as the kernel has it."""
+    r = t.sh('echo $STORM_RANK $(sed -n s/^Cpus_allowed_list:.//p /proc/self/status)', *args)
+    rows = sorted((int(a), allowed(b)) for a, b in (line.split() for line in r.out.splitlines()))
+    return r, [b for _, b in rows]
+
+
+def cores(t):
+    lines = t.finish(t.spawn(os.path.join(t.bin, 'storm-topo'), stdout=-1)).out.splitlines()
+    return [allowed(line.split()[1]) for line in lines if line.startswith('core ')]
+
+
+def bound(t):
+    if not os.path.exists(os.path.join(t.bin, 'storm-topo')):
+        t.skip('--bind', 'built without hwloc')
+        return
+    all_of_it = os.sched_getaffinity(0)
+    have = [c & all_of_it for c in cores(t) if c & all_of_it]
+    count = min(len(have), 2)
+    r, found = seats(t, '-n', count, '-N', 1, '--bind', 'core', '-o', 'out', '-v')
+    r.out = t.read('out')
+    t.check('-v tells where they are', re.search(r'bind: ranks? [0-1-]+ on n\d: cores? [\d,-]+$', r.out, re.M), r)
+    r, found = seats(t, '-n', count, '-N', 1, '--bind', 'core')
+    t.check('--bind core: each on its own', r.err == '' and len(found) == count and
+            all(f and any(f <= c for c in have) for f in found) and not set.intersection(*found, *found[1:] or [set()]),
+            (r, found, have))
+    for what in ('none', None):
+        r, found = seats(t, '-n', 2, '-N', 1, *(['--bind', what] if what else []))
+        t.check(f'--bind {what}', found == [all_of_it] * 2 and r.err == '', (r, found))
+    for what in ('socket', 'numa'):
+        r, found = seats(t, '-n', 2, '-N', 1, '--bind', what)
+        t.check(f'--bind {what}: no less than a core', r.status == 0 and
+                all(any(c <= f for c in have) for f in found), (r, found))
+    r = t.run('run', '--bind', 'chair', 'true')
+    t.check('to what there is not', r.status == 2 and r.is_one_line('--bind', 'chair', 'socket'), r)
+
+
+def shared_and_spared(t):
+    if not os.path.exists(os.path.join(t.bin, 'storm-topo')):
+        return
+    all_of_it = os.sched_getaffinity(0)
+    have = [c & all_of_it for c in cores(t) if c & all_of_it]
+    many = len(have) + 1
+    t.run('down')
+    t.run('up', '--local', '2', '--pes', many)
+    r, found = seats(t, '-n', 2 * many, '--bind', 'core')
+    t.check('more processes than cores: in turn, with one warning',
+            found == (have + have[:1]) * 2 and r.is_one_line('--bind', f'{many} processes', 'in turn'), (r, found))
+    t.run('down')
+    t.run('up', '--local', '2', '--pes', many, '--system-cores', '1')
+    if len(have) < 2:
+        t.skip('--system-cores', 'one core')
+        return
+    r, found = seats(t, '-n', 2, '-N', 1)
+    t.check('--system-cores: nothing of a job is there', found == [all_of_it - cores(t)[0]] * 2, (r, found))
+    r, found = seats(t, '-n', len(have) - 1, '-N', 1, '--bind', 'core')
+    t.check('nor bound there', found == have[1:], (r, found))
+
+
+play(one_is_killed, it_alone_is_named, offspring, the_node_goes_on, in_a_script, sizes, bound,
+     nothing_is_left, no_controller, shared_and_spared, up=('--local', '3', '--pes', '2', '--orphan', '2s'))

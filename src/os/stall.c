@@ -96,8 +96,8 @@ static void warn(struct group *g, uint32_t places) {
     const char *what = words[bind_of(g)];
     if (places == 0)
         snprintf(text, sizeof text,
-                 "storm: --bind: %.*s cannot tell its %ss: %s; nothing is bound there; install "
-                 "libhwloc, or leave --bind out\n",
+                 "storm: --bind: %.*s cannot tell its %ss: %s; nothing is bound there; leave "
+                 "--bind out\n",
                  (int)g->recipe->setup.node_name.len, (const char *)g->recipe->setup.node_name.at,
                  what,
                  g->kernel->topology.error < 0 ? strerror(-g->kernel->topology.error) : "none");

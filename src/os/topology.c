@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,21 +123,83 @@ int topology_parse(struct topology *t, const char *text) {
     return error;
 }
 
-int topology_ask(struct topology *t) {
+/* ---- asking ---- */
+
+static int ask_program(struct topology *t) {
     char program[PATH_MAX];
+    int r = companion_find("storm-topo", program, sizeof program);
+    if (r < 0)
+        return r;
+    char *text = calloc(1, TEXT_BYTES);
+    if (text == NULL)
+        return -ENOMEM;
+    const char *argv[] = {program, NULL};
+    struct errand e = {.argv = argv, .output = text, .output_cap = TEXT_BYTES, .silent = true};
+    r = errand_run(&e);
+    if (r == 0)
+        r = e.status != 0 ? -EIO : topology_parse(t, text);
+    free(text);
+    return r;
+}
+
+/* A list of numbers in a file. */
+__attribute__((format(printf, 2, 3))) static bool read_list(struct cpuset *ret, const char *format,
+                                                            ...) {
+    char path[PATH_MAX], text[4096] = "";
+    va_list args;
+    va_start(args, format);
+    vsnprintf(path, sizeof path, format, args);
+    va_end(args);
+    FILE *f = fopen(path, "re");
+    *ret = (struct cpuset){0};
+    bool good = f != NULL && fgets(text, sizeof text, f) != NULL && parse_list(text, ret) != NULL;
+    if (f != NULL)
+        fclose(f);
+    return good;
+}
+
+/* Whoever has a lower one beside it has been counted with that. */
+static int add_once(struct topology *t, enum topology_level level, struct cpuset *set,
+                    uint32_t number) {
+    for (uint32_t i = 0; i < number; i++)
+        if (cpuset_has(set, i))
+            return 0;
+    return add(t, level, set);
+}
+
+int topology_read(struct topology *t, const char *system) {
+    struct cpuset online, set, nodes;
+    int r = read_list(&online, "%s/cpu/online", system) ? 0 : -ENOENT;
+    for (uint32_t i = 0; i < NUMBERS && r == 0; i++) {
+        if (!cpuset_has(&online, i))
+            continue;
+        if (!read_list(&set, "%s/cpu/cpu%u/topology/thread_siblings_list", system, i))
+            cpuset_add(&set, i);
+        r = add_once(t, TOPOLOGY_CORE, &set, i);
+        if (r == 0 && read_list(&set, "%s/cpu/cpu%u/topology/core_siblings_list", system, i))
+            r = add_once(t, TOPOLOGY_SOCKET, &set, i);
+    }
+    if (!read_list(&nodes, "%s/node/has_cpu", system))
+        nodes = (struct cpuset){0};
+    for (uint32_t i = 0; i < NUMBERS && r == 0; i++)
+        if (cpuset_has(&nodes, i) && read_list(&set, "%s/node/node%u/cpulist", system, i))
+            r = add(t, TOPOLOGY_NUMA, &set);
+    if (r == 0 && t->count[TOPOLOGY_SOCKET] == 0)
+        r = add(t, TOPOLOGY_SOCKET, &online);
+    if (r == 0 && t->count[TOPOLOGY_NUMA] == 0)
+        r = add(t, TOPOLOGY_NUMA, &online); /* kernels that know of no nodes have one */
+    if (r < 0)
+        topology_fini(t);
+    return r;
+}
+
+int topology_ask(struct topology *t) {
     if (t->asked)
         return t->error;
     t->asked = true;
-    t->error = companion_find("storm-topo", program, sizeof program);
-    char *text = t->error < 0 ? NULL : calloc(1, TEXT_BYTES);
-    if (text == NULL)
-        return t->error = t->error < 0 ? t->error : -ENOMEM;
-    const char *argv[] = {program, NULL};
-    struct errand e = {.argv = argv, .output = text, .output_cap = TEXT_BYTES, .silent = true};
-    t->error = errand_run(&e);
-    if (t->error == 0)
-        t->error = e.status != 0 ? -EIO : topology_parse(t, text);
-    free(text);
+    t->error = ask_program(t);
+    if (t->error < 0)
+        t->error = topology_read(t, "/sys/devices/system");
     return t->error;
 }
 

@@ -2,7 +2,7 @@
 /* What processes can be bound to on this node: its cores, sockets and NUMA nodes, as sets of processors.
  *
  * hwloc knows them. It is a large library, and a launcher is to be small: so a program of its own, storm-topo, tells
- * them as text, once, when somebody first asks. */
+ * them as text, once, when somebody first asks. Where there is none, what the kernel tells has to do. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,8 +23,11 @@ struct topology {
     struct cpuset *sets[TOPOLOGY_LEVELS];
 };
 
-/* Has it told by storm-topo, unless that has been done. 0 or -errno. */
+/* Has it told by storm-topo, or else by the kernel, unless that has been done. 0 or -errno. */
 int topology_ask(struct topology *t);
+
+/* As the kernel tells it, in files such as /sys/devices/system/cpu/cpu0/topology/thread_siblings_list; `system` is the folder. */
+int topology_read(struct topology *t, const char *system);
 
 /* Lines such as "core 0,4", "socket 0-7", "numa 0-3". 0, -EINVAL or -ENOMEM. */
 int topology_parse(struct topology *t, const char *text);

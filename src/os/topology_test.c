@@ -3,7 +3,13 @@
 #include "os/topology.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "os/files.h"
 #include "tap.h"
 
 static const char two_sockets[] = "core 0,4\ncore 1,5\ncore 2,6\ncore 3,7\nsocket 0-1,4-5\n"
@@ -56,6 +62,48 @@ static void test_spared(void) {
     topology_fini(&t);
 }
 
+static void put(const char *folder, const char *name, const char *text) {
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    for (char *at = path + strlen(folder) + 1; (at = strchr(at, '/')) != NULL; *at++ = '/') {
+        *at = '\0';
+        mkdir(path, 0755);
+    }
+    FILE *f = fopen(path, "we");
+    CHECK(f != NULL && fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
+/* Without hwloc: two cores of two processors, of which one is offline. */
+static void test_files(void) {
+    struct topology t = {0};
+    char folder[] = "/tmp/storm-topology-XXXXXX";
+    CHECK(mkdtemp(folder) != NULL);
+    CHECK_EQ(topology_read(&t, folder), -ENOENT);
+    put(folder, "cpu/online", "0-2\n");
+    CHECK_EQ(topology_read(&t, folder), 0); /* nothing is told of them */
+    CHECK_STR(place(&t, TOPOLOGY_CORE, set_of(0, 7), 2), "3: 2 (2)");
+    CHECK_STR(place(&t, TOPOLOGY_SOCKET, set_of(0, 7), 2), "1: 0 (0-2)");
+    CHECK_STR(place(&t, TOPOLOGY_NUMA, set_of(0, 7), 2), "1: 0 (0-2)");
+    topology_fini(&t);
+    put(folder, "cpu/cpu0/topology/thread_siblings_list", "0,2\n");
+    put(folder, "cpu/cpu2/topology/thread_siblings_list", "0,2\n");
+    put(folder, "cpu/cpu1/topology/thread_siblings_list", "1\n");
+    put(folder, "cpu/cpu0/topology/core_siblings_list", "0,2\n");
+    put(folder, "cpu/cpu1/topology/core_siblings_list", "1\n");
+    put(folder, "node/has_cpu", "0,3\n");
+    put(folder, "node/node0/cpulist", "0,2\n");
+    put(folder, "node/node3/cpulist", "1\n");
+    CHECK_EQ(topology_read(&t, folder), 0);
+    CHECK_STR(place(&t, TOPOLOGY_CORE, set_of(0, 7), 2), "2: 0 (0,2)");
+    CHECK_STR(place(&t, TOPOLOGY_CORE, set_of(0, 7), 1), "2: 1 (1)");
+    CHECK_STR(place(&t, TOPOLOGY_SOCKET, set_of(0, 7), 1), "2: 1 (1)");
+    CHECK_STR(place(&t, TOPOLOGY_NUMA, set_of(0, 7), 0), "2: 0 (0,2)");
+    topology_fini(&t);
+    int fd = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    files_remove(fd, folder + 5);
+    close(fd);
+}
+
 static void test_garbage(void) {
     static const char *const texts[] = {"",           "core \n",         "core 1-\n", "core 1",
                                         "core 3-1\n", "core 99999\n",    "word 1\n",  "socket 0\n",
@@ -70,6 +118,7 @@ static void test_garbage(void) {
 int main(void) {
     TEST(test_places);
     TEST(test_spared);
+    TEST(test_files);
     TEST(test_garbage);
     return tap_finish();
 }

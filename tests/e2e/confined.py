@@ -159,6 +159,20 @@ def bound(t):
     t.check('to what there is not', r.status == 2 and r.is_one_line('--bind', 'chair', 'socket'), r)
 
 
+def without_hwloc(t):
+    """The kernel's own files do where there is no storm-topo."""
+    topo = os.path.join(t.bin, 'storm-topo')
+    if os.path.exists(topo):
+        os.rename(topo, topo + '.away')
+    t.run('down')
+    t.run('up', '--local', '2', '--pes', '2')
+    r, found = seats(t, '-n', 2, '-N', 1, '--bind', 'core')
+    good = 'in turn' in r.err or (r.err == '' and len(set(map(frozenset, found))) == 2)
+    t.check('--bind core without hwloc', r.status == 0 and len(found) == 2 and good, (r, found))
+    if os.path.exists(topo + '.away'):
+        os.rename(topo + '.away', topo)
+
+
 def shared_and_spared(t):
     if not os.path.exists(os.path.join(t.bin, 'storm-topo')):
         return
@@ -182,4 +196,5 @@ def shared_and_spared(t):
 
 
 play(one_is_killed, it_alone_is_named, offspring, the_node_goes_on, in_a_script, sizes, bound,
-     nothing_is_left, no_controller, shared_and_spared, up=('--local', '3', '--pes', '2', '--orphan', '2s'))
+     nothing_is_left, no_controller, without_hwloc,
+     shared_and_spared, up=('--local', '3', '--pes', '2', '--orphan', '2s'))

@@ -105,8 +105,9 @@ static const char *parse_line(struct topology *t, const char *line, int *ret_err
         if (strncmp(line, names[level], len) != 0)
             continue;
         const char *end = parse_list(line + len, &set);
-        *ret_error = end == NULL || *end != '\n' ? -EINVAL : add(t, level, &set);
-        return end == NULL ? line : end + 1;
+        bool whole = end != NULL && *end == '\n';
+        *ret_error = whole ? add(t, level, &set) : -EINVAL;
+        return whole ? end + 1 : line;
     }
     *ret_error = -EINVAL;
     return line;

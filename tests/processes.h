@@ -48,6 +48,7 @@ static struct {
     struct kernel *kernel;
     const char *cgroup; /* for the next kernel */
     enum confine confine;
+    const char *rations;
     bool hold;        /* take nothing */
     bool kill_at_end; /* as a launcher does when its own processes have ended */
     struct heard_group groups[GROUPS];
@@ -174,6 +175,7 @@ static inline void stage_begin(void) {
                                    .context = &stage,
                                    .cgroup = stage.cgroup,
                                    .confine = stage.confine,
+                                   .rations = stage.rations,
                                    .groups = GROUPS};
     stage.kernel = kernel_new(&config, &r);
     CHECK_EQ(r, 0);

@@ -228,6 +228,7 @@ static int configure(struct berth *b, struct watch_config *w) {
     struct tree tree;
     if (!plan_tree(c->tree, &tree) || !confine_parse(b->plan.confine, &w->confine))
         return fail("what it is to do is of another version of storm");
+    w->system_cores = b->plan.system_cores;
     if (companion_find("storm-pl", w->launcher_program, sizeof w->launcher_program) < 0)
         return fail("storm-pl is not beside storm");
     int r = find_address(b, &w->at);

@@ -29,6 +29,7 @@
 #include "cli/terminal.h"
 #include "os/confine.h"
 #include "os/grounds.h"
+#include "os/ration.h"
 #include "os/claim.h"
 #include "os/detect.h"
 #include "os/loop.h"
@@ -160,6 +161,44 @@ static bool check_namespaces(struct doctor *d) {
              "user.max_pid_namespaces",
              "not for this user (%s)", t.words);
     return r == 0;
+}
+
+/* As a launcher finds it, and everything is as before. */
+static enum ration_means try_rations(void) {
+    char name[64], ground[PATH_MAX], place[PATH_MAX] = "", node[PATH_MAX];
+    struct grounds g;
+    struct cgroups pool;
+    struct rations r;
+    snprintf(name, sizeof name, "storm-doctor-%d", (int)getpid());
+    bool legacy = ration_ground(name, ground) == 0 &&
+                  snprintf(place, sizeof place, "%s/n0", ground) < (int)sizeof place;
+    bool grouped = grounds_make(&g, name) == 0, pooled = false;
+    if (grouped) {
+        grounds_node_path(&g, 0, node);
+        pooled = cgroups_init(&pool, node) == 0;
+    }
+    rations_init(&r, legacy ? place : NULL);
+    enum ration_means means = rations_means(&r, pooled ? &pool : NULL);
+    rations_fini(&r);
+    if (legacy)
+        ration_remove(ground);
+    if (pooled)
+        cgroups_fini(&pool);
+    if (grouped)
+        grounds_remove(g.path);
+    return means;
+}
+
+static void check_memory(struct doctor *d) {
+    enum ration_means means = try_rations();
+    if (means == RATION_NONE)
+        tell(d, "memory limits", VERDICT_WARN,
+             "have the memory controller delegated: systemd-run --user --scope -p Delegate=yes "
+             "storm up; as root, boot with cgroup_enable=memory",
+             "no memory controller for this user: --mem limits only what each process allocates");
+    else
+        tell(d, "memory limits", VERDICT_OK, NULL, "by control groups, version %d",
+             means == RATION_UNIFIED ? 2 : 1);
 }
 
 static void check_confines(struct doctor *d) {
@@ -362,6 +401,7 @@ static void examine(struct doctor *d) {
     check_machine(d);
     check_calls(d);
     check_confines(d);
+    check_memory(d);
     check_privileges(d);
     check_limits(d);
     check_programs(d);

@@ -62,12 +62,35 @@ static void say_limit(FILE *out, const char *job, const struct epilogue *v) {
     say(out, job, "time limit of %s reached", limit);
 }
 
+static void say_memory(FILE *out, const char *job, const char *node, const struct message_news *n) {
+    char limit[UNITS_TEXT_MAX];
+    units_format_size((uint64_t)n->value * MEMORY_UNIT, limit, sizeof limit);
+    say(out, job,
+        "process %" PRIu32 " on %s was killed: it used more than its %s of memory (--mem)", n->rank,
+        node, limit);
+}
+
+void epilogue_loose(FILE *out, const struct cluster *c, const struct message_news *n) {
+    char job[24], node[CLUSTER_NODE_NAME_MAX];
+    if (n->loose == NO_NODE)
+        return;
+    snprintf(job, sizeof job, "job %" PRIu32, n->job);
+    cluster_node_name(c, n->loose, node, sizeof node);
+    say(out, job,
+        "%s cannot limit memory as --mem asks: there is no memory controller for it; what a "
+        "process allocates fails beyond the limit, but what it forks counts apart; see: storm "
+        "doctor",
+        node);
+}
+
 void epilogue_write(FILE *out, const struct cluster *c, const struct message_news *n,
                     const struct epilogue *v) {
     char job[24], node[CLUSTER_NODE_NAME_MAX] = "a node";
     snprintf(job, sizeof job, "job %" PRIu32, n->job);
     if (n->node != NO_NODE)
         cluster_node_name(c, n->node, node, sizeof node);
+    if (!v->loose_told)
+        epilogue_loose(out, c, n);
     if (n->state == STATE_DONE)
         return;
     if (n->text.len > 0 && n->cause == CAUSE_FAILED && n->node != NO_NODE)
@@ -86,6 +109,8 @@ void epilogue_write(FILE *out, const struct cluster *c, const struct message_new
     else if (n->node != NO_NODE && n->cause == CAUSE_KILLED)
         say(out, job, "rank %" PRIu32 " on %s killed by signal %" PRIu32 " (%s)", n->rank, node,
             n->value, strsignal((int)n->value));
+    else if (n->node != NO_NODE && n->cause == CAUSE_MEMORY)
+        say_memory(out, job, node, n);
     else if (v->verbose && n->status != 0)
         say(out, job,
             "%" PRIu32 " of %" PRIu32 " processes ended with a nonzero status; the highest "

@@ -12,7 +12,11 @@ struct epilogue {
     const char *folder;
     uint64_t limit_ns; /* 0: not known */
     bool verbose;      /* a nonzero status too */
+    bool loose_told;   /* epilogue_loose has said what there is to say */
 };
+
+/* If a node does not limit memory as was asked for: says so. */
+void epilogue_loose(FILE *out, const struct cluster *c, const struct message_news *n);
 
 /* Writes what is to be said of a job that is over; nothing if it ended as programs do. */
 void epilogue_write(FILE *out, const struct cluster *c, const struct message_news *n,

@@ -70,6 +70,10 @@ static void on_news(void *context, const struct message_news *n) {
         f->since_ns[n->state] = n->since_ns;
     note_nodes(f, n);
     note_run(f, n);
+    if (n->loose != NO_NODE && !f->epilogue.loose_told) {
+        epilogue_loose(stderr, &f->contact.cluster, n);
+        f->epilogue.loose_told = true;
+    }
     if (f->output != NULL)
         output_nodes(f->output, n);
     if (n->state == STATE_RUNNING && f->typing != NULL)

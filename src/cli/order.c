@@ -169,6 +169,36 @@ static int order_surroundings(struct order *o, const struct wish *w) {
     return surroundings_strings(&o->around, &o->spec.environment) < 0 ? no_memory() : 0;
 }
 
+/* Too little would not do for any process: whoever writes it has forgotten the unit. */
+#define MEMORY_MIN MIB
+#define MEMORY_MAX ((uint64_t)UINT32_MAX * MEMORY_UNIT)
+
+static int order_memory(struct order *o, const struct wish *w) {
+    uint64_t bytes;
+    if (w->memory == NULL)
+        return 0;
+    if (units_parse_size(w->memory, &bytes) < 0)
+        return complain("--mem", "\"%s\" is no size; for example --mem 64M, --mem 1.5G", w->memory);
+    if (bytes < MEMORY_MIN || bytes > MEMORY_MAX)
+        return complain("--mem",
+                        "\"%s\" will not do; at least 1 MiB, at most 15 TiB, for each process",
+                        w->memory);
+    o->spec.memory = bytes / MEMORY_UNIT * MEMORY_UNIT;
+    return 0;
+}
+
+static int order_bind(struct order *o, const struct wish *w) {
+    static const char *const names[BINDS] = {"none", "core", "socket", "numa"};
+    uint8_t kind = 0;
+    while (w->bind != NULL && kind < BINDS && strcmp(w->bind, names[kind]) != 0)
+        kind++;
+    if (kind == BINDS)
+        return complain("--bind", "\"%s\" will not do; core, socket, numa or none", w->bind);
+    o->spec.bind = kind;
+    o->spec.bind_told = w->verbose && kind != BIND_NONE;
+    return 0;
+}
+
 /* ---- standard input and output ---- */
 
 static int order_input(struct order *o, const struct wish *w, enum wish_command command) {
@@ -391,6 +421,10 @@ int order_make(struct order *o, struct wish *w, enum wish_command command,
     if (r == 0)
         r = order_size(o, w, cluster, name);
     if (r == 0)
+        r = order_memory(o, w);
+    if (r == 0)
+        r = order_bind(o, w);
+    if (r == 0)
         r = order_input(o, w, command);
     if (r == 0)
         r = order_output(o, w, command);
@@ -440,6 +474,11 @@ void order_print(const struct order *o, const struct cluster *cluster) {
         char text[UNITS_TEXT_MAX];
         units_format_duration(o->submit.limit_ns, text, sizeof text);
         printf("time      at most %s\n", text);
+    }
+    if (o->spec.memory != 0) {
+        char text[UNITS_TEXT_MAX];
+        units_format_size(o->spec.memory, text, sizeof text);
+        printf("memory    at most %s for each process\n", text);
     }
     printf("request   %zu bytes\n", o->submit.spec.len);
 }

@@ -272,6 +272,7 @@ static char *make_plan(const struct tender *t, uint32_t number, bool end) {
         .boots =
             (uint32_t)((now > c->started_ns ? now - c->started_ns : 0) / NS_PER_S * LIVES_A_SECOND),
         .stay = t->config->stay,
+        .system_cores = t->config->system_cores,
         .anew = t->members[number].missed >= MISSED_MAX,
         .end = end,
         .helped = t->members[number].helped,

@@ -23,6 +23,7 @@ struct tender_config {
     enum hop_shape shape;
     uint64_t connect_ns; /* then a host is given up; 0: as usual */
     char confine[16], listen[64];
+    uint32_t system_cores;
     bool stay; /* remote shells kill what they leave behind */
 };
 

@@ -43,7 +43,7 @@
 #include "os/remains.h"
 #include "os/watch.h"
 
-enum { PES_MAX = 4096 };
+enum { PES_MAX = 4096, SYSTEM_CORES_MAX = 1024 };
 
 /* All processes of a machine share its processors, so who passes something on costs more than the depth
  * that he saves; only many nodes make it worth while. */
@@ -67,6 +67,7 @@ struct up {
     const char *launchers;
     const char *confine;
     enum confine confines;
+    uint64_t system_cores;
     uint64_t quantum_ns;
     uint64_t mpl;
     uint64_t orphan_ns;
@@ -153,6 +154,7 @@ static int check_hosts(struct up *u) {
         return 0;
     }
     snprintf(u->hosting.tender.confine, sizeof u->hosting.tender.confine, "%s", u->confine);
+    u->hosting.tender.system_cores = (uint32_t)u->system_cores;
     if (u->pes == 0)
         u->pes = u->hosting.pes != 0 ? u->hosting.pes : online > 0 ? (uint64_t)online : 1;
     return hosting_check(&u->hosting);
@@ -181,6 +183,8 @@ static int check(struct up *u) {
         return complain("up", "--launchers \"%s\": give node or process", u->launchers);
     if (!confine_parse(u->confine, &u->confines))
         return complain("up", "--confine \"%s\": give auto, cgroup, namespace or none", u->confine);
+    if (u->system_cores > SYSTEM_CORES_MAX)
+        return complain("up", "--system-cores: more than %d make no sense", SYSTEM_CORES_MAX);
     r = check_hook(u);
     if (r == 0)
         r = check_policy(u);
@@ -347,6 +351,7 @@ static struct watch_config configure(struct up *u, struct in_addr host) {
                              .lease_ns = PLAN_LEASE_NS,
                              .confine = u->confines,
                              .pes = (uint32_t)u->pes,
+                             .system_cores = (uint32_t)u->system_cores,
                              .announce = announce,
                              .scribe = write_down,
                              .context = u};
@@ -671,6 +676,8 @@ static const struct option *options_of(struct up *u, const char **asked) {
          "one a node (default), or one a process"},
         {"confine", OPTION_TEXT, &u->confine, "HOW",
          "what holds a job together: cgroup, namespace, none (default: the best there is)"},
+        {"system-cores", OPTION_NUMBER, &u->system_cores, "N",
+         "the first N cores of a node are not for jobs (default 0)"},
         {"orphan", OPTION_DURATION, &u->orphan_ns, "T",
          "a job whose command is gone for so long is ended (default 30s)"},
         {"fabric", OPTION_TEXT, &u->fabric, "F", "by which files go: as for storm cp"},

@@ -18,6 +18,7 @@ struct wish {
     const char *on, *exclude;
     bool exclusive;
     uint64_t time_ns;
+    const char *memory, *bind;
     bool label;
     const char *input, *output, *error;
     const char *chdir, *exported;
@@ -41,7 +42,7 @@ struct wish {
 };
 
 enum wish_command { WISH_RUN = 1, WISH_SUBMIT = 2, WISH_ALLOC = 4 };
-enum { WISH_OPTIONS_MAX = 48 };
+enum { WISH_OPTIONS_MAX = 56 };
 
 /* The options that this command has. */
 void wish_table(struct wish *w, enum wish_command command, struct option table[WISH_OPTIONS_MAX]);

@@ -25,10 +25,12 @@ char *berthing_text(const struct berthing *b) {
     if (f == NULL)
         return NULL;
     fprintf(f,
-            "%s" PART_BERTH "self %" PRIu32 "\ncalled %s\nlisten %s\nconfine %s\nboots %" PRIu32
+            "%s" PART_BERTH "self %" PRIu32
+            "\ncalled %s\nlisten %s\nconfine %s\nsystem-cores %" PRIu32 "\nboots %" PRIu32
             "\nstay %s\nanew %s\nend %s\nhelped %s\n" PART_HOSTS,
-            cluster, b->self, b->called, b->listen, b->confine, b->boots, b->stay ? "yes" : "no",
-            b->anew ? "yes" : "no", b->end ? "yes" : "no", b->helped ? "yes" : "no");
+            cluster, b->self, b->called, b->listen, b->confine, b->system_cores, b->boots,
+            b->stay ? "yes" : "no", b->anew ? "yes" : "no", b->end ? "yes" : "no",
+            b->helped ? "yes" : "no");
     if (b->hosts.len > 0)
         fwrite(b->hosts.at, 1, b->hosts.len, f);
     fputs(PART_KEY, f);
@@ -76,6 +78,8 @@ static bool read_line(struct berthing *b, const char *name, const char *value) {
         return read_word(value, b->listen, sizeof b->listen);
     if (strcmp(name, "confine") == 0)
         return read_word(value, b->confine, sizeof b->confine);
+    if (strcmp(name, "system-cores") == 0)
+        return read_u32(value, &b->system_cores);
     if (strcmp(name, "boots") == 0)
         return read_u32(value, &b->boots);
     if (strcmp(name, "stay") == 0)

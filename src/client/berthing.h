@@ -16,8 +16,9 @@ struct berthing {
     char called[ROSTER_NAME_MAX]; /* as the user calls this host */
     char listen[64];              /* an interface; "-": the one by which it reaches the manager */
     char confine[16];
-    uint32_t boots;     /* it has started so often, if it does not know better */
-    bool stay;          /* in the foreground, until it is told to end */
+    uint32_t system_cores; /* of the host, that processes of jobs are kept off */
+    uint32_t boots;        /* it has started so often, if it does not know better */
+    bool stay;             /* in the foreground, until it is told to end */
     bool anew;          /* what is there as it should be does not get through: it is ended first */
     bool end;           /* nothing is begun: what is there is to end */
     bool helped;        /* the helper of remote shells is there because of us */

@@ -13,6 +13,7 @@ static struct berthing sample(void) {
                          .called = "d",
                          .listen = "ib0",
                          .confine = "auto",
+                         .system_cores = 2,
                          .boots = 160,
                          .stay = true,
                          .anew = true,
@@ -53,6 +54,7 @@ static void test_round(void) {
     CHECK_STR(back.called, "d");
     CHECK_STR(back.listen, "ib0");
     CHECK_STR(back.confine, "auto");
+    CHECK_EQ(back.system_cores, 2);
     CHECK_EQ(back.cluster.nodes, 20);
     CHECK_EQ(back.cluster.port_last, 20999);
     address_format(&back.cluster.manager, address, sizeof address);

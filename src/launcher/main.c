@@ -2,7 +2,7 @@
 /* storm-pl: the program launcher of one node.
  *
  *     storm-pl --socket PATH --node N --key-fd FD [--cgroup DIR] [--confine HOW] [--each PROGRAM]
- *              [--home H] [--strobe PATH] [--first P] [--pes N]
+ *              [--rations DIR] [--system-cores N] [--home H] [--strobe PATH] [--first P] [--pes N]
  *
  * Started with its node and left alone: its manager comes to the socket, dies and comes again. It
  * is a small static program of its own because starting processes from a small one is cheap. SIGTERM
@@ -79,6 +79,8 @@ static bool parse(struct program *p, int argc, char **argv) {
                                             {"cgroup", required_argument, NULL, 'c'},
                                             {"each", required_argument, NULL, 'e'},
                                             {"confine", required_argument, NULL, 'f'},
+                                            {"rations", required_argument, NULL, 'm'},
+                                            {"system-cores", required_argument, NULL, 'y'},
                                             {"home", required_argument, NULL, 'h'},
                                             {"strobe", required_argument, NULL, 'r'},
                                             {"first", required_argument, NULL, 'i'},
@@ -99,6 +101,12 @@ static bool parse(struct program *p, int argc, char **argv) {
             break;
         case 'c':
             p->config.cgroup = optarg;
+            break;
+        case 'y':
+            good = parse_number(optarg, &p->config.system_cores);
+            break;
+        case 'm':
+            p->config.rations = optarg;
             break;
         case 'i':
             good = parse_number(optarg, &p->config.first);
@@ -174,9 +182,10 @@ static void free_low_descriptors(void) {
 int main(int argc, char **argv) {
     struct program p = {.config = {.pl = limits}};
     if (!parse(&p, argc, argv)) {
-        fprintf(stderr,
-                "usage: storm-pl --socket PATH --node N --key-fd FD [--cgroup DIR] [--confine HOW] "
-                "[--each PROGRAM] [--home H] [--strobe PATH] [--first P] [--pes N]\n");
+        fprintf(
+            stderr,
+            "usage: storm-pl --socket PATH --node N --key-fd FD [--cgroup DIR] [--confine HOW] "
+            "[--rations DIR] [--system-cores N] [--each PROGRAM] [--home H] [--strobe PATH] [--first P] [--pes N]\n");
         return EXIT_USAGE;
     }
     bool taken = take_low_descriptors();

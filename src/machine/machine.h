@@ -263,14 +263,26 @@ struct input_roster {
     struct bytes names; /* empty: as usual */
 };
 
-enum child_event { CHILD_STARTED, CHILD_FAILED, CHILD_EXITED, CHILD_KILLED, CHILD_EVENTS };
+enum child_event {
+    CHILD_STARTED,
+    CHILD_FAILED,
+    CHILD_EXITED,
+    CHILD_KILLED,
+    CHILD_EXCEEDED, /* it, or what it has started, was killed for using more memory than it may */
+    CHILD_EVENTS
+};
+
+/* Limits on memory are told in so many bytes: none of the kernel's pages is smaller. */
+enum { MEMORY_UNIT = 4096 };
 
 struct input_child {
     uint32_t group;
     uint32_t index; /* of the process in its group */
     enum child_event event;
-    uint32_t value;       /* STARTED: pid; FAILED: errno; EXITED: status; KILLED: signal */
+    uint32_t value;       /* STARTED: pid; FAILED: errno; EXITED: status; KILLED: signal;
+                             EXCEEDED: the limit, in MEMORY_UNITs */
     enum spawn_step step; /* FAILED */
+    bool loose;           /* STARTED: its memory is not limited as was asked for */
 };
 
 struct input_stream {

@@ -201,6 +201,7 @@ static void walk_child(struct walker *w, struct input_child *p) {
     p->event = (enum child_event)walk_enum(w, p->event, CHILD_EVENTS);
     codec_u32(&w->c, &p->value);
     p->step = (enum spawn_step)walk_enum(w, p->step, SPAWN_STEPS);
+    codec_bool(&w->c, &p->loose);
 }
 
 static void walk_stream(struct walker *w, struct input_stream *s) {

@@ -120,7 +120,7 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
         in.roster = (struct input_roster){set, body};
         break;
     case INPUT_CHILD:
-        in.child = (struct input_child){201, 202, CHILD_KILLED, 203, SPAWN_STDIO};
+        in.child = (struct input_child){201, 202, CHILD_KILLED, 203, SPAWN_STDIO, true};
         break;
     case INPUT_EMPTY:
         in.empty.group = 211;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/units.h"
 #include "mm/inside.h"
 
 enum { LIST_MAX = 2048, WHY_MAX = 128 + ROSTER_NAME_MAX };
@@ -51,6 +52,17 @@ static void say_where(const struct chronicle *h, const struct job *j, struct tex
     text_str(why, name);
 }
 
+static void say_memory(const struct chronicle *h, const struct job *j, struct text *why) {
+    char limit[UNITS_TEXT_MAX];
+    units_format_size((uint64_t)j->worst.value * MEMORY_UNIT, limit, sizeof limit);
+    text_str(why, "rank ");
+    text_u64(why, j->worst.rank);
+    say_where(h, j, why);
+    text_str(why, " was killed: it used more than its ");
+    text_str(why, limit);
+    text_str(why, " of memory");
+}
+
 static void say_why(const struct chronicle *h, const struct job *j, struct text *why) {
     if (j->state == STATE_TIMEOUT) {
         text_str(why, "its time limit was reached");
@@ -66,6 +78,8 @@ static void say_why(const struct chronicle *h, const struct job *j, struct text 
         say_where(h, j, why);
         text_str(why, " was killed by signal ");
         text_u64(why, j->worst.value);
+    } else if (j->worst.node != NO_NODE && j->worst.cause == CAUSE_MEMORY) {
+        say_memory(h, j, why);
     }
 }
 

@@ -137,6 +137,21 @@ static void test_one(void) {
     free(s.memory);
 }
 
+static void test_memory(void) {
+    struct stage s;
+    const struct job greedy = {
+        .state = STATE_FAILED,
+        .status = 137,
+        .worst = {.node = 4, .cause = CAUSE_MEMORY, .rank = 1, .value = 64 * 256}};
+    begin(&s, 0);
+    submit(&s, 7, 1, "words");
+    start(&s, 7, 7, 4);
+    end(&s, 7, 7, &greedy);
+    chronicle_end(s.history);
+    CHECK_STR(s.seen.why[0], "rank 1 on n4 was killed: it used more than its 64 MiB of memory");
+    free(s.memory);
+}
+
 /* As whoever is there now is called. */
 static void test_hosts(void) {
     struct stage s;
@@ -245,6 +260,7 @@ static void test_strange(void) {
 
 int main(void) {
     TEST(test_one);
+    TEST(test_memory);
     TEST(test_hosts);
     TEST(test_array);
     TEST(test_one_of_many);

@@ -153,6 +153,7 @@ static struct message_news describe(struct mm *m, const struct job *j) {
                              .bad = over || r == NULL ? j->bad : r->bad,
                              .procs = j->procs,
                              .map = job_map(j->flags),
+                             .loose = j->loose,
                              .output = over || r == NULL ? j->output : r->output,
                              .held = j->settled && r != NULL && j->output > 0,
                              .since_ns = m->now - j->born,

@@ -22,7 +22,7 @@
 enum { IMAGE_ATTEMPTS = 4 };
 
 enum { STATUS_TIME = 124, STATUS_STORM = 125, STATUS_CANNOT = 126, STATUS_NO_PROGRAM = 127 };
-enum { SIGNAL_BASE = 128, SIGNAL_TERM = 15 };
+enum { SIGNAL_BASE = 128, SIGNAL_KILL = 9, SIGNAL_TERM = 15 };
 
 /* ---- how bad it is ---- */
 
@@ -32,6 +32,8 @@ static uint32_t status_of_ending(const struct ending *e) {
         return e->value;
     case CAUSE_KILLED:
         return SIGNAL_BASE + e->value;
+    case CAUSE_MEMORY:
+        return SIGNAL_BASE + SIGNAL_KILL;
     case CAUSE_FAILED:
         if (e->step != SPAWN_PROGRAM)
             return STATUS_STORM;
@@ -284,7 +286,7 @@ static void react(struct mm *m, struct job *j, struct running *r, const struct e
         end_job(m, j, REASON_BAD, 0, true);
     } else if (e->cause == CAUSE_LOST) {
         end_job(m, j, REASON_LOST, 0, true);
-    } else if (e->cause == CAUSE_KILLED || bad_exit) {
+    } else if (e->cause == CAUSE_KILLED || e->cause == CAUSE_MEMORY || bad_exit) {
         j->reason = REASON_BAD;
         r->force_at = m->now + m->config.grace_ns;
         due_set(m, r);
@@ -307,9 +309,19 @@ static void judge_unknown(struct mm *m, struct job *j, struct running *r) {
     react(m, j, r, &lost);
 }
 
+/* One node stands for all that are so: it is said once. */
+static void note_loose(struct mm *m, struct job *j, const struct ending *e) {
+    if (!e->loose || j->loose != NO_NODE)
+        return;
+    j->loose = e->node;
+    if (e->more)
+        client_news(m, j);
+}
+
 static void ended_on(struct mm *m, struct job *j, struct running *r, const struct ending *e) {
     if (!nodeset_has(&r->waiting, e->node))
         return;
+    note_loose(m, j, e);
     if (e->more) { /* its end will tell all */
         r->started = true;
         react(m, j, r, e);

@@ -69,6 +69,7 @@ struct job {
     struct ending worst;
     uint32_t bad;
     uint64_t output;
+    uint32_t loose;      /* a node that does not limit memory as was asked for; NO_NODE: none */
     uint32_t slot;       /* of its `running` */
     uint64_t rank;       /* among those who wait; 0: it never has. It comes back to where it was */
     uint32_t seat;       /* its number in the court, COURT_NONE: it is not there */

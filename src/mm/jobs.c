@@ -68,7 +68,7 @@ struct job *job_new(struct mm *m, uint32_t id) {
     j->slot = j->prev = j->next = j->request_next = j->awaits = NO_SLOT;
     j->seat = COURT_NONE;
     j->born = m->now;
-    j->worst.node = NO_NODE;
+    j->worst.node = j->loose = NO_NODE;
     return j;
 }
 

@@ -15,7 +15,7 @@
 #define REPEAT_NS (2 * NS_PER_S)
 
 static bool is_clean(const struct ending *e) {
-    return e->cause == CAUSE_EXITED && e->value == 0 && e->output == 0 && !e->ours;
+    return e->cause == CAUSE_EXITED && e->value == 0 && e->output == 0 && !e->ours && !e->loose;
 }
 
 static bool is_urgent(const struct ending *e) {

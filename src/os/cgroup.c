@@ -117,12 +117,45 @@ static int signal_all(int folder, int number) {
     return r < 0 ? r : 0;
 }
 
+int cgroup_signal_in(int folder, int number) {
+    return signal_all(folder, number);
+}
+
+/* In the groups below it, one for each process. */
+static int each_below(int folder, const char *file, dealing *deal, const void *context) {
+    int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), count = 0;
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (dir == NULL) {
+        int r = -errno;
+        if (fd >= 0)
+            close(fd);
+        return r;
+    }
+    for (struct dirent *e; (e = readdir(dir)) != NULL;) {
+        int below = e->d_type != DT_DIR || e->d_name[0] == '.'
+                        ? -1
+                        : openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int n = below < 0 ? 0 : each(below, file, deal, context);
+        count += n > 0 ? n : 0;
+        if (below >= 0)
+            close(below);
+    }
+    closedir(dir);
+    return count;
+}
+
+static int each_of(const struct cgroup *c, const char *file, dealing *deal, const void *context) {
+    return c->divided ? each_below(c->folder, file, deal, context)
+                      : each(c->folder, file, deal, context);
+}
+
 int cgroup_signal(const struct cgroup *c, int number) {
-    return signal_all(c->folder, number);
+    int r = each_of(c, "cgroup.procs", send_signal, &number);
+    return r < 0 ? r : 0;
 }
 
 int cgroup_each(const struct cgroup *c, dealing *deal, const void *context) {
-    return each(c->folder, "cgroup.threads", deal, context);
+    return each_of(c, "cgroup.threads", deal, context);
 }
 
 /* Kernels before 5.14 cannot end them at once. */
@@ -133,7 +166,8 @@ static int kill_all(int folder) {
 
 int cgroup_kill(struct cgroup *c) {
     c->killed = true;
-    return kill_all(c->folder);
+    int r = put(c->folder, "cgroup.kill", "1");
+    return r == -ENOENT ? cgroup_signal(c, SIGKILL) : r;
 }
 
 /* Gangs are switched by this a thousand times a second: the file stays open. */
@@ -285,7 +319,7 @@ struct cgroup *cgroups_take(struct cgroups *p) {
 /* A folder whose number of links is not 2 has others below it, which the run has made. */
 static bool reusable(struct cgroup *c) {
     struct stat st;
-    if (c->killed || (c->frozen && cgroup_freeze(c, false) < 0))
+    if (c->killed || c->divided || (c->frozen && cgroup_freeze(c, false) < 0))
         return false;
     return fstat(c->folder, &st) == 0 && st.st_nlink == 2;
 }

@@ -19,7 +19,8 @@ struct cgroup {
     void *owner;          /* whoever watches them */
     bool watched;
     bool frozen;
-    bool killed; /* some kernels end what is born in such a one later */
+    bool divided; /* its processes are in groups below it: see ration.h */
+    bool killed;  /* some kernels end what is born in such a one later */
     char name[16];
 };
 
@@ -50,6 +51,8 @@ bool cgroup_empty(const struct cgroup *c);
 int cgroup_kill(struct cgroup *c);
 int cgroup_freeze(struct cgroup *c, bool stop);
 int cgroup_signal(const struct cgroup *c, int number);
+/* The same for those in any folder of processes. */
+int cgroup_signal_in(int folder, int number);
 /* For every thread in it; how many were dealt with, or -errno. */
 int cgroup_each(const struct cgroup *c, bool (*deal)(const void *context, pid_t thread),
                 const void *context);

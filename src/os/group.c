@@ -16,6 +16,9 @@ enum { SPARE_PIPES = 2 };       /* what a run of one process needs */
 enum { HOLD_MAX = 64 };         /* larger groups do not keep the processes' ends of pipes open */
 enum { WINDOW_MIN = 4 * 1024 }; /* of a stream */
 
+/* It may ring a moment before anybody is ended, or nobody is after all. */
+enum { FAMINE_LOOKS = 100 };
+
 /* Processes that live longer are placed by the system: see home.h. */
 #define LEAVE_NS (1 * NS_PER_S)
 
@@ -163,6 +166,7 @@ static struct group *allocate(struct kernel *k, uint32_t count) {
         struct process *p = &g->processes[i];
         p->group = g;
         p->index = i;
+        p->ration = RATION_EMPTY;
         list_init(&p->due);
         inlet_none(&p->in);
     }
@@ -172,6 +176,52 @@ static struct group *allocate(struct kernel *k, uint32_t count) {
 static void fail(struct group *g, enum spawn_step step, int error) {
     g->step = step;
     g->error = error;
+}
+
+/* The kernel is about to end somebody, or has just done so. */
+static void rang(struct source *s, uint32_t events) {
+    struct process *p = CONTAINER_OF(s, struct process, famine);
+    uint64_t times;
+    (void)events;
+    if (read(s->fd, &times, sizeof times) < 0)
+        return;
+    p->famished = FAMINE_LOOKS;
+    p->group->kernel->famine = true;
+}
+
+static int make_ration(struct process *p, uint64_t bytes) {
+    struct kernel *k = p->group->kernel;
+    int r = ration_make(&k->rations, &p->ration, p->group->cgroup, p->index, bytes);
+    p->famine = (struct source){.fd = p->ration.alarm, .ready = rang};
+    return r < 0 || p->famine.fd < 0 ? r : loop_add(k->loop, &p->famine, EPOLLIN);
+}
+
+/* Where memory cannot be limited for a process and all that it starts, each of them gets a limit of its own on what it
+ * allocates. */
+static void make_rations(struct group *g) {
+    struct kernel *k = g->kernel;
+    uint64_t bytes = g->recipe->spec.memory;
+    g->loose = rations_means(&k->rations, k->pooled ? &k->cgroups : NULL) == RATION_NONE ||
+               (k->rations.means == RATION_UNIFIED && g->cgroup == NULL);
+    if (g->loose)
+        recipe_bound(g->recipe, &k->spawner.inherited, bytes);
+    for (uint32_t i = 0; !g->loose && i < g->count && g->error == 0; i++) {
+        int r = make_ration(&g->processes[i], bytes);
+        if (r < 0)
+            fail(g, SPAWN_LIMITS, r);
+    }
+}
+
+static void end_rations(struct group *g) {
+    struct kernel *k = g->kernel;
+    for (uint32_t i = 0; i < g->count; i++) {
+        struct process *p = &g->processes[i];
+        if (p->ration.folder < 0)
+            continue;
+        if (p->ration.alarm >= 0)
+            loop_remove(k->loop, &p->famine);
+        ration_end(&k->rations, &p->ration, g->cgroup);
+    }
 }
 
 struct group *group_new(struct kernel *k, uint32_t id, struct bytes setup) {
@@ -199,12 +249,16 @@ struct group *group_new(struct kernel *k, uint32_t id, struct bytes setup) {
         if (g->pen == NULL)
             fail(g, SPAWN_FORK, r);
     }
+    if (g->recipe->spec.memory > 0 && g->error == 0)
+        make_rations(g);
     return g;
 }
 
 /* Nothing is left in its cgroup: the next run can have it, though what is known of this one stays. */
 void group_leave(struct group *g) {
     struct kernel *k = g->kernel;
+    if (g->recipe != NULL && g->recipe->spec.memory > 0)
+        end_rations(g);
     if (g->cgroup != NULL)
         cgroups_give(&k->cgroups, g->cgroup, k->loop);
     g->cgroup = NULL;
@@ -234,11 +288,18 @@ void group_free(struct group *g) {
 
 /* ---- start ---- */
 
+/* The group that it is born in; -1: ours. */
+static int birthplace(const struct process *p) {
+    const struct cgroup *c = p->group->cgroup;
+    return c == NULL ? -1 : c->divided ? p->ration.folder : c->folder;
+}
+
 static void start_process(struct process *p) {
     struct group *g = p->group;
     struct kernel *k = g->kernel;
     enum spawn_step step = g->step;
     pid_t pid = g->error;
+    struct cpuset seat;
     if (pid == 0) {
         bool terminal = p->out[0]->terminal;
         int out = p->out[0]->far, error = p->out[1]->far;
@@ -247,7 +308,10 @@ static void start_process(struct process *p) {
                                                          : k->null,
                                         out, error >= 0 ? error : out},
                               .terminal = terminal,
-                              .cgroup = g->cgroup != NULL ? g->cgroup->folder : -1,
+                              .cgroup = birthplace(p),
+                              .ration = p->ration.door,
+                              .processors = stall_seat(p, &seat) ? seat.bits : NULL,
+                              .processors_bytes = k->home.bytes,
                               .door = g->pen != NULL ? g->pen->end.fd : -1,
                               .user = k->pens.user};
         pid = spawn(&k->spawner, g->recipe, &place, p->index, &step);
@@ -256,7 +320,8 @@ static void start_process(struct process *p) {
                                     .index = p->index,
                                     .event = pid < 0 ? CHILD_FAILED : CHILD_STARTED,
                                     .value = (uint32_t)(pid < 0 ? -pid : pid),
-                                    .step = step};
+                                    .step = step,
+                                    .loose = g->loose && pid > 0};
     p->start_due = true;
     group_due(p);
     inlet_release(&p->in);
@@ -279,6 +344,8 @@ void group_start(struct group *g) {
         fail(g, SPAWN_FORK, -ECANCELED);
     if (frozen)
         herd_freeze(g, false);
+    if (g->error == 0 && stall_binds(g))
+        stall_tell(g);
     for (uint32_t i = 0; i < g->count; i++)
         start_process(&g->processes[i]);
     for (uint32_t i = 0; g->count > HOLD_MAX && i < g->count; i++)
@@ -286,7 +353,7 @@ void group_start(struct group *g) {
             if (g->processes[i].out[o] != NULL)
                 outlet_release(g->processes[i].out[o]);
     g->started = true;
-    if (g->kernel->home.settled && g->cgroup != NULL && g->live > 0)
+    if (g->kernel->home.settled && g->cgroup != NULL && g->live > 0 && !stall_binds(g))
         g->leave_at = g->kernel->loop->now + LEAVE_NS;
     if (frozen)
         herd_freeze(g, true);

@@ -9,15 +9,20 @@
 #include "os/kernel.h"
 #include "os/outlet.h"
 #include "os/pen.h"
+#include "os/ration.h"
 #include "os/spawn.h"
 #include "os/sweep.h"
+#include "os/topology.h"
 
 struct process {
     struct group *group;
     uint32_t index;
     pid_t pid; /* 0: never started */
     bool live;
-    struct list due; /* among those that have something to tell */
+    struct ration ration;
+    struct source famine; /* its alarm */
+    uint32_t famished;    /* it has rung: looks until that is believed to be over */
+    struct list due;      /* among those that have something to tell */
     bool start_due, end_due;
     struct input_child start, end;
     struct outlet *out[2];
@@ -37,6 +42,7 @@ struct group {
     struct pen *pen;
     uint32_t live; /* of its own processes */
     bool bound;    /* each of its processes to a processor */
+    bool loose;    /* its memory is not limited as was asked for */
     bool started, killed, frozen, closed;
     bool empty, empty_told;
     uint64_t leave_at;    /* its processes may go anywhere; 0: they may already */
@@ -54,6 +60,11 @@ struct kernel {
     struct spawner spawner;
     struct cgroups cgroups;
     bool pooled; /* cgroups are there */
+    struct rations rations;
+    bool famine; /* somebody is famished */
+    struct topology topology;
+    struct cpuset may; /* processors that are for processes */
+    bool spared;       /* there are others too */
     struct home home;
     struct pens pens;
     char notice[320];
@@ -87,6 +98,17 @@ void group_due(struct process *p);
 
 /* Makes pipes ahead. */
 void kernel_stock(struct kernel *k);
+
+/* ---- stall.c: where processes sit ---- */
+
+/* Finds the processors that are for processes. */
+void stall_open(struct kernel *k);
+/* Does it say where its processes are to be? */
+bool stall_binds(const struct group *g);
+/* The processors of a process; false: it is not bound. */
+bool stall_seat(const struct process *p, struct cpuset *ret);
+/* Says in the errors of the group's first process what its user is to know of that. */
+void stall_tell(struct group *g);
 
 /* ---- herd.c: what is done to all processes of a group ---- */
 

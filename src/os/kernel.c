@@ -21,6 +21,7 @@
 #include "os/pty.h"
 
 #define STARVED_NS (100 * NS_PER_MS) /* before memory is asked for again */
+#define FAMINE_NS  (1 * NS_PER_MS)   /* before it is asked again whether somebody was ended */
 enum { POLL_STACK = 64 };            /* descriptors asked about without asking for memory */
 enum { FREE_MS = 10, FREE_TIMES = 200 };
 
@@ -51,6 +52,16 @@ static void watch(struct group *g) {
         list_push_back(&g->kernel->watch, &g->watch);
 }
 
+/* What it has started and left behind has used the same memory, and goes with it. */
+static bool exceeded(struct process *p) {
+    struct kernel *k = p->group->kernel;
+    bool well = p->end.event == CHILD_EXITED && p->end.value == 0;
+    if (well || !ration_exceeded(&k->rations, &p->ration))
+        return false;
+    cgroup_signal_in(p->ration.folder, SIGKILL);
+    return true;
+}
+
 static void process_ended(struct process *p, const siginfo_t *info) {
     struct group *g = p->group;
     p->live = false;
@@ -59,6 +70,10 @@ static void process_ended(struct process *p, const siginfo_t *info) {
                              .index = p->index,
                              .event = info->si_code == CLD_EXITED ? CHILD_EXITED : CHILD_KILLED,
                              .value = (uint32_t)info->si_status};
+    if (exceeded(p)) {
+        p->end.event = CHILD_EXCEEDED;
+        p->end.value = (uint32_t)(p->ration.bytes / MEMORY_UNIT);
+    }
     p->end_due = true;
     group_due(p);
     if (--g->live == 0)
@@ -255,8 +270,33 @@ static void let_leave(struct kernel *k) {
     }
 }
 
+/* Has the kernel ended one of these? Then the process and all that it has started go together. */
+static void relieve_group(struct group *g) {
+    struct kernel *k = g->kernel;
+    for (uint32_t i = 0; i < g->count; i++) {
+        struct process *p = &g->processes[i];
+        if (p->famished == 0)
+            continue;
+        bool over = ration_exceeded(&k->rations, &p->ration);
+        if (over)
+            cgroup_signal_in(p->ration.folder, SIGKILL);
+        p->famished = over ? 0 : p->famished - 1;
+        k->famine = k->famine || p->famished > 0;
+    }
+}
+
+static void relieve(struct kernel *k) {
+    k->famine = false;
+    LIST_EACH (l, &k->all)
+        relieve_group(CONTAINER_OF(l, struct group, link));
+    if (k->famine)
+        loop_wake_at(k->loop, k->loop->now + FAMINE_NS);
+}
+
 void kernel_settle(struct kernel *k) {
     struct input in;
+    if (k->famine)
+        relieve(k);
     if (k->children_ready)
         reap(k, false);
     k->look = k->look || watch_due(k);
@@ -319,7 +359,8 @@ static void carry_group(struct kernel *k, enum effect_kind kind, const struct ef
     if (g == NULL)
         return;
     if (kind == EFFECT_GROUP_START && !g->started) {
-        g->bound = e->value != 0 && g->count == k->config.pes;
+        g->bound = e->value != 0 && g->count == k->config.pes && k->config.system_cores == 0 &&
+                   !stall_binds(g);
         group_start(g);
         if (g->live == 0)
             watch(g);
@@ -445,7 +486,7 @@ static void open_pool(struct kernel *k, const char *path) {
     int r = cgroups_init(&k->cgroups, path);
     if (r == 0) {
         struct cgroup *c = cgroups_take(&k->cgroups);
-        struct place place = {.cgroup = c->folder, .door = -1, .user = -1};
+        struct place place = {.cgroup = c->folder, .door = -1, .user = -1, .ration = -1};
         r = spawn_probe(&k->spawner, &place);
         cgroups_give(&k->cgroups, c, k->loop);
         if (r < 0)
@@ -464,7 +505,8 @@ static void open_pens(struct kernel *k) {
     int r = pens_init(&k->pens, &t);
     if (r == 0) {
         struct pen *pen = pens_take(&k->pens, &r);
-        struct place place = {.cgroup = -1, .door = pen->end.fd, .user = k->pens.user};
+        struct place place = {
+            .cgroup = -1, .door = pen->end.fd, .user = k->pens.user, .ration = -1};
         r = spawn_probe(&k->spawner, &place);
         pens_give(&k->pens, pen, k->loop);
         if (r < 0) {
@@ -503,7 +545,9 @@ static int begin(struct kernel *k) {
     if (r < 0)
         return r;
     open_confines(k);
+    rations_init(&k->rations, k->config.rations);
     home_settle(&k->home, k->pooled ? k->config.home : 0);
+    stall_open(k);
     kernel_stock(k);
     reap(k, true);
     return 0;
@@ -516,7 +560,7 @@ struct kernel *kernel_new(const struct kernel_config *config, int *ret_error) {
         return NULL;
     *k = (struct kernel){.config = *config, .loop = config->loop, .null = -1};
     k->children = (struct source){.fd = -1, .ready = children_ready};
-    k->cgroups.folder = -1;
+    k->cgroups.folder = k->rations.folder = -1;
     k->pens = (struct pens){.user = -1, .self = -1};
     list_init(&k->pens.spare);
     lists_init(k);
@@ -559,6 +603,8 @@ void kernel_free(struct kernel *k) {
         free(CONTAINER_OF(l, struct outlet, link));
     if (k->pooled)
         cgroups_fini(&k->cgroups);
+    rations_fini(&k->rations);
+    topology_fini(&k->topology);
     pens_fini(&k->pens);
     if (k->children.fd >= 0) {
         loop_remove(k->loop, &k->children);

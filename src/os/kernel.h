@@ -26,14 +26,16 @@ struct kernel_config {
     void *context;
     const char *cgroup; /* folder for this node's cgroups; NULL: none */
     enum confine confine;
-    const char *each;    /* a program to start each process by; NULL: none */
-    const char *objects; /* folder of files that were sent to the node, absolute; NULL: none */
-    const char *root;    /* folder that paths on the node are taken under, absolute; NULL: none */
-    uint32_t home;       /* see home.h; 0: anywhere */
-    bool hurry;          /* we go before those whom we start: see hurry.h */
-    uint32_t first;      /* of this node's processors, see home_first; 0: none are its own */
-    uint32_t pes;        /* so many */
-    uint32_t groups;     /* their numbers are below this */
+    const char *rations;   /* folder for this node's limits on memory: see ration.h; NULL: none */
+    const char *each;      /* a program to start each process by; NULL: none */
+    const char *objects;   /* folder of files that were sent to the node, absolute; NULL: none */
+    const char *root;      /* folder that paths on the node are taken under, absolute; NULL: none */
+    uint32_t home;         /* see home.h; 0: anywhere */
+    bool hurry;            /* we go before those whom we start: see hurry.h */
+    uint32_t first;        /* of this node's processors, see home_first; 0: none are its own */
+    uint32_t pes;          /* so many */
+    uint32_t system_cores; /* the first of the machine's, that processes are kept off */
+    uint32_t groups;       /* their numbers are below this */
 };
 
 struct kernel;

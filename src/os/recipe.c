@@ -288,8 +288,9 @@ static size_t pointers(const struct spec *s) {
 
 static size_t room_for(const struct setup *setup, const struct spec *spec) {
     return pointers(spec) * sizeof(char *) +
-           spec->limits.len / SPEC_LIMIT_BYTES * sizeof(struct recipe_limit) + spec->folder.len +
-           1 + VARIABLES * (NAME_BYTES + DIGITS) + setup->node_name.len + setup->node_list.len + 16;
+           (spec->limits.len / SPEC_LIMIT_BYTES + 1) * sizeof(struct recipe_limit) +
+           spec->folder.len + 1 + VARIABLES * (NAME_BYTES + DIGITS) + setup->node_name.len +
+           setup->node_list.len + 16;
 }
 
 /* The folder of the job. If files were sent to it and it is not there, neither are they: they will be sent again. */
@@ -314,7 +315,7 @@ static int open_own(struct recipe *r, const char *root) {
 static void fill(struct recipe *r, const struct inherited *have, struct heap_cut c) {
     r->vector = cut(&c, (strings_count(r->spec.arguments) + 2) * sizeof(char *));
     r->environment = cut(&c, (strings_count(r->spec.environment) + VARIABLES + 2) * sizeof(char *));
-    r->limits = cut(&c, r->spec.limits.len / SPEC_LIMIT_BYTES * sizeof(struct recipe_limit));
+    r->limits = cut(&c, (r->spec.limits.len / SPEC_LIMIT_BYTES + 1) * sizeof(struct recipe_limit));
     if (r->spec.folder.len > 0)
         r->folder = cut_bytes(&c, r->spec.folder);
     int own = open_own(r, have->root);
@@ -363,6 +364,19 @@ void recipe_free(struct recipe *r) {
         free(r->own);
     }
     free(r);
+}
+
+/* One place is kept for this limit. */
+void recipe_bound(struct recipe *r, const struct inherited *have, uint64_t bytes) {
+    uint32_t i = 0;
+    while (i < r->limit_count && r->limits[i].resource != RLIMIT_DATA)
+        i++;
+    if (i == r->limit_count)
+        r->limits[r->limit_count++] =
+            (struct recipe_limit){.resource = RLIMIT_DATA, .limit = have->limits[RLIMIT_DATA]};
+    struct rlimit *l = &r->limits[i].limit;
+    l->rlim_cur = l->rlim_cur < bytes ? l->rlim_cur : bytes;
+    l->rlim_max = l->rlim_max < bytes ? l->rlim_max : bytes;
 }
 
 /* ---- one process ---- */

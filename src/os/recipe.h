@@ -54,6 +54,9 @@ void recipe_free(struct recipe *r);
 /* Makes it the recipe of the process with this index. */
 void recipe_turn(struct recipe *r, uint32_t index);
 
+/* What a process of it allocates is limited to so many bytes. */
+void recipe_bound(struct recipe *r, const struct inherited *have, uint64_t bytes);
+
 /* Does this process of the group get the standard input? */
 bool recipe_listens(const struct recipe *r, uint32_t index);
 bool recipe_terminal(const struct recipe *r, uint32_t index);

@@ -17,8 +17,9 @@
 
 #include "os/files.h"
 #include "os/grounds.h"
+#include "os/ration.h"
 
-static const char group_file[] = "cgroup";
+static const char group_file[] = "cgroup", rations_file[] = "rations";
 
 void remains_adopt(void) {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -58,9 +59,9 @@ static int path_in(const char *folder, const char *name, char out[PATH_MAX]) {
     return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-int remains_note_group(const char *folder, const char *group) {
+static int note(const char *folder, const char *file, const char *group) {
     char path[PATH_MAX];
-    int r = path_in(folder, group_file, path);
+    int r = path_in(folder, file, path);
     if (r < 0)
         return r;
     if (*group == '\0')
@@ -74,16 +75,24 @@ int remains_note_group(const char *folder, const char *group) {
     return r;
 }
 
-static void sweep_group(const char *folder) {
+int remains_note_group(const char *folder, const char *group) {
+    return note(folder, group_file, group);
+}
+
+int remains_note_rations(const char *folder, const char *place) {
+    return note(folder, rations_file, place);
+}
+
+static void sweep_noted(const char *folder, const char *file, int (*take_away)(const char *path)) {
     char path[PATH_MAX], group[PATH_MAX] = "";
-    if (path_in(folder, group_file, path) < 0)
+    if (path_in(folder, file, path) < 0)
         return;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return;
     ssize_t len = read(fd, group, sizeof group - 1);
     close(fd);
-    if (len > 0 && group[0] == '/' && grounds_remove(group) < 0)
+    if (len > 0 && group[0] == '/' && take_away(group) < 0)
         return; /* the next may have more luck */
     unlink(path);
 }
@@ -134,7 +143,8 @@ static void remove_files(int folder, const char *node) {
 }
 
 void remains_folder(const char *folder) {
-    sweep_group(folder);
+    sweep_noted(folder, group_file, grounds_remove);
+    sweep_noted(folder, rations_file, ration_remove);
     DIR *dir = opendir(folder);
     if (dir == NULL)
         return;

@@ -27,3 +27,5 @@ void remains_forget(const char *folder);
 
 /* Remembers in the folder that there is a group; "" forgets. */
 int remains_note_group(const char *folder, const char *group);
+/* The same for its place of limits on memory: see ration.h. */
+int remains_note_rations(const char *folder, const char *place);

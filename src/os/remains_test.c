@@ -146,6 +146,10 @@ static void test_group(void) {
     remains_folder(s.folder); /* it was never there: then it is gone */
     CHECK(!is_there(&s, "cgroup"));
     CHECK_EQ(remains_note_group(s.folder, ""), 0);
+    CHECK_EQ(remains_note_rations(s.folder, "/nowhere/at/all"), 0);
+    CHECK(is_there(&s, "rations"));
+    remains_folder(s.folder);
+    CHECK(!is_there(&s, "rations"));
     scratch_free(&s);
 }
 

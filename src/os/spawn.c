@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -47,6 +48,8 @@ IN_CHILD static void bind(struct birth *b) {
         _exit(127);
     if (b->join >= 0 && write(b->join, "0", 1) < 0)
         give_up(b, SPAWN_FORK);
+    if (b->place->ration >= 0 && write(b->place->ration, "0", 1) < 0)
+        give_up(b, SPAWN_LIMITS);
     if (b->place->terminal || b->place->cgroup < 0)
         setsid();
     else
@@ -72,6 +75,9 @@ IN_CHILD static void settle_in(struct birth *b) {
         give_up(b, SPAWN_FOLDER);
     if (r->umask)
         umask((mode_t)r->spec.umask);
+    if (b->place->processors != NULL &&
+        syscall(SYS_sched_setaffinity, 0, b->place->processors_bytes, b->place->processors) < 0)
+        give_up(b, SPAWN_LIMITS);
     if (b->spawner->hurried && setpriority(PRIO_PROCESS, 0, b->spawner->usual) < 0)
         give_up(b, SPAWN_LIMITS);
     if (b->spawner->raised &&

@@ -35,10 +35,13 @@ struct spawner {
 /* What a process is given. */
 struct place {
     int stdio[3];
-    bool terminal; /* stdio[0] is to be its controlling terminal */
-    int cgroup;    /* folder to be born in; -1: where we are */
-    int door;      /* of a pid namespace to be born in; -1: ours */
-    int user;      /* the user namespace that owns it; -1: ours */
+    bool terminal;          /* stdio[0] is to be its controlling terminal */
+    int cgroup;             /* folder to be born in; -1: where we are */
+    int door;               /* of a pid namespace to be born in; -1: ours */
+    int user;               /* the user namespace that owns it; -1: ours */
+    const void *processors; /* to stay on, a set of the kernel's; NULL: as we do */
+    size_t processors_bytes;
+    int ration; /* file to write to in order to have its memory limited; -1: none */
 };
 
 /* The kernel copies the first 64 descriptors whether we want them or not, so what is kept for long is

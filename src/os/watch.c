@@ -25,6 +25,7 @@
 #include "os/loop.h"
 #include "os/pen.h"
 #include "os/plan.h"
+#include "os/ration.h"
 #include "os/remains.h"
 #include "os/watch_internal.h"
 
@@ -338,11 +339,26 @@ static _Noreturn void become_watcher(struct watch *w, pid_t parent) {
 
 /* ---- the sweeper ---- */
 
-static int make_group(struct watch *w) {
-    char name[128];
-    /* Machines that share their groups may not share numbers of processes. */
-    snprintf(name, sizeof name, "storm-%s-%" PRIu32 "-%d", w->config->name, w->config->first,
+enum { GROUP_NAME_MAX = 128 };
+
+/* Machines that share their groups may not share numbers of processes. */
+static void name_group(const struct watch *w, char out[GROUP_NAME_MAX]) {
+    snprintf(out, GROUP_NAME_MAX, "storm-%s-%" PRIu32 "-%d", w->config->name, w->config->first,
              (int)getpid());
+}
+
+/* Nothing is made there before a job asks for a limit. */
+static void find_rations(struct watch *w) {
+    char name[GROUP_NAME_MAX];
+    name_group(w, name);
+    if (ration_ground(name, w->rations) < 0 ||
+        remains_note_rations(w->config->folder, w->rations) < 0)
+        w->rations[0] = '\0';
+}
+
+static int make_group(struct watch *w) {
+    char name[GROUP_NAME_MAX];
+    name_group(w, name);
     int r = grounds_make(&w->group, name);
     w->grouped = r == 0;
     if (w->grouped)
@@ -407,6 +423,7 @@ static _Noreturn void become_sweeper(const struct watch_config *c) {
         claim_remove(c->folder);
         _exit(told < 0);
     }
+    find_rations(&w);
     pid_t self = getpid();
     pid_t pid = fork();
     if (pid == 0)

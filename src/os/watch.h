@@ -52,6 +52,7 @@ struct watch_config {
     uint64_t lease_ns;
     enum confine confine;
     uint32_t pes;                /* of a node */
+    uint32_t system_cores;       /* of its machine, that processes of jobs are kept off */
     const struct roster *roster; /* names of nodes */
     char manager_program[PATH_MAX];
     char launcher_program[PATH_MAX];

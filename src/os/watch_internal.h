@@ -31,6 +31,7 @@ struct watch {
     enum guarantee guarantee;
     bool grouped;
     struct grounds group;
+    char rations[PATH_MAX]; /* place for limits on memory, see ration.h; "": none */
     int manager_listener;
     int signals;
     bool ending;

@@ -125,10 +125,19 @@ static void name_ear(const struct watch_config *c, const struct address *strobe,
         snprintf(out, cap, "%s", strobe->local.sun_path);
 }
 
+/* Tests have their say: they want to see what becomes of a limit that cannot be kept. */
+static bool name_rations(const struct watch *w, uint32_t node, char out[PATH_MAX]) {
+    const char *told = getenv("STORM_TEST_RATIONS");
+    if (told != NULL)
+        return snprintf(out, PATH_MAX, "%s", told) < PATH_MAX;
+    return w->rations[0] != '\0' &&
+           snprintf(out, PATH_MAX, "%s/n%" PRIu32, w->rations, node) < PATH_MAX;
+}
+
 static _Noreturn void become_launcher(const struct watch *w, uint32_t node, pid_t parent) {
     const struct watch_config *c = w->config;
     struct address here = plan_launcher(node), strobe = plan_strobe(node);
-    char number[16], home[16], first[16], pes[16], group[PATH_MAX],
+    char number[16], home[16], first[16], pes[16], spared[16], group[PATH_MAX], rations[PATH_MAX],
         ear[sizeof strobe.local.sun_path];
     begin(parent, child_secret(c->key), 0);
     snprintf(number, sizeof number, "%" PRIu32, node);
@@ -136,7 +145,7 @@ static _Noreturn void become_launcher(const struct watch *w, uint32_t node, pid_
     snprintf(first, sizeof first, "%" PRIu32, home_first(node - c->first, c->count, c->pes));
     snprintf(pes, sizeof pes, "%" PRIu32, c->pes);
     name_ear(c, &strobe, ear, sizeof ear);
-    const char *argv[24] = {"storm-pl",
+    const char *argv[28] = {"storm-pl",
                             "--socket",
                             here.local.sun_path,
                             "--strobe",
@@ -158,6 +167,15 @@ static _Noreturn void become_launcher(const struct watch *w, uint32_t node, pid_
         grounds_node_path(&w->group, node, group);
         argv[count++] = "--cgroup";
         argv[count++] = group;
+    }
+    if (c->system_cores > 0) {
+        snprintf(spared, sizeof spared, "%" PRIu32, c->system_cores);
+        argv[count++] = "--system-cores";
+        argv[count++] = spared;
+    }
+    if (name_rations(w, node, rations)) {
+        argv[count++] = "--rations";
+        argv[count++] = rations;
     }
     if (c->each_program[0] != '\0') {
         argv[count++] = "--each";

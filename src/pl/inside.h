@@ -51,6 +51,7 @@ struct run {
     bool killing;      /* and this: nothing of it may be left */
     bool failed;       /* a process could not be started */
     bool lost;         /* killed because nobody renewed */
+    bool loose;        /* its memory is not limited as was asked for */
     bool dropped;      /* nobody wants to know any more */
     bool sweep;        /* all have ended; their offspring is to follow */
     bool empty;        /* nothing of it runs any more */
@@ -122,6 +123,8 @@ void run_child(struct pl *p, struct run *r, const struct input_child *c);
 
 /* Has it ended worse than all before, by itself, while others go on? Then r->end tells of it. */
 bool run_worse(struct pl *p, struct run *r, uint32_t index);
+/* Its memory is not limited as was asked for, and that has not been told: true, and r->end tells it. */
+bool run_loose(struct pl *p, struct run *r);
 
 /* It is over: sums up how. */
 void run_close(struct pl *p, struct run *r);

@@ -364,6 +364,8 @@ static void on_child(struct pl *p, const struct input *in, struct effects *out) 
     if (r == NULL || r->state != RUN_STARTED)
         return;
     run_child(p, r, &in->child);
+    if (in->child.event == CHILD_STARTED && run_loose(p, r))
+        say_ended(p, r, out); /* whoever waits for it is to know that while it runs */
     if (in->child.event != CHILD_STARTED)
         streams_drained(p, r, in->child.index, UINT64_MAX, out);
     if (in->child.event == CHILD_FAILED && !r->failed) {

@@ -23,6 +23,7 @@ struct bench {
     struct effect *list;
     uint64_t *bytes;
     uint64_t now;
+    bool loose;      /* what starts next */
     char text[TEXT]; /* the effects of the last input */
 };
 
@@ -46,13 +47,16 @@ __attribute__((format(printf, 2, 3))) static void say(struct bench *b, const cha
 }
 
 static void tell_ended(struct bench *b, const union message *m) {
-    static const char *const causes[CAUSES] = {"exited", "killed", "failed", "lost", "unknown"};
+    static const char *const causes[CAUSES] = {"exited", "killed",  "failed",
+                                               "lost",   "unknown", "memory"};
     struct ending e;
     CHECK(ending_load(&e, m->ended.ends, 0));
     CHECK_EQ(e.node, 0);
     say(b, "ENDED %llu %s %u rank %u bad %u output %llu%s", (unsigned long long)m->ended.run,
         causes[e.cause], e.value, e.rank, e.bad, (unsigned long long)e.output,
         e.ours ? " ours" : "");
+    if (e.loose)
+        say(b, "loose");
     if (e.cause == CAUSE_FAILED)
         say(b, "step %u", e.step);
 }
@@ -207,7 +211,8 @@ static const char *child(struct bench *b, uint32_t group, uint32_t index, enum c
                                             .index = index,
                                             .event = event,
                                             .value = value,
-                                            .step = SPAWN_PROGRAM}});
+                                            .step = SPAWN_PROGRAM,
+                                            .loose = b->loose}});
 }
 
 static const char *empty(struct bench *b, uint32_t group) {
@@ -327,6 +332,34 @@ static void test_the_worst_stands_for_all(void) {
     child(&b, 0, 1, CHILD_KILLED, SIGSEGV);
     child(&b, 0, 2, CHILD_EXITED, 0);
     CHECK_STR(empty(&b, 0), "ENDED 5 killed 11 rank 5 bad 2 output 0; let go 0");
+    finish(&b);
+}
+
+/* It counts as killed, but it is not STORM that has done it, whatever STORM does. */
+static void test_who_used_too_much_is_named(void) {
+    struct bench b;
+    begin_started(&b);
+    CHECK_STR(child(&b, 0, 1, CHILD_EXCEEDED, 4096), "ENDED 5 memory 4096 rank 5 bad 1 output 0");
+    command(&b, 5, VERB_KILL);
+    CHECK_STR(child(&b, 0, 0, CHILD_KILLED, SIGKILL), "");
+    child(&b, 0, 2, CHILD_KILLED, SIGKILL);
+    CHECK_STR(empty(&b, 0), "ENDED 5 memory 4096 rank 5 bad 1 output 0 ours; let go 0");
+    finish(&b);
+}
+
+/* Once, as soon as it is known, and again with the end. */
+static void test_a_limit_that_is_not_kept_is_told(void) {
+    struct bench b;
+    begin(&b);
+    setup(&b, 5, 4, 2);
+    command(&b, 5, VERB_START);
+    b.loose = true;
+    CHECK_STR(child(&b, 0, 0, CHILD_STARTED, 98), "ENDED 5 exited 0 rank 4 bad 0 output 0; loose");
+    CHECK_STR(child(&b, 0, 1, CHILD_STARTED, 99), "");
+    b.loose = false;
+    CHECK_STR(child(&b, 0, 1, CHILD_EXITED, 3), "ENDED 5 exited 3 rank 5 bad 1 output 0; loose");
+    child(&b, 0, 0, CHILD_EXITED, 0);
+    CHECK_STR(empty(&b, 0), "ENDED 5 exited 3 rank 5 bad 1 output 0; loose; let go 0");
     finish(&b);
 }
 
@@ -627,6 +660,8 @@ int main(void) {
     TEST(test_a_run_from_setup_to_drop);
     TEST(test_what_outlives_the_processes_is_killed);
     TEST(test_the_worst_stands_for_all);
+    TEST(test_who_used_too_much_is_named);
+    TEST(test_a_limit_that_is_not_kept_is_told);
     TEST(test_a_failed_start_ends_the_rest_at_once);
     TEST(test_what_we_end_does_not_count);
     TEST(test_what_went_wrong_itself_counts);

@@ -80,6 +80,7 @@ static bool by_us(const struct run *r, const struct input_child *c) {
 void run_child(struct pl *p, struct run *r, const struct input_child *c) {
     ASSERT(c->index < r->count);
     struct process *process = run_process(p, r, c->index);
+    r->loose = r->loose || c->loose;
     if (c->event == CHILD_STARTED || process->event != CHILD_STARTED)
         return;
     process->event = (uint8_t)c->event;
@@ -87,6 +88,11 @@ void run_child(struct pl *p, struct run *r, const struct input_child *c) {
     process->step = (uint8_t)c->step;
     process->ours = by_us(r, c);
     r->left--;
+}
+
+/* As a shell has it for one that was killed. */
+static uint32_t killed_status(uint32_t signal) {
+    return 128 + signal;
 }
 
 /* How bad it is, to find the worst. */
@@ -97,7 +103,9 @@ static uint64_t badness(const struct process *process) {
     case CHILD_EXITED:
         return process->value;
     case CHILD_KILLED:
-        return (uint64_t)128 + process->value;
+        return killed_status(process->value);
+    case CHILD_EXCEEDED:
+        return killed_status(SIGKILL);
     default:
         return 0; /* was never heard of: killed before it began */
     }
@@ -107,29 +115,44 @@ static void describe(struct ending *e, const struct process *process) {
     static const uint8_t causes[CHILD_EVENTS] = {[CHILD_STARTED] = CAUSE_EXITED,
                                                  [CHILD_FAILED] = CAUSE_FAILED,
                                                  [CHILD_EXITED] = CAUSE_EXITED,
-                                                 [CHILD_KILLED] = CAUSE_KILLED};
+                                                 [CHILD_KILLED] = CAUSE_KILLED,
+                                                 [CHILD_EXCEEDED] = CAUSE_MEMORY};
     e->cause = causes[process->event];
     e->value = process->value;
     e->step = process->event == CHILD_FAILED ? process->step : 0;
 }
 
+static uint32_t told_badness(const struct ending *e) {
+    return e->cause == CAUSE_KILLED   ? killed_status(e->value)
+           : e->cause == CAUSE_MEMORY ? killed_status(SIGKILL)
+                                      : e->value;
+}
+
 bool run_worse(struct pl *p, struct run *r, uint32_t index) {
     const struct process *process = run_process(p, r, index);
-    struct ending worse = {.rank = process->rank, .bad = 1, .more = true};
+    struct ending worse = {.rank = process->rank, .bad = 1, .more = true, .loose = r->loose};
     if (r->left == 0 || process->ours || process->event == CHILD_FAILED || badness(process) == 0)
         return false;
     describe(&worse, process);
-    uint32_t before = r->end.cause == CAUSE_KILLED ? 128 + r->end.value : r->end.value;
-    if (r->end.more && before >= badness(process))
+    if (r->end.more && told_badness(&r->end) >= badness(process))
         return false;
     r->end = worse;
+    return true;
+}
+
+bool run_loose(struct pl *p, struct run *r) {
+    if (!r->loose || r->end.more)
+        return false;
+    r->end = (struct ending){
+        .cause = CAUSE_EXITED, .rank = run_process(p, r, 0)->rank, .more = true, .loose = true};
     return true;
 }
 
 void run_close(struct pl *p, struct run *r) {
     struct ending *e = &r->end;
     uint64_t worst = 0;
-    *e = (struct ending){.cause = CAUSE_EXITED, .rank = run_process(p, r, 0)->rank};
+    *e = (struct ending){
+        .cause = CAUSE_EXITED, .rank = run_process(p, r, 0)->rank, .loose = r->loose};
     for (uint32_t i = 0; i < r->count; i++) {
         const struct process *process = run_process(p, r, i);
         e->output += process->streams[0].read + process->streams[1].read;

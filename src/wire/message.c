@@ -245,10 +245,11 @@ static void walk_ending(struct codec *c, struct ending *e) {
     codec_u32(c, &e->node);
     codec_enum(c, &e->cause, CAUSES);
     codec_enum(c, &e->step, SPAWN_STEPS);
-    uint8_t flags = (uint8_t)(c->encoding ? e->ours | e->more << 1 : 0);
-    codec_enum(c, &flags, 4);
+    uint8_t flags = (uint8_t)(c->encoding ? e->ours | e->more << 1 | e->loose << 2 : 0);
+    codec_enum(c, &flags, 8);
     e->ours = (flags & 1) != 0;
     e->more = (flags & 2) != 0;
+    e->loose = (flags & 4) != 0;
     codec_u32(c, &e->rank);
     codec_u32(c, &e->value);
     codec_u32(c, &e->bad);
@@ -414,6 +415,7 @@ static void walk_news(struct codec *c, union message *m) {
     codec_u32(c, &n->bad);
     codec_u32(c, &n->procs);
     codec_enum(c, &n->map, MAPS);
+    codec_u32(c, &n->loose);
     codec_u64(c, &n->output);
     codec_bool(c, &n->held);
     codec_u64(c, &n->since_ns);

@@ -441,6 +441,7 @@ enum cause {
     CAUSE_FAILED,  /* could not be started; value: errno, step: where */
     CAUSE_LOST,    /* the launcher died, and the processes with it */
     CAUSE_UNKNOWN, /* this node has never had it */
+    CAUSE_MEMORY,  /* killed for using more than it may; value: the limit, in MEMORY_UNITs */
     CAUSES
 };
 
@@ -450,6 +451,7 @@ struct ending {
     uint8_t step;
     bool ours;     /* some were ended by STORM, which does not count */
     bool more;     /* it is not over here: this one has ended badly, others go on */
+    bool loose;    /* memory is not limited here as was asked for */
     uint32_t rank; /* of that process */
     uint32_t value;
     uint32_t bad;    /* processes that did not end with status 0 */
@@ -675,6 +677,7 @@ struct message_news {
     uint32_t bad;
     uint32_t procs;
     uint8_t map;             /* enum map_kind */
+    uint32_t loose;          /* a node that does not limit memory as was asked for; NO_NODE: none */
     uint64_t output;         /* over: bytes written by all processes */
     bool held;               /* and somebody is still to take them from the nodes */
     uint64_t since_ns;       /* its submission: when this happened */

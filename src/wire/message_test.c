@@ -401,7 +401,13 @@ static void test_endings(void) {
     e.more = true;
     ending_store(bytes + ENDING_BYTES, &e);
     CHECK(ending_load(&back, bytes_of(bytes, sizeof bytes), 1));
-    CHECK(back.more && back.ours);
+    CHECK(back.more && back.ours && !back.loose);
+    e.more = e.ours = false;
+    e.loose = true;
+    e.cause = CAUSE_MEMORY;
+    ending_store(bytes + ENDING_BYTES, &e);
+    CHECK(ending_load(&back, bytes_of(bytes, sizeof bytes), 1));
+    CHECK(back.loose && !back.more && !back.ours && back.cause == CAUSE_MEMORY);
     CHECK(back.value == 9 && back.bad == 3 && back.output == (uint64_t)1 << 40);
     CHECK(ending_load(&back, bytes_of(bytes, sizeof bytes), 0));
     CHECK_EQ(back.node, 0);

@@ -20,6 +20,10 @@ static void walk_word(struct codec *c, struct bytes *word) {
         c->failed = true;
 }
 
+static bool has_more(const struct spec *s) {
+    return s->places.len > 0 || s->bind != 0 || s->bind_told || s->memory != 0;
+}
+
 static void walk(struct codec *c, struct spec *s) {
     codec_enum(c, &s->stdin_mode, STDIN_MODES);
     codec_u32(c, &s->stdin_rank);
@@ -46,8 +50,12 @@ static void walk(struct codec *c, struct spec *s) {
     codec_u64(c, &s->inode);
     codec_u64(c, &s->bytes);
     codec_u64(c, &s->mtime_ns);
-    if (c->encoding ? s->places.len > 0 : c->at < c->len) /* specs of before end here */
+    if (c->encoding ? has_more(s) : c->at < c->len) { /* specs of before end here */
         codec_bytes(c, &s->places, SPEC_PLACE_BYTES);
+        codec_enum(c, &s->bind, BINDS);
+        codec_bool(c, &s->bind_told);
+        codec_u64(c, &s->memory);
+    }
 }
 
 long spec_encode(const struct spec *s, struct room out) {

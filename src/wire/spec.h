@@ -20,6 +20,9 @@ enum stdin_mode { STDIN_NONE, STDIN_RANK, STDIN_ALL, STDIN_MODES };
 /* One resource limit: u8 resource (as Linux numbers them), u64 soft, u64 hard. */
 enum { SPEC_LIMIT_BYTES = 17 };
 
+/* What each process is bound to, in turn. */
+enum bind_to { BIND_NONE, BIND_CORE, BIND_SOCKET, BIND_NUMA, BINDS };
+
 struct spec {
     uint8_t stdin_mode;
     uint32_t stdin_rank;
@@ -46,8 +49,12 @@ struct spec {
     /* The program's file as the submitter sees it: nodes that see another do not run it. */
     bool seen;
     uint64_t device, inode, bytes, mtime_ns;
+    /* What follows came later: specs of before end here. */
     /* The place of each rank, as sched/map.h has it; empty: that follows from the kind of map. */
     struct bytes places;
+    uint8_t bind;    /* enum bind_to */
+    bool bind_told;  /* where each is bound is told, in its errors */
+    uint64_t memory; /* bytes that each process may use, with all that it starts; 0: any */
 };
 
 /* Length written, or -ENOBUFS. */

@@ -47,7 +47,8 @@ class Suite:
         self.bin = os.path.join(self.scratch, 'bin')
         os.mkdir(self.bin)
         folder = os.path.dirname(storm)
-        for name in ('storm', 'storm-mm', 'storm-pl', 'storm-nop', 'storm-mime', 'storm-fab', 'storm-hop'):
+        for name in ('storm', 'storm-mm', 'storm-pl', 'storm-nop', 'storm-mime', 'storm-fab', 'storm-hop',
+                     'storm-topo'):
             if os.path.exists(os.path.join(folder, name)):
                 shutil.copy(os.path.join(folder, name), self.bin)
         self.storm = os.path.join(self.bin, 'storm')

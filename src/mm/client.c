@@ -152,7 +152,7 @@ static struct message_news describe(struct mm *m, const struct job *j) {
                              .value = worst->value,
                              .bad = over || r == NULL ? j->bad : r->bad,
                              .procs = j->procs,
-                             .map = job_map(j->flags),
+                             .map = (uint8_t)job_map(j->flags),
                              .loose = j->loose,
                              .output = over || r == NULL ? j->output : r->output,
                              .held = j->settled && r != NULL && j->output > 0,

@@ -249,7 +249,7 @@ void start_fetched(struct mm *m, const struct input_fetched *in) {
         return;
     union message launch = {.launch = {.run = r->run,
                                        .procs = j->procs,
-                                       .map = job_map(j->flags),
+                                       .map = (uint8_t)job_map(j->flags),
                                        .window = stream_window(j->procs),
                                        .index = j->index,
                                        .set = &r->set,

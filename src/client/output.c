@@ -96,13 +96,15 @@ static void tell(struct output *o, struct outlet *out) {
         o->config.trouble(o->config.context, out->name, out->sink.error);
 }
 
+static struct map map_of(const struct output *o) {
+    return (struct map){
+        .kind = o->map, .nodes = o->node_count, .procs = o->procs, .places = o->places};
+}
+
 static const char *node_of(struct output *o, uint32_t rank, char *out, size_t cap) {
     if (o->node_count == 0 || o->nodes_run < o->run || rank >= o->procs)
         return NULL;
-    struct map map = {
-        .kind = o->map, .nodes = o->node_count, .procs = o->procs, .places = o->places};
-    if (!map_good(&map))
-        return NULL;
+    struct map map = map_of(o);
     uint32_t place = map_place(&map, rank);
     cluster_node_name(o->config.cluster, o->nodes[place], out, cap);
     return out;
@@ -348,7 +350,7 @@ void output_take(struct output *o, const struct message_output *m) {
     if (s->outlet == NULL)
         s->outlet = outlet_find(o, m->stream - 1, m->rank);
     if (s->outlet == NULL) {
-        o->dropped = true; /* its name is not known yet */
+        o->dropped = o->nodes_run < m->run; /* its name is not known yet: it will be told */
         return;
     }
     uint64_t have = s->expected - m->offset;
@@ -493,6 +495,9 @@ void output_nodes(struct output *o, const struct message_news *n) {
     o->map = (enum map_kind)n->map;
     NODESET_EACH (i, nodes)
         o->nodes[o->node_count++] = i;
+    struct map map = map_of(o);
+    if (!map_good(&map))
+        o->node_count = 0; /* its list is not known here: its files cannot be named */
 }
 
 struct output *output_new(const struct output_config *config) {

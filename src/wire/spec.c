@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { SPEC_PLACE_BYTES = 4 };
+#include "sched/map.h"
 
 static void walk_strings(struct codec *c, struct bytes *list) {
     codec_bytes(c, list, 1);
@@ -51,7 +51,7 @@ static void walk(struct codec *c, struct spec *s) {
     codec_u64(c, &s->bytes);
     codec_u64(c, &s->mtime_ns);
     if (c->encoding ? has_more(s) : c->at < c->len) { /* specs of before end here */
-        codec_bytes(c, &s->places, SPEC_PLACE_BYTES);
+        codec_bytes(c, &s->places, MAP_PLACE_BYTES);
         codec_enum(c, &s->bind, BINDS);
         codec_bool(c, &s->bind_told);
         codec_u64(c, &s->memory);

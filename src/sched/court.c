@@ -126,20 +126,22 @@ static void job_fill(struct court *c, struct court_job *j, const struct court_or
     uint64_t pes = (uint64_t)o->nodes * each;
     j->only = o->only != NULL && !nodeset_empty(o->only) ? o->only : NULL;
     j->exclude = o->exclude != NULL && !nodeset_empty(o->exclude) ? o->exclude : NULL;
+    j->meets = o->meets;
     j->window = o->window;
-    j->pub = (struct storm_job){.id = o->id,
-                                .nodes = o->nodes,
-                                .ppn = o->ppn,
-                                .procs = o->procs ? o->procs : o->nodes * o->ppn,
-                                .pes = pes > UINT32_MAX ? UINT32_MAX : (uint32_t)pes,
-                                .exclusive = o->exclusive,
-                                .chooses = j->only != NULL || j->exclude != NULL,
-                                .state = STORM_WAITS,
-                                .priority = o->priority,
-                                .arrived = c->now,
-                                .estimate = o->estimate,
-                                .ends = STORM_NEVER,
-                                .reserved = STORM_NEVER};
+    j->pub =
+        (struct storm_job){.id = o->id,
+                           .nodes = o->nodes,
+                           .ppn = o->ppn,
+                           .procs = o->procs ? o->procs : o->nodes * o->ppn,
+                           .pes = pes > UINT32_MAX ? UINT32_MAX : (uint32_t)pes,
+                           .exclusive = o->exclusive,
+                           .chooses = j->only != NULL || j->meets != NULL || j->exclude != NULL,
+                           .state = STORM_WAITS,
+                           .priority = o->priority,
+                           .arrived = c->now,
+                           .estimate = o->estimate,
+                           .ends = STORM_NEVER,
+                           .reserved = STORM_NEVER};
 }
 
 struct want court_want(const struct court_job *j) {
@@ -147,6 +149,7 @@ struct want court_want(const struct court_job *j) {
                          .ppn = j->pub.ppn,
                          .exclusive = j->pub.exclusive,
                          .only = j->only,
+                         .meets = j->meets,
                          .exclude = j->exclude};
 }
 
@@ -323,6 +326,13 @@ void court_node_pes(struct court *c, uint32_t node, uint32_t pes) {
 void court_set_usable(struct court *c, uint64_t now, const struct nodeset *nodes, bool usable) {
     court_pass_time(c, now);
     court_windows_usable(c, nodes, usable);
+    if (c->policy->nodes)
+        c->policy->nodes(c->self, &c->host);
+    court_stir(c);
+}
+
+void court_met(struct court *c, uint64_t now) {
+    court_pass_time(c, now);
     if (c->policy->nodes)
         c->policy->nodes(c->self, &c->host);
     court_stir(c);

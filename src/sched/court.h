@@ -46,6 +46,8 @@ struct court_order {
     uint32_t procs; /* 0: nodes * ppn */
     bool exclusive;
     const struct nodeset *only, *exclude;
+    /* Nodes that have what it needs; NULL: all do. Who is in it may change at any time, see court_met(). */
+    const struct nodeset *meets;
     int32_t priority;
     uint64_t estimate; /* STORM_NEVER: not known */
     uint64_t begin;    /* not before */
@@ -103,7 +105,10 @@ bool court_window_known(const struct court *c, uint32_t id, bool *ret_open);
 /* One that was given nodes: are these kept from it, if it started only now? */
 bool court_window_bars(const struct court *c, uint32_t job);
 
-/* Would all nodes (of its window) be enough for it, if they were usable and nobody else were there? */
+/* Nodes are not any more what they were: sets of those that meet a need have changed. */
+void court_met(struct court *c, uint64_t now);
+
+/* Would all nodes (of its window) be enough for it, if they were usable, had what it needs, and nobody else were there? */
 bool court_could(const struct court *c, const struct court_order *o);
 
 /* -ENOSPC: too many jobs; -E2BIG: not even all nodes are enough for it. */

@@ -221,13 +221,13 @@ static int host_start_on(struct storm_host *h, const struct storm_job *job, uint
     uint32_t node = COURT_NONE;
     if (j == NULL)
         return -EINVAL;
+    struct want w = court_want(j);
     struct nodeset *set = &c->sets[c->set_free[c->set_free_count - 1]];
     nodeset_clear(set);
     for (uint32_t i = 0; i < count; i++) {
         if (nodes[i] >= c->config.limits.nodes)
             return court_fault(c, j, "starts a job on a node that is not there", nodes[i]);
-        if ((j->only != NULL && !nodeset_has(j->only, nodes[i])) ||
-            (j->exclude != NULL && nodeset_has(j->exclude, nodes[i])))
+        if (!want_chooses(&w, nodes[i]))
             return court_fault(c, j, "starts a job on a node that it must not have", nodes[i]);
         nodeset_add(set, nodes[i]);
     }
@@ -237,7 +237,6 @@ static int host_start_on(struct storm_host *h, const struct storm_job *job, uint
     node = reserved_of(c, j, set);
     if (node != COURT_NONE)
         return court_fault(c, j, "starts a job on a node that is reserved", node);
-    struct want w = court_want(j);
     int r = matrix_hold(&c->matrix, slot, set, want_each(&w), false, &node);
     if (r < 0)
         return court_fault(c, j,

@@ -25,7 +25,7 @@ struct court_twig {
 
 struct court_job {
     struct storm_job pub; /* first: policies point at it */
-    const struct nodeset *only, *exclude;
+    const struct nodeset *only, *meets, *exclude;
     struct heap_item later;
     uint64_t tie;        /* as it came, then as it started */
     uint32_t prev, next; /* in the queue, or of free places */

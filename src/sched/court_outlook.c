@@ -79,6 +79,7 @@ static bool in_the_way(const struct court *c, const struct court_job *j, const s
     const struct court_window *own = j->window == 0 ? NULL : court_window_find(c, j->window);
     return r->pub.slot == slot &&
            (j->only == NULL || nodeset_intersects(j->only, &c->sets[r->set])) &&
+           (j->meets == NULL || nodeset_intersects(j->meets, &c->sets[r->set])) &&
            (own == NULL ? !r->inside : nodeset_intersects(&own->nodes, &c->sets[r->set]));
 }
 

@@ -50,8 +50,7 @@ static bool is_up(const struct court *c, uint32_t n) {
 static bool room_suits(const struct court *c, const struct want *w, uint32_t n) {
     uint32_t pes = matrix_node_pes(&c->matrix, n);
     return c->room.free[n] >= each_on(c, w, n) && pes >= w->ppn && pes > 0 && is_up(c, n) &&
-           (w->only == NULL || nodeset_has(w->only, n)) &&
-           (w->exclude == NULL || !nodeset_has(w->exclude, n));
+           want_chooses(w, n);
 }
 
 /* Nodes that suit it, those of the bar aside. */

@@ -235,14 +235,14 @@ bool court_window_bars(const struct court *c, uint32_t job) {
 static bool find_nodes(const struct court *c, const struct court_job *j,
                        const struct court_window *window, uint32_t row, struct nodeset *ret) {
     const struct nodeset *barred = court_bar_set(c, j, court_bar_at(c, j, c->now));
+    struct want w = court_want(j);
     nodeset_clear(ret);
     NODESET_EACH (n, &window->nodes) {
         uint32_t pes = matrix_node_pes(&c->matrix, n);
         uint32_t left = pes - matrix_node_used(&c->matrix, row, n);
         if (left < (j->pub.exclusive ? pes : j->pub.ppn) || pes < j->pub.ppn ||
             !nodeset_has(&c->windows.up, n) || (barred != NULL && nodeset_has(barred, n)) ||
-            (j->only != NULL && !nodeset_has(j->only, n)) ||
-            (j->exclude != NULL && nodeset_has(j->exclude, n)))
+            !want_chooses(&w, n))
             continue;
         nodeset_add(ret, n);
         if (nodeset_count(ret) == j->pub.nodes)

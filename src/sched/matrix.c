@@ -125,8 +125,7 @@ static bool suits(const struct matrix *m, const struct matrix_where *at, const s
         return false;
     if (at->barred && nodeset_has(at->barred, n))
         return false;
-    return (w->only == NULL || nodeset_has(w->only, n)) &&
-           (w->exclude == NULL || !nodeset_has(w->exclude, n));
+    return want_chooses(w, n);
 }
 
 static const uint64_t *bits_for(const struct matrix_row *r, const struct want *w) {
@@ -139,8 +138,9 @@ static uint32_t end_of(const struct matrix *m, const struct matrix_where *at) {
 
 /* Will every node with its bit set do? */
 static bool plain(const struct matrix *m, const struct matrix_where *at, const struct want *w) {
-    return w->only == NULL && (w->exclude == NULL || nodeset_empty(w->exclude)) &&
-           at->room == NULL && at->barred == NULL && (w->ppn == 1 || matrix_flat(m));
+    return w->only == NULL && w->meets == NULL &&
+           (w->exclude == NULL || nodeset_empty(w->exclude)) && at->room == NULL &&
+           at->barred == NULL && (w->ppn == 1 || matrix_flat(m));
 }
 
 bool matrix_fits(const struct matrix *m, const struct matrix_where *at, const struct want *w) {

@@ -85,6 +85,5 @@ size_t mistake_show(const struct mistake *m, const char *name, const char *text,
     text_char(&t, '^');
     for (size_t i = 1; i < m->length && column + i < from + shown; i++)
         text_char(&t, '~');
-    text_char(&t, '\n');
     return t.full;
 }

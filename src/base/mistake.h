@@ -38,7 +38,7 @@ void mistake_suggest(struct text *t, const char *name);
 size_t mistake_format(const struct mistake *m, const char *name, char *buf, size_t cap);
 
 /*
- * Three lines for a terminal: the same, the line of the text, and what marks the place. `text` is all of the text, as
+ * Three lines for a terminal, the last without its end: the same, the line of the text, and what marks the place. `text` is all of the text, as
  * it was read.
  */
 size_t mistake_show(const struct mistake *m, const char *name, const char *text, char *buf,

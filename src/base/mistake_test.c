@@ -34,15 +34,15 @@ static void test_three_lines(void) {
     mistake_show(&m, "--need", "MEM=512MB, NI=SLOW", out, sizeof out);
     CHECK_STR(out, "--need:12: there is no attribute \"NI\"; did you mean NIC?\n"
                    "  MEM=512MB, NI=SLOW\n"
-                   "             ^~\n");
+                   "             ^~");
     m = make(2, 1, 2);
     mistake_show(&m, "f", "one\n\tNI\nthree", out, sizeof out);
     CHECK_STR(out, "f:2:2: there is no attribute \"NI\"; did you mean NIC?\n"
                    "   NI\n"
-                   "   ^~\n");
+                   "   ^~");
     m = make(2, 99, 1); /* nowhere: it is at the end */
     mistake_show(&m, "f", "one\ntwo", out, sizeof out);
-    CHECK(strstr(out, "\n  two\n     ^\n") != NULL);
+    CHECK(strstr(out, "\n  two\n     ^") != NULL);
 }
 
 static void test_long_lines(void) {
@@ -54,7 +54,7 @@ static void test_long_lines(void) {
     mistake_show(&m, NULL, text, out, sizeof out);
     const char *second = strchr(out, '\n') + 1, *third = strchr(second, '\n') + 1;
     CHECK_EQ(third - second, 2 + MISTAKE_WIDTH + 1);
-    CHECK_EQ(strlen(third), 2 + MISTAKE_WIDTH + 1);
+    CHECK_EQ(strlen(third), 2 + MISTAKE_WIDTH);
     CHECK(strchr(third, '^') - third == 18 && second[18] == '?' && second[17] == 'y');
 }
 

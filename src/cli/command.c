@@ -29,6 +29,7 @@ static const struct command commands[] = {
     {"nodes", "show nodes", nodes_main},
     {"policy", "who starts when: show or change the scheduling policy", policy_main},
     {"ps", "show the jobs that wait and run", ps_main},
+    {"reload", "say anew what nodes are like", reload_main},
     {"remove", "take hosts out of a cluster that runs", remove_main},
     {"replay", "run the jobs of a workload file as they arrive", replay_main},
     {"reserve", "keep nodes for some jobs, or for nobody, for a while", reserve_main},

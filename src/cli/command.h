@@ -28,6 +28,7 @@ int model_main(int argc, char **argv);
 int nodes_main(int argc, char **argv);
 int policy_main(int argc, char **argv);
 int ps_main(int argc, char **argv);
+int reload_main(int argc, char **argv);
 int remove_main(int argc, char **argv);
 int replay_main(int argc, char **argv);
 int reserve_main(int argc, char **argv);

@@ -135,8 +135,10 @@ void contact_meet(struct contact *c, const struct nodeset *nodes) {
         (void)cluster_load_hosts(&c->cluster, folder, &trouble); /* else numbers will do */
 }
 
+enum { ANSWER_SHOWN = 640 };
+
 int contact_refused(const char *what, const struct message_answer *a) {
-    int len = a->text.len > 500 ? 500 : (int)a->text.len;
+    int len = a->text.len > ANSWER_SHOWN ? ANSWER_SHOWN : (int)a->text.len;
     const char *text = (const char *)a->text.at;
     if (len > 0)
         complain(what, "%.*s", len, text);
@@ -190,6 +192,10 @@ static void take_rows(void *context, const struct message_rows *r) {
             memcpy(rows->at + rows->len, r->rows.at, r->rows.len);
         rows->len += r->rows.len;
     }
+    if (r->wrong.len > 0) {
+        complain(NULL, "%.*s", (int)r->wrong.len, (const char *)r->wrong.at);
+        rows->error = -EINVAL;
+    }
     rows->total = r->total;
     rows->last = r->last;
     rows->here = true;
@@ -201,7 +207,7 @@ int contact_ask(struct contact *c, const struct message_ask *m, struct contact_r
     while (r == 0 && !ret->here && !c->lost)
         session_turn(c->session);
     r = r == 0 ? ret->error : r;
-    if (r < 0)
+    if (r < 0 && r != -EINVAL) /* that was said */
         complain(NULL, "%s", strerror(-r));
     return ret->here && r == 0 ? 0 : STATUS_STORM;
 }

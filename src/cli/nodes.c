@@ -14,6 +14,7 @@
 #include "cli/options.h"
 #include "client/hostsfile.h"
 #include "client/nodespec.h"
+#include "sched/traits.h"
 
 int nodes_read(const struct cluster *c, const char *command, char **argv, struct nodeset *set) {
     struct cluster_trouble trouble;
@@ -47,7 +48,15 @@ static void print_jobs(const struct node_row *r, char *out, size_t cap) {
     }
 }
 
-static void add_row(struct table *t, const struct node_row *r, const struct nodespec *spec) {
+/* What is asked for, and how it is shown. */
+struct view {
+    const char *cluster;
+    const char *need;
+    bool json, whole;
+};
+
+static void add_row(struct table *t, const struct node_row *r, const struct nodespec *spec,
+                    bool whole) {
     char jobs[TABLE_CELL_MAX];
     print_jobs(r, jobs, sizeof jobs);
     table_cell(t, "%.*s", (int)r->name.len, (const char *)r->name.at);
@@ -60,7 +69,28 @@ static void add_row(struct table *t, const struct node_row *r, const struct node
     }
     table_cell(t, "%s", moment_of(r->since_ns).text);
     table_cell(t, "%s", jobs);
+    if (whole)
+        table_cell(t, "%.*s", (int)r->traits.len, (const char *)r->traits.at);
     table_cell(t, "%.*s", (int)r->reason.len, (const char *)r->reason.at);
+}
+
+/* "NAME=VALUE NAME=VALUE ..." as an object: values are as people read and write them. */
+static void add_traits(struct json *j, struct bytes traits) {
+    const char *at = (const char *)traits.at, *end = at + traits.len;
+    json_open(j, "attributes", '{');
+    while (at < end) {
+        const char *is = memchr(at, '=', (size_t)(end - at));
+        const char *next = is == NULL ? NULL : memchr(is, ' ', (size_t)(end - is));
+        char name[TRAITS_WORD_MAX];
+        if (is == NULL || (size_t)(is - at) >= sizeof name)
+            break;
+        next = next == NULL ? end : next;
+        memcpy(name, at, (size_t)(is - at));
+        name[is - at] = '\0';
+        json_text(j, name, bytes_of(is + 1, (size_t)(next - is) - 1));
+        at = next + 1;
+    }
+    json_close(j, '}');
 }
 
 static void add_json(struct json *j, const struct node_row *r, const struct nodespec *spec) {
@@ -77,34 +107,51 @@ static void add_json(struct json *j, const struct node_row *r, const struct node
     for (size_t at = 0; at < r->jobs.len; at += 4)
         json_number(j, NULL, load_le32(r->jobs.at + at));
     json_close(j, ']');
+    add_traits(j, r->traits);
     json_close(j, '}');
 }
 
+static const char *const *titles(const struct nodespec *spec, bool whole) {
+    static const char *all[10];
+    unsigned n = 0;
+    all[n++] = "NODE";
+    all[n++] = "STATE";
+    all[n++] = ">USED";
+    all[n++] = ">PES";
+    if (spec->switch_count > 0)
+        all[n++] = "SWITCH";
+    all[n++] = "SINCE";
+    all[n++] = "JOBS";
+    if (whole)
+        all[n++] = "ATTRIBUTES";
+    all[n++] = "REASON";
+    all[n] = NULL;
+    return all;
+}
+
 static int print(const struct contact_rows *rows, const struct nodeset *set,
-                 const struct nodespec *spec, bool json) {
-    static const char *const plain[] = {"NODE",  "STATE", ">USED",  ">PES",
-                                        "SINCE", "JOBS",  "REASON", NULL};
-    static const char *const switched[] = {"NODE",  "STATE", ">USED",  ">PES", "SWITCH",
-                                           "SINCE", "JOBS",  "REASON", NULL};
+                 const struct nodespec *spec, const struct view *v) {
     struct node_row row;
     struct listing l;
     size_t at = 0;
     int r;
-    listing_begin(&l, spec->switch_count > 0 ? switched : plain, json);
+    listing_begin(&l, titles(spec, v->whole), v->json);
     while ((r = node_row_next(bytes_of(rows->at, rows->len), &at, &row)) == 1)
         if (!nodeset_empty(set) && !nodeset_has(set, row.node))
             continue;
-        else if (json)
+        else if (v->json)
             add_json(&l.json, &row, spec);
         else
-            add_row(&l.table, &row, spec);
+            add_row(&l.table, &row, spec, v->whole);
     listing_end(&l, NULL);
     return r < 0 ? STATUS_STORM : STATUS_OK;
 }
 
-static int fetch(struct contact *c, struct contact_rows *rows) {
-    struct message_ask ask = {.subject = SUBJECT_NODES};
+static int fetch(struct contact *c, const struct view *v, struct contact_rows *rows) {
+    struct message_ask ask = {.subject = SUBJECT_NODES, .whole = v->whole || v->json};
     int r;
+    if (v->need != NULL)
+        ask.need = bytes_from_str(v->need);
     do {
         struct node_row row;
         size_t at = 0;
@@ -117,35 +164,29 @@ static int fetch(struct contact *c, struct contact_rows *rows) {
 
 /* What cannot be read is as if it were not there: the manager has it in its log. */
 static struct nodespec load_spec(const struct cluster *c) {
-    char path[CLUSTER_PATH_MAX], file[CLUSTER_PATH_MAX + 16];
-    struct cluster_trouble trouble;
-    struct hosts hosts = {0};
+    char folder[CLUSTER_PATH_MAX], why[NODESPEC_WHY_MAX];
     struct nodespec spec = {0};
-    if (nodespec_path(c, path, sizeof path) == 0 && nodespec_load(c, path, &spec, &trouble) < 0)
+    if (cluster_folder(c->name, folder, sizeof folder) == 0 &&
+        hosts_nodespec(c, folder, &spec, why) < 0)
         nodespec_free(&spec);
-    if (c->hosts != NULL && cluster_folder(c->name, path, sizeof path) == 0 &&
-        hosts_path(path, file, sizeof file) == 0 &&
-        hosts_read(&hosts, c->nodes, file, &trouble) == 0)
-        (void)hosts_switches(&hosts, &spec);
-    hosts_free(&hosts);
     return spec;
 }
 
-static int show(const char *cluster, char **argv, bool json) {
+static int show(const struct view *v, char **argv) {
     struct session_config callbacks = {.patience_ns = PATIENCE_ASKING};
     struct contact c;
     struct nodeset set;
     struct contact_rows rows = {0};
-    int r = contact_open(&c, cluster, &callbacks);
+    int r = contact_open(&c, v->cluster, &callbacks);
     if (r != 0)
         return r;
     r = nodes_read(&c.cluster, "nodes", argv, &set);
     if (r == 0)
-        r = fetch(&c, &rows);
+        r = fetch(&c, v, &rows);
     struct nodespec spec = load_spec(&c.cluster);
     contact_close(&c);
     if (r == 0)
-        r = print(&rows, &set, &spec, json);
+        r = print(&rows, &set, &spec, v);
     nodespec_free(&spec);
     free(rows.at);
     free(set.storage);
@@ -153,19 +194,25 @@ static int show(const char *cluster, char **argv, bool json) {
 }
 
 int nodes_main(int argc, char **argv) {
-    bool json = false;
-    const char *cluster = NULL;
+    struct view v = {0};
     const struct option table[] = {
-        {"json", OPTION_FLAG, &json, NULL, "as one JSON list"},
-        {"cluster", OPTION_TEXT, &cluster, "NAME", "which; otherwise STORM_CLUSTER"},
+        {"need", OPTION_TEXT, &v.need, "EXPR", "only those that have this: MEM>=512MB, NIC=FAST"},
+        {"long,l", OPTION_FLAG, &v.whole, NULL, "with their attributes"},
+        {"json", OPTION_FLAG, &v.json, NULL, "as one JSON list"},
+        {"cluster", OPTION_TEXT, &v.cluster, "NAME", "which; otherwise STORM_CLUSTER"},
         {0}};
     int count = options_parse(table, argc, argv);
     if (count == OPTIONS_HELP) {
-        puts("usage: storm nodes [OPTIONS] [NODES]\n\nShows nodes, what they do and since when.");
+        puts("usage: storm nodes [OPTIONS] [NODES]\n\n"
+             "Shows nodes, what they do and since when, and what they are like.");
         options_print(table, stdout);
         return STATUS_OK;
     }
-    return count == OPTIONS_WRONG ? STATUS_USAGE : show(cluster, argv + 1, json);
+    if (count == OPTIONS_WRONG)
+        return STATUS_USAGE;
+    if (v.need != NULL && strlen(v.need) > NEED_TEXT_MAX)
+        return complain("nodes", "--need is too long (at most %d characters)", NEED_TEXT_MAX);
+    return show(&v, argv + 1);
 }
 
 /* ---- draining ---- */

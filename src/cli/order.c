@@ -63,7 +63,8 @@ static int order_size(struct order *o, const struct wish *w, const struct cluste
         r = placing_size(&o->placing, cluster, &o->size, command);
         if (r != 0)
             return r;
-    } else if (size_resolve(&o->size, cluster_count(cluster), cluster->pes, why, sizeof why) < 0) {
+    } else if (size_resolve(&o->size, cluster_count(cluster), cluster->pes,
+                            cluster->widths ? 0 : cluster->pes, why, sizeof why) < 0) {
         complain(command, "%s", why);
         return STATUS_STORM;
     }
@@ -97,6 +98,17 @@ static int order_map(struct order *o, const struct wish *w, const struct cluster
         return complain(command, "--map names the nodes: leave -w out");
     o->submit.flags |= o->placing.kind == MAP_LIST ? JOB_LISTED : JOB_CYCLIC;
     o->spec.places = bytes_of(o->placing.places, (size_t)o->placing.procs * MAP_PLACE_BYTES);
+    return 0;
+}
+
+/* Whether it can be read only the manager knows: it has the attributes. */
+static int order_need(struct order *o, const struct wish *w, const char *command) {
+    if (w->need == NULL)
+        return 0;
+    if (strlen(w->need) > NEED_TEXT_MAX)
+        return complain(command, "--need is too long (at most %d characters)", NEED_TEXT_MAX);
+    o->submit.need = bytes_from_str(w->need);
+    o->submit.flags |= o->submit.need.len > 0 ? JOB_NEEDS : 0;
     return 0;
 }
 
@@ -318,10 +330,10 @@ static int order_when(struct order *o, const struct wish *w) {
     return r;
 }
 
-static void order_flags(struct order *o, const struct wish *w, const char *program) {
+static void order_flags(struct order *o, const struct wish *w, bool alone, const char *program) {
     const char *slash = strrchr(program, '/');
     o->submit.flags |= (w->detach ? JOB_DETACHED : 0U) | (w->requeue ? JOB_REQUEUE : 0U) |
-                       (w->bad_exit ? JOB_BAD_EXIT : 0U) | (w->exclusive ? JOB_EXCLUSIVE : 0U);
+                       (w->bad_exit ? JOB_BAD_EXIT : 0U) | (alone ? JOB_EXCLUSIVE : 0U);
     o->submit.limit_ns = w->time_ns;
     o->submit.priority = (int32_t)w->priority;
     o->submit.name = bytes_from_str(w->name != NULL ? w->name : slash ? slash + 1 : program);
@@ -425,6 +437,8 @@ int order_make(struct order *o, struct wish *w, enum wish_command command,
     if (r == 0)
         r = order_bind(o, w);
     if (r == 0)
+        r = order_need(o, w, name);
+    if (r == 0)
         r = order_input(o, w, command);
     if (r == 0)
         r = order_output(o, w, command);
@@ -451,7 +465,7 @@ int order_make(struct order *o, struct wish *w, enum wish_command command,
     if (r == 0 && command == WISH_RUN)
         order_look(o, w);
     order_kind(o, command);
-    order_flags(o, w, argv[0]);
+    order_flags(o, w, w->exclusive || cluster->alone, argv[0]);
     order_terminal(o, w);
     return r == 0 ? order_encode(o) : r;
 }
@@ -470,6 +484,8 @@ void order_print(const struct order *o, const struct cluster *cluster) {
            " processes on each, %" PRIu32 " in all\n",
            cluster->name, o->program, o->folder, o->size.nodes, o->size.ppn, o->size.procs);
     placing_print(&o->placing, cluster, &o->size, o->submit.on);
+    if (o->submit.need.len > 0)
+        printf("nodes     with %.*s\n", (int)o->submit.need.len, (const char *)o->submit.need.at);
     if (o->submit.limit_ns != 0) {
         char text[UNITS_TEXT_MAX];
         units_format_duration(o->submit.limit_ns, text, sizeof text);

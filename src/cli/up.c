@@ -74,7 +74,8 @@ struct up {
     const char *fabric;
     const char *bandwidth;
     const char *hook;
-    const char *nodespec; /* NULL: nothing is said of nodes */
+    const char *attribs, *nodespec; /* NULL: nothing is said of nodes */
+    const char *share;
     bool verbose;
     struct hosting hosting;
     uint64_t begin_ns;
@@ -185,6 +186,9 @@ static int check(struct up *u) {
         return complain("up", "--confine \"%s\": give auto, cgroup, namespace or none", u->confine);
     if (u->system_cores > SYSTEM_CORES_MAX)
         return complain("up", "--system-cores: more than %d make no sense", SYSTEM_CORES_MAX);
+    u->cluster.alone = u->share != NULL && strcmp(u->share, "nodes") == 0;
+    if (u->share != NULL && !u->cluster.alone && strcmp(u->share, "pes") != 0)
+        return complain("up", "--share \"%s\": give pes or nodes", u->share);
     r = check_hook(u);
     if (r == 0)
         r = check_policy(u);
@@ -284,37 +288,16 @@ static void set_home(const struct up *u) {
     setenv("STORM_HOME", home, 1);
 }
 
-/* The manager and commands read it in the cluster's folder; it may be edited for the next time meanwhile. */
-static int keep_nodespec(const struct up *u, const char *from) {
-    char path[CLUSTER_PATH_MAX + 16], buffer[64 * KIB];
-    snprintf(path, sizeof path, "%s/nodespec", u->folder);
-    int in = from == NULL ? -1 : open(from, O_RDONLY | O_CLOEXEC);
-    unlink(path); /* even if it is the same */
-    if (from == NULL)
-        return 0;
-    int out = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    int r = in < 0 || out < 0 ? -errno : 0;
-    long got = 1;
-    for (uint64_t at = 0; r == 0 && got > 0; at += (uint64_t)got) {
-        got = files_read(in, room_of((uint8_t *)buffer, sizeof buffer), at);
-        r = got < 0 ? (int)got : files_write(out, bytes_of((uint8_t *)buffer, (size_t)got), at);
-    }
-    if (in >= 0)
-        close(in);
-    if (out >= 0)
-        close(out);
-    return r;
-}
-
+/* The manager and commands read copies in the cluster's folder; the files may be edited for the next time meanwhile. */
 static int take_nodespec(struct up *u) {
-    struct cluster_trouble trouble = {0};
+    char why[NODESPEC_WHY_MAX];
     struct nodespec spec = {0};
-    int r = u->nodespec == NULL ? 0 : nodespec_load(&u->cluster, u->nodespec, &spec, &trouble);
+    int r = nodespec_load(&u->cluster, u->attribs, u->nodespec, &spec, why);
+    u->cluster.widths = nodespec_widest(&spec) > 0;
     nodespec_free(&spec);
     if (r < 0)
-        return complain("up", "--nodespec %s: %s", u->nodespec,
-                        trouble.words[0] != '\0' ? trouble.words : strerror(-r));
-    r = keep_nodespec(u, u->nodespec);
+        return complain("up", "%s", why);
+    r = nodespec_keep(u->folder, u->attribs, u->nodespec);
     return r < 0 ? complain("up", "%s/nodespec: %s", u->folder, strerror(-r)) : 0;
 }
 
@@ -639,7 +622,7 @@ static int bring_up(struct up *u, bool pes_said) {
 }
 
 static const struct option *options_of(struct up *u, const char **asked) {
-    static struct option table[32];
+    static struct option table[40];
     const struct option all[] = {
         {"local", OPTION_NUMBER, &u->local, "N", "nodes (default: one a processor)"},
         {"hosts", OPTION_TEXT, &u->hosting.list, "HOSTS",
@@ -685,8 +668,12 @@ static const struct option *options_of(struct up *u, const char **asked) {
          "of a node's link: 10Gbit; files spread as suits it"},
         {"hook", OPTION_TEXT, &u->hook, "PROGRAM",
          "run with NODE down|up when a node goes or comes"},
+        {"attribs", OPTION_TEXT, &u->attribs, "FILE",
+         "what nodes are told apart by, lines such as: CPU =,>=,<= 500MHZ 1GHZ 2GHZ"},
         {"nodespec", OPTION_TEXT, &u->nodespec, "FILE",
          "what nodes are like, lines such as: n[0-31] switch=s1"},
+        {"share", OPTION_TEXT, &u->share, "WHAT",
+         "pes: jobs share nodes (default); nodes: a node serves one job at a time"},
         {"foreground", OPTION_FLAG, &u->foreground, NULL,
          "stay until it ends; SIGTERM ends it as storm down does"},
         {"verbose,v", OPTION_FLAG, &u->verbose, NULL, "more about it"},

@@ -24,6 +24,8 @@ void wish_table(struct wish *w, enum wish_command command, struct option table[W
         {JOBS, {"map", OPTION_TEXT, &w->map, "HOW", "ranks to nodes: block, cyclic, n0*2,n1"}},
         {ALL, {"on,w", OPTION_TEXT, &w->on, "NODES", "only on these: n[0-3]"}},
         {ALL, {"exclude,x", OPTION_TEXT, &w->exclude, "NODES", "on none of these"}},
+        {ALL,
+         {"need", OPTION_TEXT, &w->need, "EXPR", "nodes that have this: MEM>=512MB, NIC=FAST"}},
         {ALL, {"exclusive", OPTION_FLAG, &w->exclusive, NULL, "share no node with another job"}},
         {ALL, {"time,t", OPTION_DURATION, &w->time_ns, "LIMIT", "may run so long: 90, 1:30:00"}},
         {JOBS, {"mem", OPTION_TEXT, &w->memory, "SIZE", "each process may use so much: 64M, 1.5G"}},

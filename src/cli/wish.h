@@ -15,7 +15,7 @@
 struct wish {
     const char *cluster;
     const char *procs, *nodes, *size, *map;
-    const char *on, *exclude;
+    const char *on, *exclude, *need;
     bool exclusive;
     uint64_t time_ns;
     const char *memory, *bind;
@@ -42,7 +42,7 @@ struct wish {
 };
 
 enum wish_command { WISH_RUN = 1, WISH_SUBMIT = 2, WISH_ALLOC = 4 };
-enum { WISH_OPTIONS_MAX = 56 };
+enum { WISH_OPTIONS_MAX = 60 };
 
 /* The options that this command has. */
 void wish_table(struct wish *w, enum wish_command command, struct option table[WISH_OPTIONS_MAX]);

@@ -174,6 +174,8 @@ enum field {
     FIELD_ASKS,
     FIELD_PORTS,
     FIELD_FOLDER,
+    FIELD_WIDTHS,
+    FIELD_ALONE,
     FIELD_FORMAT,
     FIELDS
 };
@@ -203,6 +205,8 @@ static const char *const field_names[FIELDS] = {
     [FIELD_ASKS] = "asks",
     [FIELD_PORTS] = "ports",
     [FIELD_FOLDER] = "folder",
+    [FIELD_WIDTHS] = "widths",
+    [FIELD_ALONE] = "alone",
     [FIELD_FORMAT] = "format",
 };
 
@@ -260,6 +264,10 @@ static bool read_field(struct cluster *c, enum field f, const char *value) {
         return read_ports(value, &c->port_first, &c->port_last);
     case FIELD_FOLDER:
         return *value == '/' && read_word(value, c->node_folder, sizeof c->node_folder);
+    case FIELD_WIDTHS:
+        return read_yes(value, &c->widths);
+    case FIELD_ALONE:
+        return read_yes(value, &c->alone);
     case FIELD_FORMAT:
         return read_u32(value, 1, UINT32_MAX, &c->format);
     case FIELDS:
@@ -348,6 +356,8 @@ static void format_more(const struct cluster *c, struct text *t) {
     write_line(t, field_names[FIELD_ASKS], c->asks ? "yes" : "");
     write_line(t, field_names[FIELD_PORTS], ports);
     write_line(t, field_names[FIELD_FOLDER], c->node_folder);
+    write_line(t, field_names[FIELD_WIDTHS], c->widths ? "yes" : "");
+    write_line(t, field_names[FIELD_ALONE], c->alone ? "yes" : "");
 }
 
 size_t cluster_format(const struct cluster *c, char *out, size_t cap) {

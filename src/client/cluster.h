@@ -29,7 +29,9 @@ struct cluster {
     uint32_t format; /* of the file */
     char name[CLUSTER_NAME_MAX];
     uint32_t nodes; /* numbers that there are; hosts may not have all of them */
-    uint32_t pes;   /* of each node */
+    uint32_t pes;   /* of each node of which nothing else is said */
+    bool widths;    /* some have another number */
+    bool alone;     /* no two jobs share a node */
     char
         prefix[CLUSTER_PREFIX_MAX]; /* names of nodes are this and the number, if it has no hosts */
     struct roster *hosts;           /* from the file `hosts`; NULL: nodes are virtual */

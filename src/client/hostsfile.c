@@ -140,6 +140,19 @@ int hosts_switches(const struct hosts *h, struct nodespec *spec) {
     return r;
 }
 
+int hosts_nodespec(const struct cluster *c, const char *folder, struct nodespec *ret,
+                   char why[NODESPEC_WHY_MAX]) {
+    char path[CLUSTER_PATH_MAX];
+    struct cluster_trouble trouble;
+    struct hosts hosts = {0};
+    int r = nodespec_load_kept(c, folder, ret, why);
+    if (r == 0 && c->hosts != NULL && hosts_path(folder, path, sizeof path) == 0 &&
+        hosts_read(&hosts, c->nodes, path, &trouble) == 0)
+        r = hosts_switches(&hosts, ret); /* a file that cannot be read is complained of elsewhere */
+    hosts_free(&hosts);
+    return r;
+}
+
 /* ---- the file's text ---- */
 
 /* A line as it is read. */

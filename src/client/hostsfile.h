@@ -62,6 +62,9 @@ int hosts_tell(const struct hosts *h, struct hosts_told *ret);
 
 /* What they say of switches, where the node file says nothing. -ENOMEM. */
 int hosts_switches(const struct hosts *h, struct nodespec *spec);
+/* All that is said of the nodes of a cluster, there and in the files that its folder keeps: as nodespec_load. */
+int hosts_nodespec(const struct cluster *c, const char *folder, struct nodespec *ret,
+                   char why[NODESPEC_WHY_MAX]);
 
 /* A roster of them, to be freed as one piece. NULL, with -errno and the number that is to blame. */
 struct roster *hosts_roster(const struct hosts *h, const char *prefix, int *ret_error,

@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/nearest.h"
 #include "client/attribs.h"
+#include "os/files.h"
 #include "sched/size.h"
 
 enum { KEY_MAX = 64 };
@@ -407,23 +409,103 @@ int nodespec_parse(const struct cluster *c, const char *text, struct nodespec *r
     return e;
 }
 
-int nodespec_load(const struct cluster *c, const char *path, struct nodespec *ret,
-                  struct cluster_trouble *trouble) {
-    *ret = (struct nodespec){0};
-    char *text;
-    int r = cluster_text(path, &text, trouble);
+/* ---- files ---- */
+
+/* NULL, or a path: the text of that file. */
+static int read_text(const char *path, char **ret, char why[NODESPEC_WHY_MAX]) {
+    struct cluster_trouble trouble;
+    *ret = NULL;
+    int r = path == NULL ? 0 : cluster_text(path, ret, &trouble);
     if (r < 0)
-        return r;
-    r = nodespec_parse(c, text, ret, trouble);
+        snprintf(why, NODESPEC_WHY_MAX, "%.400s: %s", path,
+                 trouble.words[0] != '\0' ? trouble.words : strerror(-r));
+    return r;
+}
+
+int nodespec_load(const struct cluster *c, const char *attribs, const char *path,
+                  struct nodespec *ret, char why[NODESPEC_WHY_MAX]) {
+    struct nodespec_mistake m = {0};
+    char *names = NULL, *text = NULL;
+    *ret = (struct nodespec){0};
+    why[0] = '\0';
+    int r = read_text(attribs, &names, why);
+    if (r == 0)
+        r = read_text(path, &text, why);
+    if (r == 0)
+        r = nodespec_read(c, names, text != NULL ? text : "", ret, &m);
+    if (r == -EBADMSG && why[0] == '\0')
+        mistake_show(&m.at, m.in_attribs ? attribs : path, m.in_attribs ? names : text, why,
+                     NODESPEC_WHY_MAX);
+    else if (r < 0 && why[0] == '\0')
+        snprintf(why, NODESPEC_WHY_MAX, "%s", strerror(-r));
+    free(names);
     free(text);
     return r;
 }
 
-int nodespec_path(const struct cluster *c, char *out, size_t cap) {
-    char folder[CLUSTER_PATH_MAX];
-    int r = cluster_folder(c->name, folder, sizeof folder);
-    int len = r < 0 ? 0 : snprintf(out, cap, "%s/nodespec", folder);
-    return r < 0 ? r : (size_t)len >= cap ? -ENAMETOOLONG : 0;
+static const char *const kept[] = {"attribs", "nodespec"};
+
+static int kept_path(const char *folder, size_t which, char out[CLUSTER_PATH_MAX]) {
+    int len = snprintf(out, CLUSTER_PATH_MAX, "%s/%s", folder, kept[which]);
+    return len >= CLUSTER_PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+int nodespec_load_kept(const struct cluster *c, const char *folder, struct nodespec *ret,
+                       char why[NODESPEC_WHY_MAX]) {
+    char paths[2][CLUSTER_PATH_MAX];
+    bool there[2];
+    for (size_t i = 0; i < 2; i++) {
+        int r = kept_path(folder, i, paths[i]);
+        if (r < 0)
+            return r;
+        there[i] = access(paths[i], F_OK) == 0;
+    }
+    return nodespec_load(c, there[0] ? paths[0] : NULL, there[1] ? paths[1] : NULL, ret, why);
+}
+
+/* The node file is the last: who waits for it finds both. */
+int nodespec_keep(const char *folder, const char *attribs, const char *path) {
+    const char *const from[] = {attribs, path};
+    char to[CLUSTER_PATH_MAX];
+    int r = 0;
+    for (size_t i = 0; i < 2 && r == 0; i++) {
+        char *text = NULL;
+        struct cluster_trouble trouble;
+        r = kept_path(folder, i, to);
+        if (r == 0 && from[i] != NULL)
+            r = cluster_text(from[i], &text, &trouble);
+        bool nothing = from[i] == NULL && i == 0;
+        if (r == 0 && nothing)
+            r = unlink(to) < 0 && errno != ENOENT ? -errno : 0;
+        else if (r == 0)
+            r = files_replace(to, bytes_from_str(text != NULL ? text : ""));
+        free(text);
+    }
+    return r;
+}
+
+/* ---- for the manager ---- */
+
+static struct bytes tell_numbers(const uint32_t *numbers, uint32_t count, uint8_t *out) {
+    if (numbers == NULL)
+        return (struct bytes){0};
+    for (uint32_t i = 0; i < count; i++)
+        store_le32(out + (size_t)i * 4, numbers[i]);
+    return bytes_of(out, (size_t)count * 4);
+}
+
+int nodespec_tell(const struct nodespec *n, struct nodespec_told *ret) {
+    size_t each = (size_t)n->nodes * 4;
+    uint8_t *memory = malloc(2 * each + n->traits_len + 1);
+    *ret = (struct nodespec_told){.memory = memory};
+    if (memory == NULL)
+        return -ENOMEM;
+    if (n->traits_len > 0)
+        memcpy(memory + 2 * each, n->traits, n->traits_len);
+    ret->in.widths = tell_numbers(n->widths, n->nodes, memory);
+    ret->in.switches = tell_numbers(n->switches, n->nodes, memory + each);
+    ret->in.traits = bytes_of(memory + 2 * each, n->traits_len);
+    return 0;
 }
 
 int nodespec_add(struct nodespec *n, uint32_t nodes, uint32_t node, const char *on_switch) {
@@ -448,6 +530,13 @@ void nodespec_free(struct nodespec *n) {
 const char *nodespec_switch(const struct nodespec *n, uint32_t node) {
     uint32_t here = node < n->nodes && n->switches != NULL ? n->switches[node] : 0;
     return here == 0 ? NULL : n->names[here - 1];
+}
+
+uint32_t nodespec_widest(const struct nodespec *n) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < n->nodes; i++)
+        most = nodespec_width(n, i) > most ? nodespec_width(n, i) : most;
+    return most;
 }
 
 uint32_t nodespec_width(const struct nodespec *n, uint32_t node) {

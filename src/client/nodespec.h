@@ -17,6 +17,7 @@
 
 #include "base/mistake.h"
 #include "client/cluster.h"
+#include "machine/machine.h"
 
 enum { NODESPEC_WORD_MAX = 32 };
 
@@ -43,16 +44,30 @@ int nodespec_read(const struct cluster *c, const char *attribs, const char *text
 /* Without an attribute file. -EBADMSG: `trouble` says in which line what is wrong. */
 int nodespec_parse(const struct cluster *c, const char *text, struct nodespec *ret,
                    struct cluster_trouble *trouble);
-/* Of a file; -ENOENT if there is none. */
-int nodespec_load(const struct cluster *c, const char *path, struct nodespec *ret,
-                  struct cluster_trouble *trouble);
-/* Where a cluster that runs keeps its own. */
-int nodespec_path(const struct cluster *c, char *out, size_t cap);
+enum { NODESPEC_WHY_MAX = 640 };
+
+/* Of files; NULL: there is no such file. -errno: `why` says which file and what is wrong, with the place in it. */
+int nodespec_load(const struct cluster *c, const char *attribs, const char *path,
+                  struct nodespec *ret, char why[NODESPEC_WHY_MAX]);
+/* Those that a cluster keeps in its folder, as far as there are any. */
+int nodespec_load_kept(const struct cluster *c, const char *folder, struct nodespec *ret,
+                       char why[NODESPEC_WHY_MAX]);
+/* Copies of these files are kept from now on, NULL: none is; whoever reads them hears of it. -errno. */
+int nodespec_keep(const char *folder, const char *attribs, const char *path);
 /* One more node of a cluster of so many hangs there, unless the file has said where. -ENOMEM. */
 int nodespec_add(struct nodespec *n, uint32_t nodes, uint32_t node, const char *on_switch);
 void nodespec_free(struct nodespec *n);
 
+/* As a machine hears it (struct input_traits). */
+struct nodespec_told {
+    struct input_traits in;
+    void *memory; /* to be freed */
+};
+/* -ENOMEM. */
+int nodespec_tell(const struct nodespec *n, struct nodespec_told *ret);
+
 /* Of a node; NULL if it is not known. */
 const char *nodespec_switch(const struct nodespec *n, uint32_t node);
-/* Of a node; 0 if nothing is said. */
+/* Of a node, or the largest of all; 0 if nothing is said. */
+uint32_t nodespec_widest(const struct nodespec *n);
 uint32_t nodespec_width(const struct nodespec *n, uint32_t node);

@@ -161,7 +161,7 @@ static void test_paper(void) {
     CHECK_STR(out, "cplant-nodespec:3:25: MEM has no value \"1GB\"; it has 256MB, 512MB, 2GB; did "
                    "you mean 2GB?\n"
                    "  2    4  CPU=2GHZ,   MEM=1GB,   NIC=FAST\n"
-                   "                          ^~~\n");
+                   "                          ^~~");
     nodespec_free(&n);
     CHECK_EQ(nodespec_read(&cluster, attribs, mended, &n, &m), 0);
     struct traits t = table_of(&n);
@@ -259,19 +259,19 @@ static void test_attribute_mistakes(void) {
 }
 
 static void test_file(void) {
-    char path[] = "/tmp/storm-nodespec.XXXXXX";
+    char path[] = "/tmp/storm-nodespec.XXXXXX", why[NODESPEC_WHY_MAX];
     struct nodespec n;
     int fd = mkstemp(path);
     CHECK_EQ(write(fd, "n1 switch=x\0", 12), 12);
-    CHECK_EQ(nodespec_load(&cluster, path, &n, &trouble), -EBADMSG);
+    CHECK_EQ(nodespec_load(&cluster, NULL, path, &n, why), -EBADMSG);
     nodespec_free(&n);
     CHECK_EQ(ftruncate(fd, 11), 0);
-    CHECK_EQ(nodespec_load(&cluster, path, &n, &trouble), 0);
+    CHECK_EQ(nodespec_load(&cluster, NULL, path, &n, why), 0);
     CHECK_STR(nodespec_switch(&n, 1), "x");
     nodespec_free(&n);
     close(fd);
     unlink(path);
-    CHECK_EQ(nodespec_load(&cluster, path, &n, &trouble), -ENOENT);
+    CHECK_EQ(nodespec_load(&cluster, NULL, path, &n, why), -ENOENT);
     nodespec_free(&n);
 }
 

@@ -104,6 +104,7 @@ const char *input_name(enum input_kind kind) {
         [INPUT_FETCHED] = "fetched",
         [INPUT_LOOKED] = "looked",
         [INPUT_ROSTER] = "roster",
+        [INPUT_TRAITS] = "traits",
         [INPUT_CHILD] = "child",
         [INPUT_EMPTY] = "empty",
         [INPUT_STREAM] = "stream",

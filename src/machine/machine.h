@@ -123,6 +123,7 @@ enum input_kind {
     INPUT_PIECE,      /* a piece was stored or loaded, or could not be */
     INPUT_LOOKED,     /* whether a run could begin here */
     INPUT_ROSTER,     /* at the root: which numbers are taken by nodes, and their names */
+    INPUT_TRAITS,     /* at the root: what the administrator says of nodes */
     INPUT_KINDS
 };
 
@@ -263,6 +264,14 @@ struct input_roster {
     struct bytes names; /* empty: as usual */
 };
 
+/* In place of what was said before. */
+struct input_traits {
+    struct bytes traits; /* as traits_take (sched/traits.h) reads it; empty: nothing is said */
+    /* Of each node 4 bytes, 0: nothing is said; empty: of none. */
+    struct bytes widths; /* processors */
+    struct bytes switches;
+};
+
 enum child_event {
     CHILD_STARTED,
     CHILD_FAILED,
@@ -363,6 +372,7 @@ struct input {
         struct input_fetched fetched;
         struct input_looked looked;
         struct input_roster roster;
+        struct input_traits traits;
         struct input_child child;
         struct {
             uint32_t group;

@@ -291,6 +291,11 @@ static void walk_daemon_fields(struct walker *w, struct input *in) {
     case INPUT_ROSTER:
         walk_roster(w, &in->roster);
         break;
+    case INPUT_TRAITS:
+        codec_bytes(&w->c, &in->traits.traits, 1);
+        codec_bytes(&w->c, &in->traits.widths, 4);
+        codec_bytes(&w->c, &in->traits.switches, 4);
+        break;
     case INPUT_CHILD:
         walk_child(w, &in->child);
         break;

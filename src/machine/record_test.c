@@ -119,6 +119,9 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
     case INPUT_ROSTER:
         in.roster = (struct input_roster){set, body};
         break;
+    case INPUT_TRAITS:
+        in.traits = (struct input_traits){body, bytes_of(body.at, 8), bytes_of(body.at + 1, 4)};
+        break;
     case INPUT_CHILD:
         in.child = (struct input_child){201, 202, CHILD_KILLED, 203, SPAWN_STDIO, true};
         break;

@@ -51,6 +51,7 @@ struct manager {
     struct sealer sealer;
     struct roster roster; /* borrows from the cluster */
     struct nodespec spec;
+    struct nodespec_told told;
     struct mm_config config;
     char trouble[GUEST_WHY_MAX];
     struct journal *journal;
@@ -96,8 +97,9 @@ static void configure(struct manager *m, const struct prim_config *prim) {
                                    .jobs_max = JOBS_MAX,
                                    .bytes_per_s = m->cluster.bytes_per_s,
                                    .clients_max = CLIENTS_MAX};
-    if (m->spec.switch_count > 0)
-        m->config.switches = m->spec.switches;
+    m->config.pes_max = nodespec_widest(&m->spec);
+    if (nodespec_tell(&m->spec, &m->told) == 0)
+        m->config.said = m->told.in;
     m->roster = cluster_roster(&m->cluster);
     m->config.roster = &m->roster;
     mm_config_times(&m->config);
@@ -169,21 +171,54 @@ static void read_hosts(struct manager *m) {
     hosts_free(&hosts);
 }
 
+/* What cannot be read is as if it were not there: whoever wrote it was told what is wrong. */
+static void load_spec(struct manager *m) {
+    char why[NODESPEC_WHY_MAX];
+    nodespec_free(&m->spec);
+    if (hosts_nodespec(&m->cluster, ".", &m->spec, why) < 0) {
+        complain("nodes", why);
+        nodespec_free(&m->spec);
+    }
+}
+
+/* Names of hosts that have come since mean something now. */
+static void read_spec(struct manager *m) {
+    struct cluster_trouble trouble;
+    struct nodespec_told told;
+    struct input in = {.kind = INPUT_TRAITS, .now = life_now(m->life)};
+    if (cluster_load_hosts(&m->cluster, ".", &trouble) < 0)
+        return; /* complained of already */
+    load_spec(m);
+    if (nodespec_widest(&m->spec) > m->config.pes_max && nodespec_widest(&m->spec) > m->config.pes)
+        complain("nodespec", "a node is wider than any was when the manager started; it counts as "
+                             "wide as that until the manager is started again");
+    if (nodespec_tell(&m->spec, &told) < 0) {
+        complain("nodespec", strerror(ENOMEM));
+        return;
+    }
+    in.traits = told.in;
+    life_feed(m->life, LAYER_DAEMON, &in);
+    free(told.memory);
+}
+
 static void on_folder(struct source *s, uint32_t events) {
     struct manager *m = CONTAINER_OF(s, struct manager, folder);
     alignas(struct inotify_event) char room[4096];
-    bool changed = false;
+    bool hosts = false, spec = false;
     ssize_t len;
     (void)events;
     while ((len = read(s->fd, room, sizeof room)) > 0)
         for (char *at = room; at < room + len;) {
             const struct inotify_event *e = (const struct inotify_event *)at;
-            changed = changed || (e->mask & IN_Q_OVERFLOW) != 0 ||
-                      (e->len > 0 && strcmp(e->name, "hosts") == 0);
+            bool lost = (e->mask & IN_Q_OVERFLOW) != 0;
+            hosts = hosts || lost || (e->len > 0 && strcmp(e->name, "hosts") == 0);
+            spec = spec || lost || (e->len > 0 && strcmp(e->name, "nodespec") == 0);
             at += sizeof *e + e->len;
         }
-    if (changed)
+    if (hosts)
         read_hosts(m);
+    if (hosts || spec)
+        read_spec(m);
 }
 
 /* It is replaced by rename, never written to. What has happened since the cluster was loaded is read now. */
@@ -193,20 +228,6 @@ static int watch_hosts(struct manager *m) {
         return -errno;
     read_hosts(m);
     return loop_add(life_loop(m->life), &m->folder, EPOLLIN);
-}
-
-/* What was said when the cluster was brought up; that of hosts which come later is not known. */
-static void load_switches(struct manager *m) {
-    struct cluster_trouble trouble;
-    struct hosts hosts = {0};
-    int r = nodespec_load(&m->cluster, "nodespec", &m->spec, &trouble);
-    if (r < 0 && r != -ENOENT) { /* it was read before; then somebody has written to it */
-        complain("nodespec", *trouble.words != '\0' ? trouble.words : strerror(-r));
-        nodespec_free(&m->spec);
-    }
-    if (m->cluster.hosts != NULL && hosts_read(&hosts, m->cluster.nodes, "hosts", &trouble) == 0)
-        (void)hosts_switches(&hosts, &m->spec); /* else it is complained of when it is watched */
-    hosts_free(&hosts);
 }
 
 /* ---- its life ---- */
@@ -222,7 +243,7 @@ static int load(struct manager *m, const char *folder, struct prim_config *ret) 
     if (chdir(folder) < 0)
         return complain(folder, strerror(errno));
     *ret = plan_prim(m->cluster.nodes, tree, PRIM_PERIOD_NS);
-    load_switches(m);
+    load_spec(m);
     return 0;
 }
 

@@ -65,6 +65,7 @@ static uint32_t node_used(const struct mm *m, uint32_t node) {
 
 static void add_node(struct rows *out, uint32_t i) {
     struct mm *m = out->m;
+    char traits[LIST_MAX];
     const struct node *n = &m->nodes[i];
     char name[ROSTER_NAME_MAX];
     uint8_t jobs[4 * 64];
@@ -77,17 +78,20 @@ static void add_node(struct rows *out, uint32_t i) {
         store_le32(jobs + jobs_len, r->job);
         jobs_len += 4;
     }
+    size_t traits_len = out->ask->whole ? traits_format(&m->traits, i, traits, sizeof traits) : 0;
     bool up = n->member && n->announced;
-    struct node_row row = {.node = i,
-                           .state = (uint8_t)(!up          ? NODE_DOWN
-                                              : n->drained ? NODE_DRAINED
-                                                           : NODE_UP),
-                           .pes = court_node_pes_of(m->court, i),
-                           .used = node_used(m, i),
-                           .since_ns = n->since,
-                           .name = bytes_of(name, len),
-                           .reason = bytes_of(n->reason, n->reason_len),
-                           .jobs = bytes_of(jobs, jobs_len)};
+    struct node_row row = {
+        .node = i,
+        .state = (uint8_t)(!up          ? NODE_DOWN
+                           : n->drained ? NODE_DRAINED
+                                        : NODE_UP),
+        .pes = court_node_pes_of(m->court, i),
+        .used = node_used(m, i),
+        .since_ns = n->since,
+        .name = bytes_of(name, len),
+        .reason = bytes_of(n->reason, n->reason_len),
+        .jobs = bytes_of(jobs, jobs_len),
+        .traits = bytes_of(traits, traits_len < sizeof traits ? traits_len : sizeof traits - 1)};
     took(out, node_row_encode(&row, room_in(out)));
 }
 
@@ -107,7 +111,8 @@ static void add_cluster(struct rows *out) {
                               .used = used,
                               .queued = c.queued,
                               .running = c.running,
-                              .started_ns = m->booted};
+                              .started_ns = m->booted,
+                              .said = m->said};
     took(out, cluster_row_encode(&row, room_in(out)));
 }
 
@@ -153,14 +158,24 @@ static bool add_jobs(struct rows *out) {
     return true;
 }
 
+/* `out->m->work` is who is meant. */
 static bool add_nodes(struct rows *out) {
     for (uint32_t i = out->ask->job; i < out->m->config.limits.nodes; i++) {
-        if (!roster_taken(&out->m->roster, i))
+        if (!nodeset_has(&out->m->work, i))
             continue;
         if (full(out))
             return false;
         add_node(out, i);
     }
+    return true;
+}
+
+static bool choose_nodes(struct mm *m, const struct message_ask *a, struct text *why) {
+    if (a->need.len == 0)
+        nodeset_copy(&m->work, &m->taken);
+    else if (needs_select(m, a->need, "--need", &m->work, why) < 0)
+        return false;
+    nodeset_intersect(&m->work, &m->taken);
     return true;
 }
 
@@ -211,6 +226,9 @@ void ask_heard(struct mm *m, uint32_t link, const struct message_ask *a) {
         inquire(m, link, a);
         return;
     }
+    char words[NEEDS_WHY_MAX];
+    struct text why;
+    text_init(&why, words, sizeof words);
     struct rows out = {.m = m, .ask = a, .at = effects_room(m->out, ROWS_BYTES)};
     union message r = {.rows = {.request = {a->request[0], a->request[1]},
                                 .subject = a->subject,
@@ -229,8 +247,11 @@ void ask_heard(struct mm *m, uint32_t link, const struct message_ask *a) {
             add_job(&out, j, WHY_LONG);
         break;
     case SUBJECT_NODES:
-        r.rows.total = roster_count(&m->roster);
-        r.rows.last = add_nodes(&out);
+        if (choose_nodes(m, a, &why)) {
+            r.rows.total = nodeset_count(&m->work);
+            r.rows.last = add_nodes(&out);
+        }
+        r.rows.wrong = bytes_of(words, why.len);
         break;
     case SUBJECT_CLUSTER:
         r.rows.total = 1;

@@ -479,6 +479,7 @@ void end_have(struct mm *m, uint32_t node, const struct message_have *h) {
     }
     if (!h->all)
         return;
+    needs_reported(m, node, h->report);
     for (uint32_t i = 0; i < m->running_peak; i++) {
         struct running *r = &m->runnings[i];
         if (r->job != 0 && r->phase == PHASE_GOING && nodeset_has(&r->waiting, node) &&

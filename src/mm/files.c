@@ -40,17 +40,24 @@ static struct copying *find(struct mm *m, uint64_t transfer) {
 
 /* 0: not known. */
 static uint32_t source_switch(const struct mm *m, const struct copying *c) {
-    bool known = m->config.switches != NULL && c->source < m->config.limits.nodes;
-    return known ? m->config.switches[c->source] : 0;
+    return c->source < m->config.limits.nodes ? m->switches[c->source] : 0;
+}
+
+void files_switches(struct mm *m, struct bytes switches) {
+    m->switched = false;
+    for (uint32_t i = 0; i < m->config.limits.nodes; i++) {
+        size_t at = (size_t)i * 4;
+        m->switches[i] = at < switches.len ? load_le32(switches.at + at) : 0;
+        m->switched = m->switched || m->switches[i] != 0;
+    }
 }
 
 /* Of those who receive now. Empty if they are not known, or are in such disorder that it would be too long: then the plan
  * has none. */
 static struct bytes switches_of(struct mm *m, const struct copying *c) {
     struct room room = room_of(m->plan_runs, m->config.limits.body_bytes / 4);
-    size_t len = m->config.switches == NULL
-                     ? 0
-                     : switches_encode(&c->set, m->config.switches, m->config.limits.nodes, room);
+    size_t len =
+        !m->switched ? 0 : switches_encode(&c->set, m->switches, m->config.limits.nodes, room);
     return bytes_of(m->plan_runs, len);
 }
 

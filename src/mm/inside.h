@@ -14,6 +14,7 @@
 #include "rm/spread.h"
 #include "rm/transfer.h"
 #include "sched/court.h"
+#include "sched/need.h"
 #include "wire/codec.h"
 #include "wire/message.h"
 #include "wire/row.h"
@@ -69,6 +70,7 @@ struct job {
     struct ending worst;
     uint32_t bad;
     uint64_t output;
+    uint16_t need;       /* one more than the place of what it needs of nodes; 0: nothing */
     uint32_t loose;      /* a node that does not limit memory as was asked for; NO_NODE: none */
     uint32_t slot;       /* of its `running` */
     uint64_t rank;       /* among those who wait; 0: it never has. It comes back to where it was */
@@ -110,6 +112,23 @@ struct await {
 };
 
 enum { AWAIT_BUCKETS = 1024, AWAIT_BEGIN = AWAIT_KINDS };
+
+enum {
+    MM_ATTRIBUTES = TRAITS_MAX, /* of nodes */
+    NEEDS_MAX = 512,            /* that jobs have at once, those that are the same counted once */
+    NEED_KEPT_MAX = NEED_TEXT_MAX + 1,
+    NEEDS_WHY_MAX = 640,
+    NEEDS_TERMS_TOLD = 4 /* conditions of a need whose nodes are counted for who is refused */
+};
+
+/* What some jobs need of their nodes, and who has it: see needs.c. */
+struct need_kept {
+    bool used;
+    bool broken; /* it cannot be read: there is no such attribute, or value, any more */
+    char text[NEED_KEPT_MAX];
+    struct need need;
+    struct nodeset set;
+};
 
 /* Nodes a job insists on or will not have. */
 struct wish {
@@ -167,6 +186,8 @@ struct node {
     bool announced; /* has told what it has, since it joined */
     bool drained;
     bool down;          /* given up, and that was said */
+    bool reported;      /* what it is like */
+    uint32_t pes;       /* processors that it has; the court may still know another number */
     uint64_t since;     /* of the calendar: in this state */
     uint64_t absent_at; /* not a member since; 0: it is one, or never was */
     /* A change of `drained` that is not durable, 0 if there is none, and how it was before. */
@@ -361,6 +382,10 @@ struct mm {
     bool stranded;            /* jobs may wait for one that is over */
     uint32_t stranded_at;     /* places before this were looked at */
     struct node *nodes;
+    bool unsettled; /* some have not the processors yet that they should have */
+    struct traits traits;
+    uint64_t said; /* hash of what the administrator has said */
+    struct need_kept *needs;
     struct roster roster, roster_next; /* who is there; room for what is heard of that */
     struct nodeset taken;              /* the same, as a set */
     struct nodeset members;
@@ -386,6 +411,8 @@ struct mm {
     struct inquiry inquiries[INQUIRIES];
     struct copying copies[TRANSFER_PLACES];
     uint32_t copy_count; /* in this life */
+    uint32_t *switches;  /* of the nodes, 0: not known */
+    bool switched;       /* some are */
     /* If switches are known: those of a transfer's receivers, the order of these, ends of groups, and how it is told. */
     uint32_t *plan_switches, *plan_order, *plan_ends;
     uint8_t *plan_runs;
@@ -420,6 +447,8 @@ void job_keep_request(struct mm *m, struct job *j);
 struct wish *job_wish(struct mm *m, const struct job *j); /* NULL if it does not care */
 void job_keep_wish(struct mm *m, struct job *j, const struct message_submit *s);
 struct running *job_running(const struct mm *m, const struct job *j);
+/* Processors that it holds on this node, if it is there. */
+uint32_t job_each(const struct mm *m, const struct job *j, uint32_t node);
 /* What a submission says of it. */
 void job_fill(struct job *j, const struct message_submit *s, uint64_t at);
 /* What a list says of it, but for its nodes and why. */
@@ -441,6 +470,23 @@ void queue_tick(struct mm *m);
 void queue_run(struct mm *m);
 /* Could it ever run, on all nodes? */
 bool queue_could(struct mm *m, const struct message_submit *s);
+
+/* needs.c: what nodes are like, and what jobs need of them */
+size_t needs_bytes(const struct mm_config *c);
+void needs_init(struct mm *m, void *traits, struct need_kept *needs, uint64_t *sets);
+/* What the administrator says; what a node reports of itself; another is in its place. */
+void needs_said(struct mm *m, const struct input_traits *in);
+void needs_reported(struct mm *m, uint32_t node, struct bytes report);
+void needs_forget(struct mm *m, uint32_t node);
+/* Keeps what a submission needs; false: there are too many. */
+bool needs_take(struct mm *m, struct job *j, const struct message_submit *s);
+const struct need_kept *needs_of(const struct mm *m, const struct job *j); /* NULL: nothing */
+/* Who has that? -EINVAL: why not, with the place in the text that somebody has written as `name`. */
+int needs_select(struct mm *m, struct bytes need, const char *name, struct nodeset *ret,
+                 struct text *why);
+/* Could enough nodes ever have it? 0, or -errno and the reason. */
+int needs_judge(struct mm *m, const struct message_submit *s, struct text *why);
+void needs_why(const struct need_kept *k, struct text *why);
 
 /* why.c: in words */
 /* Can it ever run? 0, or -errno and the reason. */
@@ -526,6 +572,8 @@ void start_crowded(struct mm *m);
 /* A place for it, with everything that it needs but a client or a run; NULL and why. */
 struct copying *files_begin(struct mm *m, const struct message_copy *t, const char **ret_why);
 void files_go(struct mm *m, struct copying *c);
+/* What switch each node hangs at, 4 bytes each, 0: not known; empty: none are. */
+void files_switches(struct mm *m, struct bytes switches);
 /* Some have come, or are known to stay away: who has waited for them goes. */
 void files_nodes_changed(struct mm *m);
 void files_copy(struct mm *m, uint32_t link, const struct message_copy *t);
@@ -658,6 +706,9 @@ void node_drain_kept(struct mm *m, uint64_t ticket, bool kept);
 void node_tick(struct mm *m);
 /* Who is there, from now on. */
 void node_roster(struct mm *m, const struct input_roster *in);
+/* It has so many processors from now on, as soon as nothing is held there; 0: as many as usual. */
+void node_width(struct mm *m, uint32_t node, uint32_t said);
+void node_settle(struct mm *m);
 /* May something be put there? */
 bool node_usable(const struct mm *m, uint32_t node);
 bool node_all_usable(const struct mm *m, const struct nodeset *set);

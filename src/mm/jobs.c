@@ -111,6 +111,10 @@ void job_keep_wish(struct mm *m, struct job *j, const struct message_submit *s) 
     keep_set(m, &m->wishes[place].exclude, s->exclude, 2 * place + 1);
 }
 
+uint32_t job_each(const struct mm *m, const struct job *j, uint32_t node) {
+    return j->flags & JOB_EXCLUSIVE ? court_node_pes_of(m->court, node) : j->ppn;
+}
+
 struct running *job_running(const struct mm *m, const struct job *j) {
     return j->slot == NO_SLOT ? NULL : &m->runnings[j->slot];
 }

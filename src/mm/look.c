@@ -93,10 +93,6 @@ static const struct job *job_at(const struct look *l, uint32_t place, const stru
     return (*ret)->job == 0 ? NULL : job_find(l->m, (*ret)->job);
 }
 
-static uint32_t each_of(const struct mm *m, const struct job *j) {
-    return j->flags & JOB_EXCLUSIVE ? m->config.pes : j->ppn;
-}
-
 static const char *wrong_place(const struct look *l, uint32_t place) {
     const struct running *r;
     const struct job *j = job_at(l, place, &r);
@@ -176,14 +172,14 @@ static const char *wrong_row(const struct look *l, uint32_t row) {
         if (court_job(m->court, j->seat)->slot != row)
             continue;
         NODESET_EACH (n, &r->set)
-            l->scratch[n] += each_of(m, j);
+            l->scratch[n] += job_each(m, j, n);
     }
     for (uint32_t at = m->given_first; at != NO_SLOT; at = m->jobs[at].next) {
         const struct job *j = &m->jobs[at];
         if (court_job(m->court, j->seat)->slot != row)
             continue;
         NODESET_EACH (n, court_nodes(m->court, j->seat))
-            l->scratch[n] += each_of(m, j);
+            l->scratch[n] += job_each(m, j, n);
     }
     for (uint32_t i = 0; i < m->config.limits.nodes; i++) {
         if (l->scratch[i] != court_node_used(m->court, row, i))
@@ -207,7 +203,7 @@ static const char *wrong_nodes(const struct look *l) {
 static const char *wrong_steps(const struct look *l, const struct job *around,
                                const struct running *a) {
     const struct running *r;
-    uint32_t steps = 0, each = each_of(l->m, around);
+    uint32_t steps = 0;
     NODESET_EACH (n, &a->set)
         l->scratch[n] = 0;
     for (uint32_t i = 0; i < l->runnings; i++) {
@@ -221,7 +217,7 @@ static const char *wrong_steps(const struct look *l, const struct job *around,
             l->scratch[n] += j->ppn;
     }
     NODESET_EACH (n, &a->set)
-        if (l->scratch[n] != a->used[n] || l->scratch[n] > each)
+        if (l->scratch[n] != a->used[n] || l->scratch[n] > job_each(l->m, around, n))
             return "an allocation has lost count of what its steps use";
     return steps == a->steps ? NULL : "an allocation has lost count of its steps";
 }

@@ -24,9 +24,14 @@ enum { SLOTS_USUAL = 4, RUNNING_SHARED = 4096 };
 #define QUANTUM_USUAL_NS (50 * NS_PER_MS)
 #define WAKE_LEAST_NS    (20 * NS_PER_MS)
 
+/* Of a node. */
+static uint32_t pes_most(const struct mm_config *c) {
+    return c->pes_max > c->pes ? c->pes_max : c->pes;
+}
+
 /* Where time is shared, more may run than there are processors; on large clusters that has an end. */
 static uint32_t running_jobs(const struct mm_config *c) {
-    uint64_t pes = (uint64_t)c->limits.nodes * c->pes, shared = pes * STORM_SLOTS_MAX;
+    uint64_t pes = (uint64_t)c->limits.nodes * pes_most(c), shared = pes * STORM_SLOTS_MAX;
     if (shared > RUNNING_SHARED)
         shared = RUNNING_SHARED;
     return (uint32_t)(shared > pes ? shared : pes);
@@ -39,11 +44,12 @@ static uint32_t running_cap(const struct mm_config *c) {
 /* Rows for every number of slots that may be asked for later. */
 static struct court_config court_of(const struct mm_config *c) {
     return (struct court_config){.limits = {.nodes = c->limits.nodes,
-                                            .pes_max = c->pes,
+                                            .pes_max = pes_most(c),
                                             .jobs = c->jobs_max,
                                             .slots = STORM_SLOTS_MAX,
                                             .quantum = QUANTUM_USUAL_NS},
                                  .universe = limits_universe(&c->limits),
+                                 .pes = c->pes,
                                  .running = running_jobs(c),
                                  .wake_least = WAKE_LEAST_NS,
                                  .guest = c->guest};
@@ -104,12 +110,15 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
         ARENA_TAKE(a, uint64_t, ((size_t)2 * TRANSFER_PLACES + HOLDERS_MAX) * each);
     uint8_t *copy_bodies =
         ARENA_TAKE(a, uint8_t, (size_t)TRANSFER_PLACES * (c->limits.body_bytes / 2));
-    size_t switched = c->switches == NULL ? 0 : (size_t)c->limits.nodes + 1;
-    uint32_t *plans = ARENA_TAKE(a, uint32_t, 3 * switched);
-    uint8_t *runs = ARENA_TAKE(a, uint8_t, c->switches == NULL ? 0 : c->limits.body_bytes / 4);
+    size_t places = (size_t)c->limits.nodes + 1;
+    uint32_t *plans = ARENA_TAKE(a, uint32_t, 4 * places);
+    uint8_t *runs = ARENA_TAKE(a, uint8_t, c->limits.body_bytes / 4);
     uint16_t *used = ARENA_TAKE(a, uint16_t, (size_t)cap * c->limits.nodes);
     uint64_t *windows = ARENA_TAKE(a, uint64_t, STORM_WINDOWS_MAX * each);
     struct node *nodes = ARENA_TAKE(a, struct node, c->limits.nodes);
+    void *traits = arena_take(a, needs_bytes(c), 8);
+    struct need_kept *needs = ARENA_TAKE(a, struct need_kept, NEEDS_MAX);
+    uint64_t *need_sets = ARENA_TAKE(a, uint64_t, NEEDS_MAX * each);
     uint8_t *rosters = arena_take(a, 2 * roster_bytes(c->limits.nodes), 8);
     uint32_t follow_cap = c->clients_max * FOLLOWS_EACH;
     struct follow *follows = ARENA_TAKE(a, struct follow, follow_cap);
@@ -144,11 +153,14 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     reserve_init(m, windows);
     for (uint32_t i = 0; i < cap; i++)
         runnings[i].used = used + (size_t)i * c->limits.nodes;
-    memset(nodes, 0, c->limits.nodes * sizeof *nodes);
+    for (uint32_t i = 0; i < c->limits.nodes; i++)
+        nodes[i] = (struct node){.pes = c->pes};
     copy_roster(m, c, rosters);
+    needs_init(m, traits, needs, need_sets);
     m->plan_switches = plans;
-    m->plan_order = plans + switched;
-    m->plan_ends = plans + 2 * switched;
+    m->plan_order = plans + places;
+    m->plan_ends = plans + 2 * places;
+    m->switches = plans + 3 * places;
     m->plan_runs = runs;
     return m;
 }
@@ -176,6 +188,8 @@ struct mm *mm_new(const struct mm_config *c, struct arena *a) {
     m->config.quantum_ns = c->quantum_ns == 0 ? QUANTUM_USUAL_NS : c->quantum_ns;
     m->config.policy = c->policy == NULL ? &policy_fcfs : c->policy;
     court_hold(m->court, 0, true); /* it is asked when we want */
+    needs_said(m, &c->said);
+    m->config.said = (struct input_traits){0};
     return m;
 }
 
@@ -285,6 +299,9 @@ static void step(void *self, const struct input *in, struct effects *out) {
         break;
     case INPUT_ROSTER:
         node_roster(m, &in->roster);
+        break;
+    case INPUT_TRAITS:
+        needs_said(m, &in->traits);
         break;
     case INPUT_TIMER:
         on_timer(m, in->timer.id);

@@ -15,7 +15,10 @@
 
 struct mm_config {
     struct limits limits;
-    uint32_t pes;      /* of each node */
+    uint32_t pes;     /* of each node of which nothing else is said */
+    uint32_t pes_max; /* of any node ever; 0: the same */
+    struct input_traits
+        said; /* what the administrator says of nodes, until INPUT_TRAITS. Borrowed by mm_new */
     uint32_t jobs_max; /* that are remembered, queued and running ones and some that are over; a
                         * power of two */
     uint32_t clients_max;
@@ -26,12 +29,11 @@ struct mm_config {
     const char *trouble; /* why it is not the one that was asked for; NULL: it is. Borrowed */
     uint32_t
         slots; /* jobs that share a processor at most, if the policy shares time; 0: as usual */
-    uint64_t quantum_ns;      /* of their turns; 0: as usual */
-    const uint32_t *switches; /* of the nodes, 0: not known; NULL: none are. Borrowed */
-    uint64_t bytes_per_s;     /* of a node's link; 0: all are on one host */
-    uint64_t lease_ns;        /* after which a node that was lost has ended its processes */
-    uint64_t absent_ns;       /* for a node to come back before its jobs are lost */
-    uint64_t orphan_ns;       /* for a client to come back before its job is ended */
+    uint64_t quantum_ns;  /* of their turns; 0: as usual */
+    uint64_t bytes_per_s; /* of a node's link; 0: all are on one host */
+    uint64_t lease_ns;    /* after which a node that was lost has ended its processes */
+    uint64_t absent_ns;   /* for a node to come back before its jobs are lost */
+    uint64_t orphan_ns;   /* for a client to come back before its job is ended */
     uint64_t grace_ns;  /* from the first death to SIGTERM for the rest, and from that to SIGKILL */
     uint64_t launch_ns; /* for a launch to be decided */
 };
@@ -65,7 +67,7 @@ struct mm_job {
     bool asked; /* somebody wants it to end */
     uint16_t attempt;
     uint32_t status;
-    uint32_t each; /* processors on each node */
+    uint32_t each; /* processors on each node, if that has as many as usual */
     uint32_t row;  /* of the matrix, if it is held */
     uint32_t inside;
     uint64_t output;

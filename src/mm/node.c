@@ -19,7 +19,8 @@ enum { NOTE_MAX = 1024 };
 
 bool node_usable(const struct mm *m, uint32_t node) {
     const struct node *n = &m->nodes[node];
-    return n->member && n->announced && !n->drained && roster_taken(&m->roster, node);
+    return n->member && n->announced && !n->drained && roster_taken(&m->roster, node) &&
+           court_node_pes_of(m->court, node) == n->pes;
 }
 
 bool node_all_usable(const struct mm *m, const struct nodeset *set) {
@@ -40,6 +41,45 @@ static void set_usable(struct mm *m, uint32_t node) {
     court_set_usable(m->court, m->now, &m->work, node_usable(m, node));
     m->dirty = true;
 }
+
+/* ---- how many processors ---- */
+
+static bool is_idle(const struct mm *m, uint32_t node) {
+    for (uint32_t s = 0; s < STORM_SLOTS_MAX; s++)
+        if (court_node_used(m->court, s, node) > 0)
+            return false;
+    return true;
+}
+
+/* While something is held there nothing new is put there: then it will be idle. */
+static void settle_width(struct mm *m, uint32_t node) {
+    const struct node *n = &m->nodes[node];
+    if (court_node_pes_of(m->court, node) == n->pes)
+        return;
+    if (is_idle(m, node))
+        court_node_pes(m->court, node, n->pes);
+    else
+        m->unsettled = true;
+    set_usable(m, node);
+}
+
+void node_width(struct mm *m, uint32_t node, uint32_t said) {
+    uint32_t most = court_limits(m->court)->pes_max;
+    uint32_t pes = said == 0 ? m->config.pes : said < most ? said : most;
+    if (m->nodes[node].pes == pes)
+        return;
+    m->nodes[node].pes = pes;
+    set_usable(m, node); /* it is not, until the court knows */
+    settle_width(m, node);
+}
+
+void node_settle(struct mm *m) {
+    m->unsettled = false;
+    for (uint32_t i = 0; i < m->config.limits.nodes; i++)
+        settle_width(m, i);
+}
+
+/* ---- who is away ---- */
 
 /* All nodes are looked at when the timer is due, and only then: it may be too early by then, never too
  * late. */
@@ -208,6 +248,7 @@ static void change_hands(struct mm *m, uint32_t node, bool was) {
     n->announced = false;
     n->down = false;
     n->absent_at = was ? long_absent(m) : 0; /* then its jobs are lost */
+    needs_forget(m, node);
     set_usable(m, node);
 }
 

@@ -48,12 +48,14 @@ static void add_step(struct mm *m, struct job *j) {
 
 static struct court_order order_of(struct mm *m, const struct job *j) {
     const struct wish *w = job_wish(m, j);
+    const struct need_kept *need = needs_of(m, j);
     return (struct court_order){.id = j->id,
                                 .nodes = j->nodes,
                                 .ppn = j->ppn,
                                 .exclusive = (j->flags & JOB_EXCLUSIVE) != 0,
                                 .only = w == NULL ? NULL : &w->on,
                                 .exclude = w == NULL ? NULL : &w->exclude,
+                                .meets = need == NULL ? NULL : &need->set,
                                 .priority = j->priority,
                                 .estimate = j->limit_ns > 0 ? j->limit_ns : STORM_NEVER,
                                 .window = j->window,
@@ -156,13 +158,12 @@ static bool take_inside(struct mm *m, const struct job *j, struct nodeset *ret) 
     if (r == NULL || around->state != STATE_RUNNING)
         return false;
     const struct wish *w = job_wish(m, j);
-    uint32_t all = around->flags & JOB_EXCLUSIVE ? m->config.pes : around->ppn;
     NODESET_EACH (n, &r->set) {
         if (nodeset_count(ret) == j->nodes)
             break;
         bool wanted = w == NULL || ((nodeset_empty(&w->on) || nodeset_has(&w->on, n)) &&
                                     !nodeset_has(&w->exclude, n));
-        if (wanted && r->used[n] + j->ppn <= all && node_usable(m, n))
+        if (wanted && r->used[n] + j->ppn <= job_each(m, around, n) && node_usable(m, n))
             nodeset_add(ret, n);
     }
     if (nodeset_count(ret) < j->nodes)
@@ -274,6 +275,8 @@ void queue_run(struct mm *m) {
     if (m->dirty && may) {
         m->dirty = false;
         end_make_room(m);
+        if (m->unsettled)
+            node_settle(m);
         waits_end_doomed(m);
         reserve_end_stranded(m);
         run_steps(m);

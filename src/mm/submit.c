@@ -5,13 +5,17 @@
 
 #include "mm/inside.h"
 
-enum { WHY_MAX = 256, SPARE_AFTER = 64 };
+enum { WHY_MAX = NEEDS_WHY_MAX, SPARE_AFTER = 64 };
 
 bool submit_take(struct mm *m, const struct message_submit *s, uint32_t first, uint32_t count,
                  uint64_t at) {
     bool waits = false;
     for (uint32_t i = 0; i < count; i++) {
         struct job *j = job_new(m, first + i);
+        if (j != NULL && !needs_take(m, j, s)) {
+            job_free(m, j);
+            j = NULL;
+        }
         if (j == NULL) { /* the table is full: as if nothing had been */
             if (i > 0)
                 waits_forget(m, job_find(m, first));

@@ -76,6 +76,20 @@ static bool is_whole(const struct message_submit *s, const struct size *size) {
            s->procs <= (uint64_t)s->nodes * s->ppn;
 }
 
+/* Processors of nodes: "4", or "1 to 16". */
+static void say_widths(struct mm *m, struct text *why) {
+    uint32_t least = UINT32_MAX, most = 0;
+    NODESET_EACH (n, &m->taken) {
+        least = m->nodes[n].pes < least ? m->nodes[n].pes : least;
+        most = m->nodes[n].pes > most ? m->nodes[n].pes : most;
+    }
+    if (least < most) {
+        text_u64(why, least);
+        text_str(why, " to ");
+    }
+    text_u64(why, most);
+}
+
 int why_not(struct mm *m, const struct message_submit *s, struct text *why) {
     struct size size = {.nodes = s->nodes, .ppn = s->ppn, .procs = s->procs};
     bool script = (s->flags & JOB_SCRIPT) != 0 || s->kind == JOB_ALLOC;
@@ -94,6 +108,8 @@ int why_not(struct mm *m, const struct message_submit *s, struct text *why) {
     int r = waits_judge(m, s, why);
     if (r == 0)
         r = judge_wish(m, s, why);
+    if (r == 0)
+        r = needs_judge(m, s, why);
     if (r < 0 || queue_could(m, s))
         return r;
     text_str(why, "needs ");
@@ -105,7 +121,7 @@ int why_not(struct mm *m, const struct message_submit *s, struct text *why) {
     text_str(why, inside != NULL ? "; the reservation has " : "; the cluster has ");
     text_u64(why, inside != NULL ? nodeset_count(&inside->nodes) : roster_count(&m->roster));
     text_str(why, " with ");
-    text_u64(why, m->config.pes);
+    say_widths(m, why);
     return -ENOSPC;
 }
 
@@ -223,6 +239,10 @@ static void why_places(struct mm *m, const struct job *j, const struct court_out
         if (w != NULL && !nodeset_empty(&w->on)) {
             text_str(why, " on ");
             name_set(m, &w->on, why);
+        }
+        if (needs_of(m, j) != NULL) {
+            text_str(why, " of nodes");
+            needs_why(needs_of(m, j), why);
         }
         if (slots > 1) {
             text_str(why, " in one of ");

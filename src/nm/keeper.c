@@ -171,7 +171,8 @@ void keeper_announce(struct nm *n) {
         store_le64(runs + len, as_listed(r));
         len += 8;
     }
-    union message m = {.have = {.all = true, .runs = bytes_of(runs, len)}};
+    union message m = {
+        .have = {.all = true, .runs = bytes_of(runs, len), .report = n->config.report}};
     say_root(n->out, MESSAGE_HAVE, &m, (struct bytes){0});
     RUNS_EACH (r, n)
         ends_early(n, r);

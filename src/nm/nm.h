@@ -16,6 +16,7 @@ struct nm_config {
     uint32_t self;
     uint32_t runs; /* on this node at once, those that are over and not forgotten included */
     const struct roster *roster; /* names of nodes. Borrowed */
+    struct bytes report;         /* what this node is like: for HAVE. Borrowed */
     uint64_t lease_ns; /* a launcher that has heard nothing of us for so long ends everything */
 };
 

@@ -27,6 +27,7 @@ static struct machine make_daemon(const struct node_config *c, uint32_t node,
                                .self = node,
                                .runs = RUNS_MAX,
                                .roster = c->roster,
+                               .report = c->report,
                                .lease_ns = c->lease_ns};
     struct arena arena;
     size_t bytes = nm_bytes(&config);

@@ -19,6 +19,7 @@ struct node_config {
     uint64_t key[2];
     uint64_t lease_ns;
     const struct roster *roster; /* names of nodes */
+    struct bytes report;         /* what the machine is like (sched/traits.h). Borrowed */
     /* Others are found by asking the manager's lodge: on many machines, or where links are sealed. */
     bool asks;
     bool alone;                   /* the machine is its own: paths of files are the machine's */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The watcher: see watch.h. */
+#include "os/detect.h"
 #include "os/watch.h"
 
 #include <errno.h>
@@ -297,6 +298,19 @@ static void watch_over(struct watch *w) {
     end_all(w);
 }
 
+/* Once, before there is any node: all that are on this machine are alike. Several of them share it; how many processors each
+ * has is what was said. */
+static void look_at_machine(struct watch *w) {
+    if (w->config->count == 0)
+        return;
+    struct traits_report r = detect_machine();
+    r.values[TRAITS_SPEED] = detect_speed();
+    if (w->config->manager)
+        r.values[TRAITS_PROCESSORS] = w->config->pes;
+    long len = traits_report_encode(&r, room_of(w->report, sizeof w->report));
+    w->report_len = len < 0 ? 0 : (size_t)len;
+}
+
 static int prepare(struct watch *w, struct watch_trouble *t) {
     const struct watch_config *c = w->config;
     int r = make_wards(w);
@@ -308,6 +322,7 @@ static int prepare(struct watch *w, struct watch_trouble *t) {
     if (r < 0)
         return trouble_say(t, c->manager ? "the machine manager's socket" : "the node's sockets",
                            r);
+    look_at_machine(w);
     r = make_folders(w);
     struct watch_news news = {.watcher = getpid(),
                               .guarantee = guarantee_name(w->guarantee),

@@ -32,6 +32,8 @@ struct watch {
     bool grouped;
     struct grounds group;
     char rations[PATH_MAX]; /* place for limits on memory, see ration.h; "": none */
+    uint8_t report[512];    /* what the machine is like, for its nodes */
+    size_t report_len;
     int manager_listener;
     int signals;
     bool ending;

@@ -246,7 +246,8 @@ static _Noreturn void become_node(const struct watch *w, uint32_t node, struct d
                             .host = config->host,
                             .key = {config->key[0], config->key[1]},
                             .lease_ns = config->lease_ns,
-                            .roster = config->roster};
+                            .roster = config->roster,
+                            .report = bytes_of(w->report, w->report_len)};
     if (config->asks)
         ask_about(w, &c, &secret);
     node_live(&c);

@@ -320,6 +320,7 @@ void court_change(struct court *c, uint64_t now, const struct storm_policy *poli
 /* ---- what happens ---- */
 
 void court_node_pes(struct court *c, uint32_t node, uint32_t pes) {
+    matrix_copy_row(&c->matrix, c->config.limits.slots, 0); /* what was reckoned there is over */
     matrix_set_pes(&c->matrix, node, pes);
 }
 

@@ -123,7 +123,7 @@ bool need_match(const struct need *n, const struct traits *t, uint32_t node) {
 
 void need_select(const struct need *n, const struct traits *t, struct nodeset *out) {
     struct test tests[NEED_TERMS_MAX];
-    ASSERT(out->universe == t->nodes);
+    ASSERT(out->universe >= t->nodes);
     prepare(n, t, tests);
     nodeset_clear(out);
     uint32_t open = NODESET_NONE; /* where the run of nodes began that goes on */

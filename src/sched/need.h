@@ -47,7 +47,7 @@ int need_compile(struct need *ret, const struct traits *t, const char *text, str
 /* Does the node meet it? */
 bool need_match(const struct need *n, const struct traits *t, uint32_t node);
 
-/* All nodes that do, into a set of as many nodes as the table has. */
+/* All nodes that do, into a set of as many nodes as the table has, or more. */
 void need_select(const struct need *n, const struct traits *t, struct nodeset *out);
 
 /* Written anew: names and values as they were defined, && for every "and", no parenthesis too many. Needs that differ

@@ -208,7 +208,7 @@ static void test_shown(void) {
     mistake_show(&mistake, NULL, text, out, sizeof out);
     CHECK_STR(out, "column 12: there is no attribute \"NI\"; did you mean NIC?\n"
                    "  MEM=512MB, NI=SLOW\n"
-                   "             ^~\n");
+                   "             ^~");
 }
 
 static void test_text(void) {

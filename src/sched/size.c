@@ -229,10 +229,10 @@ static int fill(struct size *s, uint32_t pes, char *why, size_t cap) {
     return 0;
 }
 
-int size_resolve(struct size *s, uint32_t cluster_nodes, uint32_t pes_per_node, char *why,
-                 size_t cap) {
+int size_resolve(struct size *s, uint32_t cluster_nodes, uint32_t pes_per_node, uint32_t most,
+                 char *why, size_t cap) {
     struct size whole = *s;
-    uint64_t have = (uint64_t)cluster_nodes * pes_per_node;
+    uint64_t have = most == 0 ? UINT64_MAX : (uint64_t)cluster_nodes * most;
     int r = fill(&whole, pes_per_node ? pes_per_node : 1, why, cap);
     if (r < 0)
         return r;
@@ -243,8 +243,8 @@ int size_resolve(struct size *s, uint32_t cluster_nodes, uint32_t pes_per_node, 
     if (whole.procs > have)
         return refuse_large(whole.procs, have, "processor", "processors", "the cluster has", why,
                             cap);
-    if (whole.ppn > pes_per_node)
-        return refuse_large(whole.ppn, pes_per_node, "processor per node", "processors per node",
+    if (most != 0 && whole.ppn > most)
+        return refuse_large(whole.ppn, most, "processor per node", "processors per node",
                             "the nodes have", why, cap);
     if (whole.nodes > cluster_nodes)
         return refuse_large(whole.nodes, cluster_nodes, "node", "nodes", "the cluster has", why,

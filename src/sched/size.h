@@ -36,11 +36,11 @@ int size_parse_part(const char *text, enum size_part part, struct size *ret, cha
 /* Takes the parts of `more` into `s`; -EINVAL if both say the same part differently. */
 int size_merge(struct size *s, const struct size *more, char *why, size_t cap);
 
-/* Makes what was asked for whole, for a cluster of so many nodes with so many processors each. Only
- * nodes: one process on each. Only procs: as few nodes as will do. Nothing: one process. -EINVAL: it
+/* Makes what was asked for whole, for a cluster of so many nodes with so many processors each, `most` where they differ
+ * (0: nobody knows, and nothing is refused that some node might have). Only nodes: one process on each. Only procs: as few nodes as will do. Nothing: one process. -EINVAL: it
  * contradicts itself; -E2BIG: the cluster is too small. Then `s` is unchanged. */
-int size_resolve(struct size *s, uint32_t cluster_nodes, uint32_t pes_per_node, char *why,
-                 size_t cap);
+int size_resolve(struct size *s, uint32_t cluster_nodes, uint32_t pes_per_node, uint32_t most,
+                 char *why, size_t cap);
 
 /* Is it what size_resolve can have made? For sizes that come from others. */
 bool size_is_whole(const struct size *s);

@@ -91,20 +91,20 @@ static void test_parts_and_merge(void) {
 static bool becomes(const char *text, uint32_t nodes, uint32_t ppn, uint32_t procs) {
     struct size s;
     return CHECK_EQ(size_parse(text, &s, why, sizeof why), 0) &&
-           CHECK_EQ(size_resolve(&s, 64, 4, why, sizeof why), 0) && is(&s, nodes, ppn, procs);
+           CHECK_EQ(size_resolve(&s, 64, 4, 4, why, sizeof why), 0) && is(&s, nodes, ppn, procs);
 }
 
 static bool refused(const char *text, int error, const char *reason) {
     struct size s, before;
     CHECK_EQ(size_parse(text, &s, why, sizeof why), 0);
     before = s;
-    return CHECK_EQ(size_resolve(&s, 64, 4, why, sizeof why), error) && CHECK_STR(why, reason) &&
+    return CHECK_EQ(size_resolve(&s, 64, 4, 4, why, sizeof why), error) && CHECK_STR(why, reason) &&
            CHECK(is(&s, before.nodes, before.ppn, before.procs));
 }
 
 static void test_resolve(void) {
     struct size none = {0};
-    CHECK_EQ(size_resolve(&none, 64, 4, why, sizeof why), 0);
+    CHECK_EQ(size_resolve(&none, 64, 4, 4, why, sizeof why), 0);
     CHECK(is(&none, 1, 1, 1));
     CHECK(becomes("32:4:128", 32, 4, 128));
     CHECK(becomes("32", 32, 1, 32));
@@ -135,9 +135,9 @@ static void test_resolve_refuses(void) {
     refused("1073741824:1073741824:9", -EINVAL,
             "1073741824 nodes x 1073741824 = 1152921504606846976 processes, not 9");
     struct size s = {.procs = 128};
-    CHECK_EQ(size_resolve(&s, 64, 1, why, sizeof why), -E2BIG);
+    CHECK_EQ(size_resolve(&s, 64, 1, 1, why, sizeof why), -E2BIG);
     CHECK_STR(why, "needs 128 processors; the cluster has 64");
-    CHECK_EQ(size_resolve(&s, 0, 0, why, sizeof why), -E2BIG);
+    CHECK_EQ(size_resolve(&s, 0, 1, 1, why, sizeof why), -E2BIG);
     CHECK_STR(why, "needs 128 processors; the cluster has 0");
 }
 
@@ -180,7 +180,7 @@ static void test_every_small_triple(void) {
         struct size model = s;
         int r = expected(&model);
         why[0] = '\0';
-        if (!CHECK_EQ(size_resolve(&s, CLUSTER, PES, why, sizeof why), r))
+        if (!CHECK_EQ(size_resolve(&s, CLUSTER, PES, PES, why, sizeof why), r))
             printf("# for %u:%u:%u\n", i % TOP, i / TOP % TOP, i / TOP / TOP % (TOP * 4));
         if (r == 0)
             CHECK(is(&s, model.nodes, model.ppn, model.procs) && size_is_whole(&s));

@@ -22,6 +22,11 @@ static void trace_rare_input(struct hash *h, const struct input *in) {
     case INPUT_ROSTER:
         add_roster(h, &in->roster);
         break;
+    case INPUT_TRAITS:
+        add_bytes(h, in->traits.traits);
+        add_bytes(h, in->traits.widths);
+        add_bytes(h, in->traits.switches);
+        break;
     case INPUT_SENT:
         hash_u64(h, (uint64_t)in->sent.link << 32 | in->sent.buffer);
         hash_u64(h, in->sent.offset);

@@ -239,6 +239,7 @@ static void walk_forget(struct codec *c, union message *m) {
 static void walk_have(struct codec *c, union message *m) {
     codec_bool(c, &m->have.all);
     codec_bytes(c, &m->have.runs, 8);
+    codec_bytes(c, &m->have.report, 1);
 }
 
 static void walk_ending(struct codec *c, struct ending *e) {
@@ -354,9 +355,11 @@ static void walk_submit(struct codec *c, union message *m) {
     codec_bytes(c, &s->reservation, 1);
     codec_bytes(c, &s->files, 1);
     codec_bytes(c, &s->inputs, 1);
+    if (s->flags & JOB_NEEDS) /* what was submitted before there were any has none */
+        codec_bytes(c, &s->need, 1);
     codec_rest(c, &s->spec);
     bool wrong = s->flags >= JOB_FLAGS_END || s->after.len > AWAITS_MAX * AWAIT_BYTES ||
-                 s->reservation.len > RESERVATION_NAME_MAX;
+                 s->reservation.len > RESERVATION_NAME_MAX || s->need.len > NEED_TEXT_MAX;
     for (size_t at = 0; !c->failed && at < s->after.len && !wrong; at += AWAIT_BYTES)
         wrong = s->after.at[at] >= AWAIT_KINDS;
     if (wrong)
@@ -390,6 +393,8 @@ static void walk_ask(struct codec *c, union message *m) {
     codec_enum(c, &m->ask.subject, SUBJECTS);
     codec_u32(c, &m->ask.job);
     codec_u32(c, &m->ask.most);
+    codec_bool(c, &m->ask.whole);
+    codec_bytes(c, &m->ask.need, 1);
 }
 
 static void walk_answer(struct codec *c, union message *m) {
@@ -429,6 +434,7 @@ static void walk_rows(struct codec *c, union message *m) {
     codec_enum(c, &m->rows.subject, SUBJECTS);
     codec_bool(c, &m->rows.last);
     codec_u32(c, &m->rows.total);
+    codec_bytes(c, &m->rows.wrong, 1);
     codec_bytes(c, &m->rows.rows, 1);
 }
 
@@ -719,7 +725,7 @@ static const struct message_rule rules[MESSAGE_TYPES] = {
     ROW(HOLD, LAUNCHER, CONTROL, BODY, walk_hold),
     ROW(SUBMIT, CLIENT, CONTROL, BODY, walk_submit),
     ROW(ACT, CLIENT, CONTROL, STATE, walk_act),
-    ROW(ASK, CLIENT, CONTROL, SMALL, walk_ask),
+    ROW(ASK, CLIENT, CONTROL, STATE, walk_ask),
     ROW(ANSWER, MANAGER, CONTROL, STATE, walk_answer),
     ROW(NEWS, MANAGER, CONTROL, STATE, walk_news),
     ROW(ROWS, MANAGER, CONTROL, BODY, walk_rows),

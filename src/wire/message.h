@@ -432,6 +432,8 @@ struct message_forget {
 struct message_have {
     bool all;          /* there are no others */
     struct bytes runs; /* 8 bytes each */
+    struct bytes
+        report; /* what the node is like: traits_report (sched/traits.h); empty: nothing is said */
 };
 
 /* How a run ended on one node; the worst of its processes stands for them. */
@@ -545,7 +547,8 @@ enum job_flag {
     JOB_LOOK = 128,    /* nodes look whether they have all it needs before any begins */
     JOB_CYCLIC = 256,  /* its processes are dealt out to nodes one by one */
     JOB_LISTED = 512,  /* which is where is in its spec */
-    JOB_FLAGS_END = 1024
+    JOB_NEEDS = 1024,  /* not every node will do: `need` says which */
+    JOB_FLAGS_END = 2048
 };
 
 static inline enum map_kind job_map(uint32_t flags) {
@@ -563,6 +566,8 @@ enum await_kind {
 };
 
 enum { AWAIT_BYTES = 5, AWAITS_MAX = 64 }; /* each: the kind, the job's number */
+
+enum { NEED_TEXT_MAX = 1023 }; /* bytes of what somebody needs of nodes */
 
 struct message_submit {
     uint64_t request[2]; /* drawn by the client: a retry has the same */
@@ -582,6 +587,7 @@ struct message_submit {
     struct bytes after;      /* the ends of these jobs: AWAIT_BYTES each */
     struct bytes name;
     struct bytes reservation; /* it starts there and then only; empty: in none */
+    struct bytes need;        /* JOB_NEEDS: what its nodes must be like, as sched/need.h reads it */
     struct bytes files;       /* that must be on its nodes first: the body of a COPY. Empty: none */
     struct bytes inputs; /* the same, for its folder: where that is is filled in for each run */
     struct bytes spec;   /* wire/spec.h */
@@ -623,8 +629,10 @@ enum subject {
 struct message_ask {
     uint64_t request[2];
     uint8_t subject;
-    uint32_t job;  /* JOB, WHY: which; JOBS: from this number on */
-    uint32_t most; /* rows */
+    uint32_t job;      /* JOB, WHY: which; JOBS, NODES: from this number on */
+    uint32_t most;     /* rows */
+    bool whole;        /* NODES: with what they are like */
+    struct bytes need; /* NODES: only those that meet it; empty: all */
 };
 
 enum answer {
@@ -690,8 +698,9 @@ struct message_rows {
     uint64_t request[2];
     uint8_t subject;
     bool last;
-    uint32_t total;    /* of all that there are */
-    struct bytes rows; /* wire/row.h */
+    uint32_t total;     /* of all that there are */
+    struct bytes wrong; /* what was asked makes no sense: why, in words; else empty */
+    struct bytes rows;  /* wire/row.h */
 };
 
 /* How a bundle spreads; position 0 is the source, the others are the set's nodes in order. Whoever gives it is told

@@ -142,6 +142,7 @@ static void fill_job(uint16_t type, union message *m) {
         break;
     case MESSAGE_HAVE:
         m->have.runs = bytes_of(body, 8);
+        m->have.report = bytes_of(body, 9);
         break;
     case MESSAGE_ENDS:
         m->ends.clean = &sets[0];
@@ -174,6 +175,7 @@ static void fill_job(uint16_t type, union message *m) {
         m->submit.after = bytes_of(awaits, 2 * AWAIT_BYTES);
         m->submit.name = bytes_of(body, 4);
         m->submit.reservation = bytes_of(body, RESERVATION_NAME_MAX);
+        m->submit.need = bytes_of(body, 8);
         m->submit.files = bytes_of(body, 5);
         m->submit.inputs = bytes_of(body, 6);
         m->submit.spec = bytes_of(body, 7);
@@ -191,7 +193,11 @@ static void fill_job(uint16_t type, union message *m) {
         m->news.waiting = &sets[1];
         m->news.text = bytes_of(body, 5);
         break;
+    case MESSAGE_ASK:
+        m->ask.need = bytes_of(body, 3);
+        break;
     case MESSAGE_ROWS:
+        m->rows.wrong = bytes_of(body, 3);
         m->rows.rows = bytes_of(body, 40);
         break;
     default:

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 enum { LENGTH_BYTES = 4 };
 
 static void walk_job(struct codec *c, void *row) {
@@ -44,6 +46,7 @@ static void walk_node(struct codec *c, void *row) {
     codec_bytes(c, &r->name, 1);
     codec_bytes(c, &r->reason, 1);
     codec_bytes(c, &r->jobs, 4);
+    codec_bytes(c, &r->traits, 1);
 }
 
 static void walk_cluster(struct codec *c, void *row) {
@@ -56,6 +59,7 @@ static void walk_cluster(struct codec *c, void *row) {
     codec_u32(c, &r->queued);
     codec_u32(c, &r->running);
     codec_u64(c, &r->started_ns);
+    codec_u64(c, &r->said);
 }
 
 static void walk_policy(struct codec *c, void *row) {
@@ -88,6 +92,15 @@ static void walk_reservation(struct codec *c, void *row) {
     codec_u64(c, &r->to_ns);
     codec_bytes(c, &r->name, 1);
     codec_bytes(c, &r->node_list, 1);
+}
+
+uint64_t said_hash(const struct input_traits *in) {
+    struct hash h;
+    hash_init(&h, 0);
+    hash_bytes(&h, in->traits.at, in->traits.len);
+    hash_bytes(&h, in->widths.at, in->widths.len);
+    hash_bytes(&h, in->switches.at, in->switches.len);
+    return hash_done(&h);
 }
 
 static long encode(void (*walk)(struct codec *, void *), void *row, struct room out) {

@@ -39,7 +39,8 @@ struct node_row {
     uint64_t since_ns; /* in this state */
     struct bytes name;
     struct bytes reason;
-    struct bytes jobs; /* 4 bytes each */
+    struct bytes jobs;   /* 4 bytes each */
+    struct bytes traits; /* what it is like: "CPU=1GHZ MEMORY=24GiB ..." */
 };
 
 struct cluster_row {
@@ -47,6 +48,7 @@ struct cluster_row {
     uint32_t nodes, up, pes, used;
     uint32_t queued, running;
     uint64_t started_ns; /* this life of the manager */
+    uint64_t said;       /* of what the administrator says of nodes: said_hash */
 };
 
 /* A scheduling policy; of the one that is chosen also how it goes. */
@@ -72,6 +74,9 @@ struct reservation_row {
     struct bytes name;
     struct bytes node_list;
 };
+
+/* What was said is told apart by this: whoever has said it can see that it was heard. */
+uint64_t said_hash(const struct input_traits *in);
 
 /* Length written, or -ENOBUFS. */
 long job_row_encode(const struct job_row *r, struct room out);

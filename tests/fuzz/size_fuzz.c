@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len) {
         return 0;
     }
     s = asked;
-    r = size_resolve(&s, NODES, PES, why, sizeof why);
+    r = size_resolve(&s, NODES, PES, PES, why, sizeof why);
     if (r < 0) {
         ASSERT(r == -EINVAL || r == -E2BIG);
         check_reason(why);

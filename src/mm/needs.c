@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* What nodes are like, and what jobs need of them.
+ *
+ * The administrator says what he knows of nodes (INPUT_TRAITS), each node reports the rest when it tells what it has. A
+ * need is compiled once, however many jobs have it, and its nodes are a set that is kept up to date: the court looks at it
+ * whenever it looks for nodes. A need that cannot be read any more, because the administrator has taken an attribute
+ * away, is met by no node until it can. */
+#include "mm/inside.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/assert.h"
+
+size_t needs_bytes(const struct mm_config *c) {
+    return traits_bytes(c->limits.nodes, MM_ATTRIBUTES);
+}
+
+void needs_init(struct mm *m, void *traits, struct need_kept *needs, uint64_t *sets) {
+    uint32_t universe = limits_universe(&m->config.limits);
+    traits_init(&m->traits, m->config.limits.nodes, MM_ATTRIBUTES, traits);
+    m->needs = needs;
+    for (uint32_t i = 0; i < NEEDS_MAX; i++)
+        nodeset_init(&needs[i].set, universe, sets + i * (nodeset_bytes(universe) / 8));
+}
+
+/* ---- those that jobs have ---- */
+
+static void select_nodes(struct mm *m, struct need_kept *k) {
+    struct mistake wrong;
+    k->broken = need_compile(&k->need, &m->traits, k->text, &wrong) < 0;
+    if (k->broken)
+        nodeset_clear(&k->set);
+    else
+        need_select(&k->need, &m->traits, &k->set);
+}
+
+static struct need_kept *find(struct mm *m, const char *text) {
+    for (struct need_kept *k = m->needs; k < m->needs + NEEDS_MAX; k++)
+        if (k->used && strcmp(k->text, text) == 0)
+            return k;
+    return NULL;
+}
+
+/* Those that no job has any more make room. */
+static void sweep(struct mm *m) {
+    uint32_t given = m->next_id < m->config.jobs_max ? m->next_id : m->config.jobs_max;
+    for (uint32_t i = 0; i < NEEDS_MAX; i++)
+        m->needs[i].used = false;
+    for (uint32_t i = 0; i < given; i++) {
+        const struct job *j = &m->jobs[i];
+        if (j->id != 0 && j->need != 0 && !state_over((enum job_state)j->state))
+            m->needs[j->need - 1].used = true;
+    }
+}
+
+static struct need_kept *place(struct mm *m) {
+    for (int again = 0; again < 2; again++) {
+        for (struct need_kept *k = m->needs; k < m->needs + NEEDS_MAX; k++)
+            if (!k->used)
+                return k;
+        sweep(m);
+    }
+    return NULL;
+}
+
+/* As it is written anew if it can be read: so needs that differ in blanks only are one. */
+static void write_text(struct mm *m, struct bytes need, char out[NEED_KEPT_MAX]) {
+    struct mistake wrong;
+    struct need compiled;
+    memcpy(out, need.at, need.len);
+    out[need.len] = '\0';
+    if (need_compile(&compiled, &m->traits, out, &wrong) < 0)
+        return;
+    char anew[NEED_KEPT_MAX];
+    if (need_format(&compiled, &m->traits, anew, sizeof anew) < sizeof anew)
+        memcpy(out, anew, sizeof anew);
+}
+
+bool needs_take(struct mm *m, struct job *j, const struct message_submit *s) {
+    char text[NEED_KEPT_MAX];
+    if (s->need.len == 0)
+        return true;
+    write_text(m, s->need, text);
+    struct need_kept *k = find(m, text);
+    if (k == NULL) {
+        k = place(m);
+        if (k == NULL)
+            return false;
+        k->used = true;
+        memcpy(k->text, text, sizeof text);
+        select_nodes(m, k);
+    }
+    j->need = (uint16_t)(k - m->needs + 1);
+    return true;
+}
+
+const struct need_kept *needs_of(const struct mm *m, const struct job *j) {
+    return j->need == 0 ? NULL : &m->needs[j->need - 1];
+}
+
+/* ---- what nodes are like ---- */
+
+static void take_widths(struct mm *m, struct bytes widths) {
+    for (uint32_t i = 0; i < m->config.limits.nodes; i++) {
+        uint32_t said = (size_t)i * 4 < widths.len ? load_le32(widths.at + (size_t)i * 4) : 0;
+        node_width(m, i, said);
+    }
+}
+
+void needs_said(struct mm *m, const struct input_traits *in) {
+    if (in->traits.len == 0 || traits_take(&m->traits, in->traits) < 0)
+        traits_clear(&m->traits);
+    for (struct need_kept *k = m->needs; k < m->needs + NEEDS_MAX; k++)
+        if (k->used)
+            select_nodes(m, k);
+    take_widths(m, in->widths);
+    files_switches(m, in->switches);
+    m->said = said_hash(in);
+    court_met(m->court, m->now);
+    m->dirty = true;
+}
+
+/* A node is not any more what it was. */
+static void judge_node(struct mm *m, uint32_t node) {
+    bool changed = false;
+    for (struct need_kept *k = m->needs; k < m->needs + NEEDS_MAX; k++) {
+        if (!k->used || k->broken)
+            continue;
+        bool meets = need_match(&k->need, &m->traits, node);
+        changed = changed || meets != nodeset_has(&k->set, node);
+        if (meets)
+            nodeset_add(&k->set, node);
+        else
+            nodeset_remove(&k->set, node);
+    }
+    if (!changed)
+        return;
+    court_met(m->court, m->now);
+    m->dirty = true;
+}
+
+void needs_reported(struct mm *m, uint32_t node, struct bytes report) {
+    struct traits_report r;
+    if (report.len == 0 || traits_report_decode(report, &r) < 0)
+        return;
+    m->nodes[node].reported = true;
+    traits_hear(&m->traits, node, &r);
+    judge_node(m, node);
+}
+
+void needs_forget(struct mm *m, uint32_t node) {
+    if (!m->nodes[node].reported)
+        return;
+    m->nodes[node].reported = false;
+    traits_forget(&m->traits, node);
+    judge_node(m, node);
+}
+
+/* ---- judging, in words ---- */
+
+int needs_select(struct mm *m, struct bytes need, const char *name, struct nodeset *ret,
+                 struct text *why) {
+    char text[NEED_KEPT_MAX], words[NEEDS_WHY_MAX];
+    struct mistake wrong;
+    struct need compiled;
+    if (need.len >= sizeof text || memchr(need.at, 0, need.len) != NULL) {
+        text_str(why, "that is too long for a need, or is no text");
+        return -EINVAL;
+    }
+    memcpy(text, need.at, need.len);
+    text[need.len] = '\0';
+    if (need_compile(&compiled, &m->traits, text, &wrong) < 0) {
+        mistake_show(&wrong, name, text, words, sizeof words);
+        text_str(why, words);
+        return -EINVAL;
+    }
+    need_select(&compiled, &m->traits, ret);
+    return 0;
+}
+
+/* Who is there and has never told what it is like may be anything. */
+static uint32_t count_strangers(const struct mm *m) {
+    uint32_t count = 0;
+    NODESET_EACH (n, &m->taken)
+        count += !m->nodes[n].reported;
+    return count;
+}
+
+static void say_nodes(struct text *why, uint32_t count) {
+    text_u64(why, count);
+    text_str(why, count == 1 ? " node" : " nodes");
+}
+
+/* "needs 4 nodes with MEM>=2GB; 2 have it". Of several conditions also how many meet each by itself. */
+static void say_miss(struct mm *m, const struct message_submit *s, struct text *why) {
+    char text[NEED_KEPT_MAX];
+    struct mistake wrong;
+    struct need compiled;
+    uint32_t have = nodeset_count(&m->work);
+    write_text(m, s->need, text);
+    text_str(why, "needs ");
+    say_nodes(why, s->nodes);
+    text_str(why, " with ");
+    text_str(why, text);
+    text_str(why, "; ");
+    if (have == 0)
+        text_str(why, "none has it");
+    else
+        text_u64(why, have);
+    text_str(why, have == 0 ? "" : have == 1 ? " has it" : " have it");
+    if (need_compile(&compiled, &m->traits, text, &wrong) < 0 || compiled.term_count < 2)
+        return;
+    for (uint32_t i = 0; i < compiled.term_count && i < NEEDS_TERMS_TOLD; i++) {
+        struct need term = compiled;
+        term.steps[0] = (uint8_t)i;
+        term.step_count = 1;
+        need_select(&term, &m->traits, &m->work);
+        nodeset_intersect(&m->work, &m->taken);
+        need_format(&term, &m->traits, text, sizeof text);
+        text_str(why, i == 0 ? " (" : ", ");
+        text_str(why, text);
+        text_str(why, ": ");
+        text_u64(why, nodeset_count(&m->work));
+    }
+    text_char(why, ')');
+}
+
+int needs_judge(struct mm *m, const struct message_submit *s, struct text *why) {
+    if (s->need.len == 0)
+        return 0;
+    int r = needs_select(m, s->need, "--need", &m->work, why);
+    if (r < 0)
+        return r;
+    nodeset_intersect(&m->work, &m->taken);
+    if (s->on != NULL && !nodeset_empty(s->on))
+        nodeset_intersect(&m->work, s->on);
+    if (s->exclude != NULL)
+        nodeset_subtract(&m->work, s->exclude);
+    uint32_t wide = 0;
+    NODESET_EACH (n, &m->work)
+        wide += m->nodes[n].pes >= s->ppn;
+    if (nodeset_count(&m->work) + count_strangers(m) < s->nodes) {
+        say_miss(m, s, why);
+        return -ENOSPC;
+    }
+    if (wide + count_strangers(m) >= s->nodes)
+        return 0;
+    text_str(why, "needs ");
+    say_nodes(why, s->nodes);
+    text_str(why, " with ");
+    text_u64(why, s->ppn);
+    text_str(why, s->ppn == 1 ? " processor" : " processors");
+    text_str(why, " each; of those that have what it needs, ");
+    text_u64(why, wide);
+    text_str(why, wide == 1 ? " has so many" : " have so many");
+    return -ENOSPC;
+}
+
+void needs_why(const struct need_kept *k, struct text *why) {
+    text_str(why, k->broken ? " (nobody knows any more what it needs: " : " with ");
+    text_str(why, k->text);
+    text_str(why, k->broken ? ")" : "");
+}

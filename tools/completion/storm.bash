@@ -2,24 +2,26 @@
 # Completion of the storm command for bash: commands, options, numbers of jobs, names of nodes.
 # Nothing but bash itself is needed. Jobs and nodes are asked of the cluster; without one there are none.
 
-__storm_commands='add alloc attach bench campaign cp demo doctor down drain exec help kill login model nodes policy ps remove replay reserve resume run
+__storm_commands='add alloc attach bench campaign cp demo doctor down drain exec help kill login model nodes policy ps reload remove replay reserve resume run
     show sim submit suspend undrain up version wait why'
 
 # Options of a command; those that take a value end in '='.
 __storm_options() {
-    local size='-n= --procs= -N= --nodes= --size= -w= --on= -x= --exclude= --exclusive -t= --time= --name= --priority= --begin= --reservation= --after= --after-any= --after-ok= --after-not-ok='
+    local size='-n= --procs= -N= --nodes= --size= -w= --on= -x= --exclude= --need= --exclusive -t= --time= --name= --priority= --begin= --reservation= --after= --after-any= --after-ok= --after-not-ok='
     local program='--map= --dry-run -o= --output= -e= --error= -D= --chdir= --env= --export= --kill-on-bad-exit --requeue --mem= --bind='
     case $1 in
     run) echo "$size $program -l --label --stdin= --pty --detach --auto --copy --no-copy --with-libs --input= --fetch= --tree= --chunk= --slots= --fabric= -v --cluster=" ;;
     submit) echo "$size $program --array= --wait --cluster=" ;;
     alloc) echo "$size --cluster=" ;;
-    up) echo '--local= --hosts= --min-nodes= --max-nodes= --connector= --connect-timeout= --user= --interface= --ports= --node-folder= --foreground --pes= --tree= --links= --policy= --quantum= --mpl= --confine= --system-cores= --orphan= --fabric= --hook= --bandwidth= --nodespec= --cluster= -v --verbose' ;;
+    up) echo '--local= --hosts= --min-nodes= --max-nodes= --connector= --connect-timeout= --user= --interface= --ports= --node-folder= --foreground --pes= --tree= --links= --policy= --quantum= --mpl= --confine= --system-cores= --orphan= --fabric= --hook= --bandwidth= --attribs= --nodespec= --share= --cluster= -v --verbose' ;;
     cp) echo '--tree= --chunk= --slots= --send= --fabric= -v --verbose -q --quiet --json --cluster=' ;;
     exec) echo '-w= --on= -x= --exclude= -l= --user= -b --gather -N --no-label --json -q --quiet -S --status --stdin= --put= --get= -u= --timeout= -t= --connect-timeout= --shape= -f= --fanout= --at-once= --connector=' ;;
     down) echo '--keep-jobs --cluster=' ;;
     ps) echo '-a --all --json --swf --scale= --cluster=' ;;
     replay) echo '--scale= --jobs= --begin= --fit --busy= --grace= --strict --dry-run --detach --json --cluster=' ;;
-    show | why | nodes) echo '--json --cluster=' ;;
+    show | why) echo '--json --cluster=' ;;
+    nodes) echo '--need= -l --long --json --cluster=' ;;
+    reload) echo '--attribs= --nodespec= --cluster=' ;;
     kill) echo '-s= --cluster=' ;;
     login) echo '--connector= --command= --issue --cluster=' ;;
     drain) echo '--reason= --cluster=' ;;

@@ -94,12 +94,22 @@ static bool may_live(const struct audit *a, const struct order *o) {
            (over && (o->after_kind == AWAIT_ANY || well == (o->after_kind == AWAIT_OK)));
 }
 
+/* Has the node what the job needs? */
+static bool meets(const struct order *o, uint32_t node) {
+    uint32_t speed = hall_speed(node);
+    return o->speed == 0 || o->kind == JOB_STEP ||
+           (o->faster ? speed >= o->speed : speed == o->speed);
+}
+
 static void judge_waits(struct audit *a, const struct deeds *d) {
     for (uint32_t i = 0; i < d->living_count; i++) {
         uint32_t job = run_job(d->living[i].run);
         int32_t order = book_find(a->book, job);
         if (order != NO_ORDER && !may_live(a, &a->book->orders[order]))
             verdict_add(a->verdict, "after", "job %" PRIu32 " runs before it may", job);
+        if (order != NO_ORDER && !meets(&a->book->orders[order], d->living[i].node))
+            verdict_add(a->verdict, "need", "job %" PRIu32 " runs on node %" PRIu32, job,
+                        d->living[i].node);
     }
 }
 

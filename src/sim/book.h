@@ -35,6 +35,8 @@ struct order {
     uint64_t begin_ns;    /* not before that long after it is asked for; 0: at once */
     uint32_t reservation; /* of this number that it is to start in; 0: in none */
     int32_t on, exclude;  /* a node that it insists on, or will not have; -1: none */
+    uint32_t speed;       /* that its nodes must have, see hall_speed; 0: any */
+    bool faster;          /* or more */
     uint64_t typed;       /* bytes for its standard input */
     const char *program;
     uint32_t words_len; /* strings, as in wire/spec.h */

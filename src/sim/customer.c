@@ -140,10 +140,22 @@ static struct bytes name_of(uint32_t reservation, char out[8]) {
     return bytes_of(out, t.len);
 }
 
+/* Of a step nothing: its allocation has its nodes. */
+static struct bytes need_of(const struct order *o, char out[16]) {
+    struct text t;
+    text_init(&t, out, 16);
+    if (o->speed != 0 && o->kind != JOB_STEP) {
+        text_str(&t, o->faster ? "speed>=" : "SPEED = ");
+        text_u64(&t, o->speed);
+    }
+    return bytes_of(out, t.len);
+}
+
 static void submit(struct customer *c, struct errand *e) {
     struct order *o = order_of(c, e);
     uint32_t inside = 0;
-    char reservation[8];
+    char reservation[8], words[16];
+    struct bytes need = need_of(o, words);
     if (o->kind == JOB_STEP)
         inside = c->config.book->orders[o->around].job;
     nodeset_clear(&c->nodes);
@@ -154,7 +166,8 @@ static void submit(struct customer *c, struct errand *e) {
         nodeset_add(&c->exclude, (uint32_t)o->exclude);
     union message m = {.submit = {.request = {o->request[0], o->request[1]},
                                   .kind = (uint8_t)o->kind,
-                                  .flags = o->flags,
+                                  .flags = o->flags | (need.len > 0 ? JOB_NEEDS : 0),
+                                  .need = need,
                                   .nodes = o->nodes,
                                   .ppn = o->ppn,
                                   .procs = o->procs,

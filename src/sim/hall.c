@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "base/random.h"
 #include "base/units.h"
+#include "sched/traits.h"
 
 enum { CASTS = 8, CAST_BYTES = 64 };
 
@@ -51,6 +52,8 @@ struct hall {
     struct roster roster; /* who is there, as the next life of the manager finds it */
     struct nodeset taken; /* the same, as this life hears it */
     void *roster_memory;
+    uint8_t reports[HALL_SPEEDS][256]; /* of nodes, by their speed */
+    size_t report_len;
 };
 
 /* ---- sizes ---- */
@@ -77,7 +80,18 @@ static void choose_prim(struct hall *h) {
     prim_config_times(&h->prim, c->period_ns);
 }
 
+static void write_reports(struct hall *h) {
+    for (uint32_t i = 0; i < HALL_SPEEDS; i++) {
+        struct traits_report r = traits_report_empty();
+        r.values[TRAITS_SPEED] = i + 1;
+        long len = traits_report_encode(&r, room_of(h->reports[i], sizeof h->reports[i]));
+        ASSERT(len > 0 && (i == 0 || h->report_len == (size_t)len));
+        h->report_len = (size_t)len;
+    }
+}
+
 static void choose_others(struct hall *h) {
+    write_reports(h);
     const struct hall_config *c = &h->config;
     h->mm = (struct mm_config){.limits = h->prim.limits,
                                .pes = c->pes,
@@ -120,6 +134,7 @@ static struct machine make_mm(struct hall *h, struct life *l) {
 static struct machine make_nm(struct hall *h, struct life *l, uint32_t node) {
     struct nm_config c = h->nm;
     c.self = node;
+    c.report = bytes_of(h->reports[hall_speed(node) - 1], h->report_len);
     struct arena a = arena_of(l, nm_bytes(&c));
     l->machine = nm_new(&c, &a);
     return nm_machine(l->machine);

@@ -48,6 +48,12 @@ uint32_t hall_root(const struct hall *h);
 uint32_t hall_launcher(const struct hall *h, uint32_t node);
 uint32_t hall_client(const struct hall *h, uint32_t k);
 
+/* Nodes differ in speed, as they report it: 1 to HALL_SPEEDS. */
+enum { HALL_SPEEDS = 4 };
+static inline uint32_t hall_speed(uint32_t node) {
+    return node % HALL_SPEEDS + 1;
+}
+
 /* Powers on whoever is off. */
 void hall_boot(struct hall *h, uint32_t who);
 void hall_boot_all(struct hall *h);

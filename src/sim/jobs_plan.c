@@ -261,6 +261,20 @@ static void draw_wishes(const struct jobs_plan *p, const struct random *from, st
     o->priority = coin == 2 ? (int32_t)random_below(r, 5) - 2 : 0;
 }
 
+/* Never so that too few nodes have it: that would be refused. */
+static void draw_need(const struct jobs_plan *p, const struct random *from, struct order *o) {
+    struct random fork = random_fork(from, 3), *r = &fork;
+    bool needs = random_chance(r, 1, 6) && o->on < 0 && o->exclude < 0;
+    uint32_t speed = draw32(r, 1, HALL_SPEEDS), have = 0;
+    bool faster = random_chance(r, 1, 2);
+    for (uint32_t n = 0; n < p->hall.nodes; n++)
+        have += faster ? hall_speed(n) >= speed : hall_speed(n) == speed;
+    if (!needs || have < o->nodes)
+        return;
+    o->speed = speed;
+    o->faster = faster;
+}
+
 /* Which other it waits for is up to the customer, who knows what there is. */
 static void draw_when(const struct random *from, struct order *o) {
     struct random fork = random_fork(from, 2), *r = &fork;
@@ -285,5 +299,6 @@ void jobs_plan_order(const struct jobs_plan *p, uint32_t customer, struct random
     draw_flags(r, ret);
     draw_wishes(p, r, ret);
     draw_when(r, ret);
+    draw_need(p, r, ret);
     draw_kind(r, ret);
 }

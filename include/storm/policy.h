@@ -190,7 +190,7 @@ static inline uint64_t storm_free(const struct storm_host *h, uint32_t slot) {
 }
 
 /* A run of nodes of a job that runs, or (in `ended`) has just ended, at or above `from`: its first and last; UINT32_MAX: there is
- * none. */
+ * none. Until it is asked for, one that was started in this `decide` may be given other nodes if that makes room for another. */
 static inline uint32_t storm_span(const struct storm_host *h, const struct storm_job *j,
                                   uint32_t from, uint32_t *ret_last) {
     return h->ops->span(h, j, from, ret_last);
@@ -240,7 +240,8 @@ static inline void storm_expect(struct storm_host *h, const struct storm_job *j,
     h->ops->expect(h, j, start);
 }
 
-/* Starts it on the lowest nodes that fit (and leave a reservation alone): of all, of a range, or on these. */
+/* Starts it on the least special nodes that fit (and leave a reservation alone), where all are alike on the lowest: of all, of a
+ * range, or on these. */
 static inline int storm_start(struct storm_host *h, const struct storm_job *j, uint32_t slot) {
     return h->ops->start(h, j, slot, 0, UINT32_MAX);
 }

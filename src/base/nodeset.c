@@ -492,6 +492,22 @@ bool nodeset_has(const struct nodeset *s, uint32_t n) {
     return i < s->ranges && first_of(words(s)[i]) <= n;
 }
 
+uint64_t nodeset_word(const struct nodeset *s, uint32_t i) {
+    uint32_t from = i * 64;
+    uint64_t word = 0;
+    if (from >= s->universe)
+        return 0;
+    if (s->bitmap)
+        return words(s)[i];
+    for (uint32_t k = find(s, from); k < s->ranges && first_of(words(s)[k]) < from + 64; k++) {
+        uint32_t first = first_of(words(s)[k]), last = last_of(words(s)[k]);
+        uint32_t low = first > from ? first - from : 0;
+        uint32_t high = last < from + 63 ? last - from : 63;
+        word |= UINT64_MAX >> (63 - high + low) << low;
+    }
+    return word;
+}
+
 /* Are all runs of `runs` full in `bits`? */
 static bool bits_cover_runs(const struct nodeset *bits, const struct nodeset *runs) {
     for (uint32_t i = 0; i < runs->ranges; i++) {

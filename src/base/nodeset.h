@@ -53,6 +53,8 @@ void nodeset_subtract(struct nodeset *dst, const struct nodeset *src);
 void nodeset_and(struct nodeset *dst, const struct nodeset *a, const struct nodeset *b);
 
 bool nodeset_has(const struct nodeset *s, uint32_t n); /* false beyond the universe */
+/* Members 64 * i .. 64 * i + 63, a bit each. */
+uint64_t nodeset_word(const struct nodeset *s, uint32_t i);
 bool nodeset_equal(const struct nodeset *a, const struct nodeset *b);
 bool nodeset_intersects(const struct nodeset *a, const struct nodeset *b);
 bool nodeset_covers(const struct nodeset *a, const struct nodeset *b); /* b is a subset of a */

@@ -225,7 +225,8 @@ static bool points_agree(const struct pair *p, struct random *r) {
     uint32_t n = (uint32_t)random_below(r, universe + 2);
     bool has = n < universe && p->model.in[n];
     uint32_t next = n < universe ? model_next(&p->model, universe, n + 1) : NODESET_NONE;
-    return nodeset_has(&p->set, n) == has && nodeset_next(&p->set, n) == next &&
+    return nodeset_has(&p->set, n) == has && (nodeset_word(&p->set, n / 64) >> n % 64 & 1) == has &&
+           nodeset_next(&p->set, n) == next &&
            nodeset_empty(&p->set) == (model_next(&p->model, universe, 0) == NODESET_NONE);
 }
 

@@ -65,7 +65,7 @@ static uint64_t *carve(struct court *c, struct arena *a) {
     c->forecast = ARENA_TAKE(a, struct plan_step, court_outlook_steps(c));
     return ARENA_TAKE(a, uint64_t,
                       nodeset_bytes(c->config.universe) / 8 *
-                          (c->config.running + court_windows_sets()));
+                          (c->config.running + court_windows_sets() + 1));
 }
 
 size_t court_bytes(const struct court_config *given) {
@@ -94,7 +94,9 @@ struct court *court_new(const struct court_config *given, const struct storm_pol
         c->set_free[i] = c->config.running - 1 - i;
     }
     c->set_free_count = c->config.running;
-    court_windows_init(c, storage + words * c->config.running);
+    storage += words * c->config.running;
+    nodeset_init(&c->coveted, c->config.universe, storage);
+    court_windows_init(c, storage + words);
     c->queue = c->booked = (struct court_line){COURT_NONE, COURT_NONE, COURT_NONE, 0};
     c->jobs_free = c->news_first = c->news_last = c->promised = COURT_NONE;
     c->quantum_at = c->wake_at = STORM_NEVER;
@@ -273,9 +275,11 @@ static void ask_now(struct court *c) {
     court_windows_start(c);
     for (;;) {
         c->deciding = true;
+        court_swaps_begin(c);
         if (!c->broken)
             c->policy->decide(c->self, &c->host);
         c->deciding = false;
+        court_swaps_end(c);
         c->room.held = false;
         if (!c->broken)
             break;
@@ -322,6 +326,10 @@ void court_change(struct court *c, uint64_t now, const struct storm_policy *poli
 void court_node_pes(struct court *c, uint32_t node, uint32_t pes) {
     matrix_copy_row(&c->matrix, c->config.limits.slots, 0); /* what was reckoned there is over */
     matrix_set_pes(&c->matrix, node, pes);
+}
+
+void court_node_rank(struct court *c, uint32_t node, uint8_t rank) {
+    matrix_set_rank(&c->matrix, node, rank);
 }
 
 void court_set_usable(struct court *c, uint64_t now, const struct nodeset *nodes, bool usable) {

@@ -89,6 +89,9 @@ void court_hold(struct court *c, uint64_t now, bool held);
 void court_ask(struct court *c, uint64_t now, bool may);
 void court_node_pes(struct court *c, uint32_t node,
                     uint32_t pes); /* nothing runs there, and it is not usable */
+/* How special it is, 0 at first: who can have others gets those of a lower rank, of these the narrower ones, of these the
+ * lower ones. At any time. */
+void court_node_rank(struct court *c, uint32_t node, uint8_t rank);
 void court_set_usable(struct court *c, uint64_t now, const struct nodeset *nodes, bool usable);
 
 /* These nodes are kept from `from` until before `to` for jobs whose orders name the window: what runs there when it

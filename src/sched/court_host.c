@@ -96,7 +96,7 @@ static const struct storm_job *host_running(struct storm_host *h, const struct s
 static const struct storm_job *host_candidate(struct storm_host *h, const struct storm_job *after,
                                               uint32_t slot) {
     struct court *c = court_of(h);
-    if (slot >= c->limits.slots || c->matrix.rows[slot].free == 0)
+    if (slot >= c->limits.slots || (c->matrix.rows[slot].free == 0 && !court_swaps_open(c)))
         return NULL;
     uint32_t at = court_candidate(c, next_of(c, after), slot);
     return at == COURT_NONE ? NULL : &c->jobs[at].pub;
@@ -118,6 +118,7 @@ static uint32_t host_span(const struct storm_host *h, const struct storm_job *jo
     struct noderange run;
     if (j == NULL || j->where != WHERE_RUNS || !nodeset_next_range(&c->sets[j->set], from, &run))
         return UINT32_MAX;
+    court_swaps_pin(c, j); /* it may keep that in mind */
     *ret_last = run.last;
     return run.first;
 }
@@ -131,7 +132,10 @@ static bool host_fits(struct storm_host *h, const struct storm_job *job, uint32_
     struct matrix_where at = {
         .row = slot, .first = first, .last = last, .barred = court_barred(c, j)};
     struct want w = court_want(j);
-    return matrix_fits(&c->matrix, &at, &w);
+    if (matrix_fits(&c->matrix, &at, &w))
+        return true;
+    bool any = first == 0 && last >= c->config.limits.nodes - 1;
+    return any && j->where == WHERE_QUEUE && court_swap(c, j, slot, false);
 }
 
 static uint64_t host_earliest(struct storm_host *h, const struct storm_job *job, uint32_t slot) {

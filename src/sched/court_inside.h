@@ -85,6 +85,16 @@ struct court_room {
     struct court_bar bar; /* exact: what keeps it out at `at` */
 };
 
+/* Jobs that were started in this decision, whose nodes nobody has seen yet; see court_swap.c. */
+enum { COURT_SWAPS_MAX = 64 };
+
+struct court_swaps {
+    uint32_t jobs[COURT_SWAPS_MAX];
+    uint32_t count;
+    uint32_t tries, steps; /* that are left */
+    bool chosen;           /* one of them chooses */
+};
+
 struct court {
     struct storm_host host; /* first: policies get it */
     struct court_config config;
@@ -114,6 +124,9 @@ struct court {
     uint32_t news_first, news_last;
     struct court_room room;
     struct court_windows windows;
+    struct court_swaps swaps;
+    uint32_t choosers;          /* jobs of the queue that do not take every node */
+    struct nodeset coveted;     /* to reckon with */
     struct plan_step *forecast; /* to reckon with */
     uint32_t promised;          /* who was last held something for */
 
@@ -195,8 +208,22 @@ uint32_t court_room_now(struct court *c, const struct court_job *j, uint32_t slo
 uint64_t court_earliest(struct court *c, const struct court_job *j, uint32_t slot);
 uint64_t court_reserve(struct court *c, const struct court_job *j, uint32_t slot);
 bool court_may(const struct court *c, const struct court_job *j, uint32_t slot);
+/* Would it be in the way of what is held? */
+bool court_outlasts(const struct court *c, const struct court_job *j, uint32_t slot);
 /* The job takes nodes in this slot, beside what is held if it would outlast that. */
 int court_take(struct court *c, struct court_job *j, uint32_t slot, uint32_t first, uint32_t last);
+
+/* court_swap.c */
+void court_swaps_begin(struct court *c); /* a decision */
+void court_swaps_end(struct court *c);
+void court_swaps_note(struct court *c, const struct court_job *j);
+void court_swaps_pin(struct court *c, const struct court_job *j); /* it stays where it is */
+/* May there be room where none is seen? */
+bool court_swaps_open(struct court *c);
+/* Moves others so that it fits, `within` what is held for another. False: it does not, and nothing is changed. */
+bool court_swap(struct court *c, const struct court_job *j, uint32_t slot, bool within);
+/* Nodes that those who wait insist on more than it does; NULL: none. Valid until it is asked again. */
+const struct nodeset *court_coveted(struct court *c, const struct court_job *j);
 
 /* court_slots.c */
 void court_settle_slots(struct court *c);

@@ -126,6 +126,7 @@ void court_enqueue(struct court *c, struct court_job *j) {
     *(next == COURT_NONE ? &line->last : &c->jobs[next].prev) = at;
     j->where = j->window != 0 ? WHERE_BOOKED : WHERE_QUEUE;
     line->count++;
+    c->choosers += j->where == WHERE_QUEUE && j->pub.chooses;
 }
 
 /* Its own links stay: who goes through the queue may start what he stands on. */
@@ -135,6 +136,7 @@ void court_dequeue(struct court *c, struct court_job *j) {
     uproot(c, (uint32_t)(j - c->jobs));
     *(j->prev == COURT_NONE ? &line->first : &c->jobs[j->prev].next) = j->next;
     *(j->next == COURT_NONE ? &line->last : &c->jobs[j->next].prev) = j->prev;
+    c->choosers -= j->where == WHERE_QUEUE && j->pub.chooses;
     j->where = WHERE_NOWHERE;
     line->count--;
 }
@@ -144,7 +146,8 @@ void court_dequeue(struct court *c, struct court_job *j) {
 /* Nobody on this branch may, but perhaps the job for which room is held: as court_may() has it. */
 static bool barren(const struct court *c, const struct court_twig *t, uint32_t slot) {
     const struct court_room *r = &c->room;
-    if (t->nodes > c->matrix.rows[slot].some_count)
+    if (t->nodes > c->matrix.rows[slot].some_count &&
+        (matrix_flat(&c->matrix) || !court_swaps_open(court_of(&c->host))))
         return true;
     return r->held && r->slot == slot && !r->exact && t->pes > r->extra &&
            units_after(c->now, court_span(c, t->estimate)) > r->at;

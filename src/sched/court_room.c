@@ -170,17 +170,17 @@ uint64_t court_reserve(struct court *c, const struct court_job *j, uint32_t slot
     return r->at;
 }
 
-/* Would it be in the way? */
-static bool outlasts(const struct court *c, const struct court_job *j, uint32_t slot) {
+bool court_outlasts(const struct court *c, const struct court_job *j, uint32_t slot) {
     return c->room.held && c->room.slot == slot && &c->jobs[c->room.job] != j &&
            units_after(c->now, court_span_of(c, j)) > c->room.at;
 }
 
-bool court_may(const struct court *c, const struct court_job *j, uint32_t slot) {
+bool court_may(const struct court *given, const struct court_job *j, uint32_t slot) {
+    struct court *c = court_of(&given->host); /* others may be moved, which nobody sees */
     const struct matrix_row *row = &c->matrix.rows[slot];
-    if (j->pub.nodes > row->some_count || c->set_free_count == 0)
+    if (c->set_free_count == 0 || (j->pub.nodes > row->some_count && !court_swaps_open(c)))
         return false;
-    bool past = outlasts(c, j, slot);
+    bool past = court_outlasts(c, j, slot);
     if (past && !c->room.exact && j->pub.pes > c->room.extra)
         return false;
     struct want w = court_want(j);
@@ -188,23 +188,36 @@ bool court_may(const struct court *c, const struct court_job *j, uint32_t slot) 
                               .last = UINT32_MAX,
                               .room = past && c->room.exact ? c->room.free : NULL,
                               .barred = court_barred(c, j)};
-    return matrix_fits(&c->matrix, &at, &w);
+    return matrix_fits(&c->matrix, &at, &w) || court_swap(c, j, slot, at.room != NULL);
+}
+
+/* Nodes for it, others moved if need be and it may have any. */
+static int take_nodes(struct court *c, const struct court_job *j, const struct matrix_where *at,
+                      struct nodeset *ret) {
+    struct want w = court_want(j);
+    int r = matrix_take(&c->matrix, at, &w, ret);
+    if (r < 0 && at->first == 0 && at->last >= c->config.limits.nodes - 1 &&
+        court_swap(c, j, at->row, at->room != NULL))
+        r = matrix_take(&c->matrix, at, &w, ret);
+    return r;
 }
 
 int court_take(struct court *c, struct court_job *j, uint32_t slot, uint32_t first, uint32_t last) {
-    bool past = outlasts(c, j, slot);
+    bool past = court_outlasts(c, j, slot), against = false;
     struct nodeset *set = &c->sets[c->set_free[c->set_free_count - 1]];
     struct want w = court_want(j);
     struct matrix_where at = {.row = slot,
                               .first = first,
                               .last = last,
                               .room = past && c->room.exact ? c->room.free : NULL,
-                              .barred = court_barred(c, j)};
-    int r = matrix_take(&c->matrix, &at, &w, set);
+                              .barred = court_barred(c, j),
+                              .coveted = court_coveted(c, j)};
+    int r = take_nodes(c, j, &at, set);
     if (r < 0 && at.room != NULL) { /* against the reservation: the policy knows what it does */
         at.room = NULL;
         past = false;
-        r = matrix_take(&c->matrix, &at, &w, set);
+        against = true;
+        r = take_nodes(c, j, &at, set);
     }
     if (r < 0)
         return r;
@@ -216,5 +229,7 @@ int court_take(struct court *c, struct court_job *j, uint32_t slot, uint32_t fir
         c->room.extra -= j->pub.pes < c->room.extra ? j->pub.pes : c->room.extra;
     if (c->room.held && &c->jobs[c->room.job] == j)
         c->room.held = false;
+    if (!against && first == 0 && last >= c->config.limits.nodes - 1)
+        court_swaps_note(c, j);
     return 0;
 }

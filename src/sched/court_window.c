@@ -237,7 +237,10 @@ static bool find_nodes(const struct court *c, const struct court_job *j,
     const struct nodeset *barred = court_bar_set(c, j, court_bar_at(c, j, c->now));
     struct want w = court_want(j);
     nodeset_clear(ret);
-    NODESET_EACH (n, &window->nodes) {
+    for (uint32_t i = 0; i < c->config.limits.nodes; i++) {
+        uint32_t n = matrix_nth(&c->matrix, i);
+        if (!nodeset_has(&window->nodes, n))
+            continue;
         uint32_t pes = matrix_node_pes(&c->matrix, n);
         uint32_t left = pes - matrix_node_used(&c->matrix, row, n);
         if (left < (j->pub.exclusive ? pes : j->pub.ppn) || pes < j->pub.ppn ||
@@ -253,6 +256,7 @@ static bool find_nodes(const struct court *c, const struct court_job *j,
 
 static void start(struct court *c, struct court_job *j, const struct court_window *window) {
     uint32_t rows = court_sliced(c) ? c->limits.slots : 1, node;
+    matrix_uneven(&c->matrix); /* the order of nodes is that of now */
     struct want w = court_want(j);
     for (uint32_t row = 0; row < rows && c->set_free_count > 0; row++) {
         struct nodeset *set = &c->sets[c->set_free[c->set_free_count - 1]];

@@ -8,6 +8,17 @@
 
 #include "base/assert.h"
 #include "base/bits.h"
+#include "base/sort.h"
+
+/* The largest power of two that is not above it; it is at least 1. */
+static uint32_t level_of(uint32_t pes) {
+    return 31 - (uint32_t)__builtin_clz(pes);
+}
+
+/* Bitmap of usable nodes with at least 2^level PEs free. */
+static uint64_t *rich(const struct matrix *m, const struct matrix_row *r, uint32_t level) {
+    return level == 0 ? r->some : r->rich + (size_t)m->words * (level - 1);
+}
 
 static void carve_row(struct matrix *m, struct matrix_row *r, struct arena *a) {
     *r = (struct matrix_row){.some = ARENA_TAKE(a, uint64_t, m->words)};
@@ -16,6 +27,7 @@ static void carve_row(struct matrix *m, struct matrix_row *r, struct arena *a) {
         r->taken = ARENA_TAKE(a, uint64_t, m->words);
     } else {
         r->whole = ARENA_TAKE(a, uint64_t, m->words);
+        r->rich = ARENA_TAKE(a, uint64_t, (size_t)m->words * m->levels);
         r->used = ARENA_TAKE(a, uint16_t, m->config.nodes);
     }
 }
@@ -23,10 +35,13 @@ static void carve_row(struct matrix *m, struct matrix_row *r, struct arena *a) {
 static void carve(struct matrix *m, const struct matrix_config *c, struct arena *a) {
     ASSERT(c->nodes >= 1 && c->nodes <= c->universe && c->rows >= 1);
     ASSERT(c->pes_max >= 1 && c->pes <= c->pes_max && c->pes_max <= MATRIX_PES_MAX);
-    *m = (struct matrix){.config = *c, .words = bits_words(c->nodes)};
+    *m = (struct matrix){
+        .config = *c, .words = bits_words(c->nodes), .levels = level_of(c->pes_max)};
     m->usable = ARENA_TAKE(a, uint64_t, m->words);
     if (!matrix_flat(m))
         m->pes = ARENA_TAKE(a, uint16_t, c->nodes);
+    m->ranks = ARENA_TAKE(a, uint8_t, c->nodes);
+    m->order = ARENA_TAKE(a, uint64_t, c->nodes);
     m->rows = ARENA_TAKE(a, struct matrix_row, c->rows);
     struct matrix_row scratch;
     for (uint32_t i = 0; i < c->rows; i++)
@@ -44,6 +59,7 @@ size_t matrix_bytes(const struct matrix_config *c) {
 void matrix_init(struct matrix *m, const struct matrix_config *c, struct arena *a) {
     carve(m, c, a);
     memset(m->usable, 0, sizeof m->usable[0] * m->words);
+    memset(m->ranks, 0, c->nodes);
     for (uint32_t i = 0; i < c->rows; i++) {
         struct matrix_row *r = &m->rows[i];
         memset(r->some, 0, sizeof r->some[0] * m->words);
@@ -52,6 +68,8 @@ void matrix_init(struct matrix *m, const struct matrix_config *c, struct arena *
             memset(r->taken, 0, sizeof r->taken[0] * m->words);
         else
             memset(r->used, 0, sizeof r->used[0] * c->nodes);
+        if (r->rich)
+            memset(r->rich, 0, sizeof r->rich[0] * m->words * m->levels);
     }
     for (uint32_t n = 0; m->pes && n < c->nodes; n++)
         m->pes[n] = (uint16_t)c->pes;
@@ -81,6 +99,9 @@ static void enter(struct matrix *m, uint32_t row, uint32_t n, uint32_t had) {
     uint32_t left = matrix_node_free(m, row, n), used = matrix_node_used(m, row, n);
     r->free += left;
     r->free -= had;
+    for (uint32_t level = 1; level <= m->levels; level++)
+        if ((left >> level > 0) != (had >> level > 0))
+            mark(rich(m, r, level), n, left >> level > 0);
     r->some_count += mark(r->some, n, left > 0);
     if (r->whole != r->some)
         r->whole_count += mark(r->whole, n, left > 0 && used == 0);
@@ -94,7 +115,28 @@ void matrix_set_pes(struct matrix *m, uint32_t node, uint32_t pes) {
         return;
     for (uint32_t r = 0; r < m->config.rows; r++)
         ASSERT(m->rows[r].used[node] == 0);
+    m->stale = m->stale || m->pes[node] != pes;
     m->pes[node] = (uint16_t)pes;
+}
+
+void matrix_set_rank(struct matrix *m, uint32_t node, uint8_t rank) {
+    ASSERT(node < m->config.nodes);
+    m->stale = m->stale || m->ranks[node] != rank;
+    m->ranks[node] = rank;
+}
+
+bool matrix_uneven(struct matrix *m) {
+    if (!m->stale)
+        return m->uneven;
+    m->stale = m->uneven = false;
+    for (uint32_t n = 0; n < m->config.nodes; n++) {
+        uint64_t pes = matrix_node_pes(m, n);
+        m->order[n] = (uint64_t)m->ranks[n] << 48 | pes << 32 | n;
+        m->uneven = m->uneven || m->order[n] >> 32 != m->order[0] >> 32;
+    }
+    if (m->uneven)
+        sort_u64(m->order, m->config.nodes);
+    return m->uneven;
 }
 
 void matrix_set_usable(struct matrix *m, const struct nodeset *set, bool usable) {
@@ -116,18 +158,6 @@ void matrix_set_usable(struct matrix *m, const struct nodeset *set, bool usable)
 
 /* ---- fitting ---- */
 
-static bool suits(const struct matrix *m, const struct matrix_where *at, const struct want *w,
-                  uint32_t n) {
-    const struct matrix_row *r = &m->rows[at->row];
-    if (r->used && (uint32_t)(m->pes[n] - r->used[n]) < w->ppn)
-        return false;
-    if (at->room && (at->room[n] < w->ppn || (w->exclusive && at->room[n] < matrix_node_pes(m, n))))
-        return false;
-    if (at->barred && nodeset_has(at->barred, n))
-        return false;
-    return want_chooses(w, n);
-}
-
 static const uint64_t *bits_for(const struct matrix_row *r, const struct want *w) {
     return w->exclusive ? r->whole : r->some;
 }
@@ -143,21 +173,78 @@ static bool plain(const struct matrix *m, const struct matrix_where *at, const s
            at->barred == NULL && (w->ppn == 1 || matrix_flat(m));
 }
 
+/* Nodes of this word that it chooses and may have, as far as that is a matter of bits. */
+static uint64_t chosen(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+                       uint32_t i) {
+    const struct matrix_row *r = &m->rows[at->row];
+    uint64_t word = bits_for(r, w)[i];
+    if (!r->taken)
+        word &= rich(m, r, level_of(w->ppn))[i];
+    uint32_t from = i * 64, end = end_of(m, at);
+    if (word == 0 || at->first >= from + 64 || end <= from)
+        return 0;
+    if (at->first > from)
+        word &= UINT64_MAX << (at->first - from);
+    if (end < from + 64)
+        word &= UINT64_MAX >> (from + 64 - end);
+    word &= w->only != NULL ? nodeset_word(w->only, i) : UINT64_MAX;
+    word &= w->meets != NULL ? nodeset_word(w->meets, i) : UINT64_MAX;
+    word &= w->exclude != NULL ? ~nodeset_word(w->exclude, i) : UINT64_MAX;
+    return word & (at->barred != NULL ? ~nodeset_word(at->barred, i) : UINT64_MAX);
+}
+
+/* Has the node PEs enough, now and in the room? */
+static bool has_pes(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+                    uint32_t n) {
+    const struct matrix_row *r = &m->rows[at->row];
+    return (!r->used || (uint32_t)(m->pes[n] - r->used[n]) >= w->ppn) &&
+           (!at->room ||
+            at->room[n] >=
+                (w->exclusive && matrix_node_pes(m, n) > w->ppn ? matrix_node_pes(m, n) : w->ppn));
+}
+
+static bool suits(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+                  uint32_t n) {
+    return has_pes(m, at, w, n) && want_chooses(w, n) &&
+           (at->barred == NULL || !nodeset_has(at->barred, n));
+}
+
+bool matrix_suits(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+                  uint32_t node) {
+    return bits_test(bits_for(&m->rows[at->row], w), node) && suits(m, at, w, node);
+}
+
+/* Are there enough? Words first: that is a step for 64 nodes, and tells most who do not fit. */
+static bool count_fits(const struct matrix *m, const struct matrix_where *at,
+                       const struct want *w) {
+    uint32_t most = 0, count = 0;
+    bool count_pes = at->room != NULL || (m->pes != NULL && (w->ppn & (w->ppn - 1)) != 0);
+    for (uint32_t i = 0; i < m->words && (count_pes || most < w->nodes); i++)
+        most += bits_popcount(chosen(m, at, w, i));
+    if (most < w->nodes || !count_pes)
+        return most >= w->nodes;
+    for (uint32_t i = 0; i < m->words; i++)
+        for (uint64_t word = chosen(m, at, w, i); word != 0; word &= word - 1) {
+            if (!has_pes(m, at, w, i * 64 + (uint32_t)__builtin_ctzll(word)))
+                most--;
+            else
+                count++;
+            if (count == w->nodes || most < w->nodes)
+                return count == w->nodes;
+        }
+    return false;
+}
+
 bool matrix_fits(const struct matrix *m, const struct matrix_where *at, const struct want *w) {
     const struct matrix_row *r = &m->rows[at->row];
-    uint32_t end = end_of(m, at), count = 0;
+    uint32_t end = end_of(m, at);
     if (w->ppn > m->config.pes_max || (w->exclusive ? r->whole_count : r->some_count) < w->nodes ||
         at->first >= end)
         return false;
     if (plain(m, at, w))
         return (at->first == 0 && end == m->config.nodes) ||
                bits_count_run(bits_for(r, w), at->first, end - 1) >= w->nodes;
-    const uint64_t *bits = bits_for(r, w);
-    for (uint32_t n = bits_next_set(bits, at->first, end); n != BITS_NONE;
-         n = n + 1 < end ? bits_next_set(bits, n + 1, end) : BITS_NONE)
-        if (suits(m, at, w, n) && ++count == w->nodes)
-            return true;
-    return false;
+    return count_fits(m, at, w);
 }
 
 /* ---- taking and giving ---- */
@@ -220,24 +307,54 @@ static void pick_runs(const uint64_t *bits, uint32_t first, uint32_t end, uint32
     }
 }
 
+/* Where all are alike: the lowest. */
+static void pick_lowest(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+                        struct nodeset *ret) {
+    const uint64_t *bits = bits_for(&m->rows[at->row], w);
+    uint32_t end = end_of(m, at);
+    if (plain(m, at, w)) {
+        pick_runs(bits, at->first, end, w->nodes, ret);
+        return;
+    }
+    for (uint32_t n = at->first; nodeset_count(ret) < w->nodes; n++) {
+        n = bits_next_set(bits, n, end);
+        ASSERT(n != BITS_NONE);
+        if (suits(m, at, w, n))
+            nodeset_add(ret, n);
+    }
+}
+
+/* Those that nobody covets, in their order, then the others. */
+static void pick_least(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+                       struct nodeset *ret) {
+    const uint64_t *bits = bits_for(&m->rows[at->row], w);
+    uint32_t end = end_of(m, at);
+    for (int pass = at->coveted == NULL; pass < 2; pass++)
+        for (uint32_t i = 0; i < m->config.nodes && nodeset_count(ret) < w->nodes; i++) {
+            uint32_t n = matrix_nth(m, i);
+            bool coveted = at->coveted != NULL && nodeset_has(at->coveted, n);
+            if (n >= at->first && n < end && bits_test(bits, n) &&
+                coveted == (pass == 1 && at->coveted != NULL) && suits(m, at, w, n))
+                nodeset_add(ret, n);
+        }
+    ASSERT(nodeset_count(ret) == w->nodes);
+}
+
 int matrix_take(struct matrix *m, const struct matrix_where *at, const struct want *w,
                 struct nodeset *ret) {
     nodeset_clear(ret);
     if (!matrix_fits(m, at, w))
         return -EAGAIN;
-    const uint64_t *bits = bits_for(&m->rows[at->row], w);
-    uint32_t end = end_of(m, at);
-    if (plain(m, at, w))
-        pick_runs(bits, at->first, end, w->nodes, ret);
+    if (matrix_uneven(m) || at->coveted != NULL)
+        pick_least(m, at, w, ret);
     else
-        for (uint32_t n = at->first; nodeset_count(ret) < w->nodes; n++) {
-            n = bits_next_set(bits, n, end);
-            ASSERT(n != BITS_NONE);
-            if (suits(m, at, w, n))
-                nodeset_add(ret, n);
-        }
+        pick_lowest(m, at, w, ret);
     change(m, at->row, ret, want_each(w), true);
     return 0;
+}
+
+void matrix_shift(struct matrix *m, uint32_t row, uint32_t node, uint32_t each, bool take) {
+    change_run(m, row, (struct noderange){node, node}, each, take);
 }
 
 bool matrix_idle(const struct matrix *m, uint32_t row, const struct nodeset *set, uint32_t each) {
@@ -322,6 +439,8 @@ void matrix_copy_row(struct matrix *m, uint32_t to, uint32_t from) {
         memcpy(t->taken, f->taken, sizeof t->taken[0] * m->words);
     else
         memcpy(t->used, f->used, sizeof t->used[0] * m->config.nodes);
+    if (t->rich)
+        memcpy(t->rich, f->rich, sizeof t->rich[0] * m->words * m->levels);
     t->some_count = f->some_count;
     t->whole_count = f->whole_count;
     t->free = f->free;
@@ -339,6 +458,9 @@ static bool row_conserved(const struct matrix *m, uint32_t row) {
         if (used > matrix_node_pes(m, n) || bits_test(r->some, n) != (f > 0) ||
             bits_test(r->whole, n) != (f > 0 && used == 0))
             return false;
+        for (uint32_t level = 1; level <= m->levels; level++)
+            if (bits_test(rich(m, r, level), n) != (f >> level > 0))
+                return false;
     }
     return left == r->free && some == r->some_count && whole == r->whole_count;
 }

@@ -6,7 +6,11 @@
  * is put on it, in no row.
  *
  * Where nodes have one PE (a machine of a trace) a row is a bitmap and nothing else, and what is done to a run of
- * nodes takes a step for 64 of them. */
+ * nodes takes a step for 64 of them.
+ *
+ * Nodes need not be alike: each has a rank, how special it is, and PEs of its own number. Who takes nodes gets the
+ * least special that fit, of these the narrowest, of these the lowest. Where all are alike that is the lowest, and
+ * nothing of this is looked at. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,6 +35,7 @@ struct matrix_row {
     uint64_t *some; /* bitmap: usable, and a PE is free */
     uint64_t *
         whole; /* bitmap: usable, and all its PEs are free; the same array if all nodes have one PE */
+    uint64_t *rich;  /* bitmaps: usable, and 2, 4, 8 ... PEs are free; if a node may have as many */
     uint64_t *taken; /* bitmap, if all nodes have one PE */
     uint16_t *used;  /* by node, if not */
     uint32_t some_count, whole_count;
@@ -41,18 +46,25 @@ struct matrix_row {
 struct matrix {
     struct matrix_config config;
     uint32_t words;
+    uint32_t levels;  /* bitmaps of the rich */
     uint16_t *pes;    /* by node, unless all have one */
+    uint8_t *ranks;   /* by node */
+    uint64_t *order;  /* nodes (the low half) by rank, PEs, number; if they are not alike */
+    bool uneven;      /* they are not */
+    bool stale;       /* which is to be found out anew */
     uint64_t *usable; /* bitmap */
     uint64_t pes_usable;
     struct matrix_row *rows;
 };
 
-/* Where in a row: nodes of a range; if `room` is not NULL those that have as much left there, too; none of `barred`. */
+/* Where in a row: nodes of a range; if `room` is not NULL those that have as much left there, too; none of `barred`, and
+ * those of `coveted` only if the others are not enough. */
 struct matrix_where {
     uint32_t row;
     uint32_t first, last;
     const uint16_t *room;
-    const struct nodeset *barred; /* NULL: no node is */
+    const struct nodeset *barred;  /* NULL: no node is */
+    const struct nodeset *coveted; /* NULL: no node is */
 };
 
 size_t matrix_bytes(const struct matrix_config *c);
@@ -62,11 +74,17 @@ void matrix_init(struct matrix *m, const struct matrix_config *c, struct arena *
 
 /* This node has another number of PEs; nothing is held there. */
 void matrix_set_pes(struct matrix *m, uint32_t node, uint32_t pes);
+/* How special it is. Holds for what is taken from now on. */
+void matrix_set_rank(struct matrix *m, uint32_t node, uint8_t rank);
 void matrix_set_usable(struct matrix *m, const struct nodeset *set, bool usable);
 
 bool matrix_fits(const struct matrix *m, const struct matrix_where *at, const struct want *w);
 
-/* Takes the lowest nodes that fit and makes *ret that set. -EAGAIN: there are not enough; *ret is empty. */
+/* Will this node do for it? */
+bool matrix_suits(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+                  uint32_t node);
+
+/* Takes the least special nodes that fit and makes *ret that set. -EAGAIN: there are not enough; *ret is empty. */
 int matrix_take(struct matrix *m, const struct matrix_where *at, const struct want *w,
                 struct nodeset *ret);
 
@@ -76,6 +94,15 @@ int matrix_take(struct matrix *m, const struct matrix_where *at, const struct wa
 int matrix_hold(struct matrix *m, uint32_t row, const struct nodeset *set, uint32_t each,
                 bool any_state, uint32_t *ret_node);
 void matrix_give(struct matrix *m, uint32_t row, const struct nodeset *set, uint32_t each);
+
+/* So many PEs of one node change hands, of a job that has others there or elsewhere. */
+void matrix_shift(struct matrix *m, uint32_t row, uint32_t node, uint32_t each, bool take);
+
+/* Are the nodes not alike? Then nodes are taken in another order than that of their numbers: the i'th of it. */
+bool matrix_uneven(struct matrix *m);
+static inline uint32_t matrix_nth(const struct matrix *m, uint32_t i) {
+    return m->uneven ? (uint32_t)m->order[i] : i;
+}
 
 /* Are all these PEs idle in the row, whether the nodes are usable or not? */
 bool matrix_idle(const struct matrix *m, uint32_t row, const struct nodeset *set, uint32_t each);

@@ -12,6 +12,7 @@
 #include "cli/listing.h"
 #include "cli/nodes.h"
 #include "cli/options.h"
+#include "cli/use.h"
 #include "client/hostsfile.h"
 #include "client/nodespec.h"
 
@@ -47,7 +48,14 @@ static void print_jobs(const struct node_row *r, char *out, size_t cap) {
     }
 }
 
-static void add_row(struct table *t, const struct node_row *r, const struct nodespec *spec) {
+/* How they are shown. */
+struct manner {
+    bool json;
+    bool wide; /* also their load and memory */
+};
+
+static void add_row(struct table *t, const struct node_row *r, const struct nodespec *spec,
+                    bool wide) {
     char jobs[TABLE_CELL_MAX];
     print_jobs(r, jobs, sizeof jobs);
     table_cell(t, "%.*s", (int)r->name.len, (const char *)r->name.at);
@@ -58,6 +66,8 @@ static void add_row(struct table *t, const struct node_row *r, const struct node
         const char *name = nodespec_switch(spec, r->node);
         table_cell(t, "%s", name != NULL ? name : "-");
     }
+    if (wide)
+        use_node_cells(t, r);
     table_cell(t, "%s", moment_of(r->since_ns).text);
     table_cell(t, "%s", jobs);
     table_cell(t, "%.*s", (int)r->reason.len, (const char *)r->reason.at);
@@ -77,27 +87,39 @@ static void add_json(struct json *j, const struct node_row *r, const struct node
     for (size_t at = 0; at < r->jobs.len; at += 4)
         json_number(j, NULL, load_le32(r->jobs.at + at));
     json_close(j, ']');
+    use_node_json(j, r);
     json_close(j, '}');
 }
 
-static int print(const struct contact_rows *rows, const struct nodeset *set,
-                 const struct nodespec *spec, bool json) {
+static const char *const *titles_of(const struct nodespec *spec, bool wide) {
     static const char *const plain[] = {"NODE",  "STATE", ">USED",  ">PES",
                                         "SINCE", "JOBS",  "REASON", NULL};
     static const char *const switched[] = {"NODE",  "STATE", ">USED",  ">PES", "SWITCH",
                                            "SINCE", "JOBS",  "REASON", NULL};
+    static const char *const wide_plain[] = {"NODE",  "STATE", ">USED",  ">PES", USE_NODE_TITLES,
+                                             "SINCE", "JOBS",  "REASON", NULL};
+    static const char *const wide_switched[] = {
+        "NODE",          "STATE", ">USED", ">PES",   "SWITCH",
+        USE_NODE_TITLES, "SINCE", "JOBS",  "REASON", NULL};
+    if (spec->switch_count > 0)
+        return wide ? wide_switched : switched;
+    return wide ? wide_plain : plain;
+}
+
+static int print(const struct contact_rows *rows, const struct nodeset *set,
+                 const struct nodespec *spec, struct manner m) {
     struct node_row row;
     struct listing l;
     size_t at = 0;
     int r;
-    listing_begin(&l, spec->switch_count > 0 ? switched : plain, json);
+    listing_begin(&l, titles_of(spec, m.wide), m.json);
     while ((r = node_row_next(bytes_of(rows->at, rows->len), &at, &row)) == 1)
         if (!nodeset_empty(set) && !nodeset_has(set, row.node))
             continue;
-        else if (json)
+        else if (m.json)
             add_json(&l.json, &row, spec);
         else
-            add_row(&l.table, &row, spec);
+            add_row(&l.table, &row, spec, m.wide);
     listing_end(&l, NULL);
     return r < 0 ? STATUS_STORM : STATUS_OK;
 }
@@ -131,7 +153,7 @@ static struct nodespec load_spec(const struct cluster *c) {
     return spec;
 }
 
-static int show(const char *cluster, char **argv, bool json) {
+static int show(const char *cluster, char **argv, struct manner m) {
     struct session_config callbacks = {.patience_ns = PATIENCE_ASKING};
     struct contact c;
     struct nodeset set;
@@ -145,7 +167,7 @@ static int show(const char *cluster, char **argv, bool json) {
     struct nodespec spec = load_spec(&c.cluster);
     contact_close(&c);
     if (r == 0)
-        r = print(&rows, &set, &spec, json);
+        r = print(&rows, &set, &spec, m);
     nodespec_free(&spec);
     free(rows.at);
     free(set.storage);
@@ -153,10 +175,11 @@ static int show(const char *cluster, char **argv, bool json) {
 }
 
 int nodes_main(int argc, char **argv) {
-    bool json = false;
+    struct manner m = {0};
     const char *cluster = NULL;
     const struct option table[] = {
-        {"json", OPTION_FLAG, &json, NULL, "as one JSON list"},
+        {"long,l", OPTION_FLAG, &m.wide, NULL, "also load and memory"},
+        {"json", OPTION_FLAG, &m.json, NULL, "as one JSON list"},
         {"cluster", OPTION_TEXT, &cluster, "NAME", "which; otherwise STORM_CLUSTER"},
         {0}};
     int count = options_parse(table, argc, argv);
@@ -165,7 +188,7 @@ int nodes_main(int argc, char **argv) {
         options_print(table, stdout);
         return STATUS_OK;
     }
-    return count == OPTIONS_WRONG ? STATUS_USAGE : show(cluster, argv + 1, json);
+    return count == OPTIONS_WRONG ? STATUS_USAGE : show(cluster, argv + 1, m);
 }
 
 /* ---- draining ---- */

@@ -197,6 +197,8 @@ void cgroup_usage(struct cgroup *c, struct usage *ret) {
         ret->user_ns = c->spent[0] - c->before[0];
         ret->system_ns = c->spent[1] - c->before[1];
     }
+    if (c->divided && c->peak < 0) /* then there is a controller of memory since it was made */
+        c->peak = spawn_aside(openat(c->folder, "memory.peak", O_RDONLY | O_CLOEXEC));
     n = c->peak < 0 ? -1 : pread(c->peak, text, sizeof text - 1, 0);
     if (n > 0) {
         text[n] = '\0';

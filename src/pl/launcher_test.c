@@ -338,16 +338,15 @@ static void test_what_it_uses(void) {
     begin_started(&b);
     CHECK_STR(setup(&b, 6, 0, 1), "open 1; timer 3 +5000"); /* has not begun */
     CHECK_STR(command(&b, 0, VERB_MEASURE), "measure 0");
-    CHECK_STR(
-        feed(&b, (struct input){.kind = INPUT_MEASURED, .measured = {0, {.user_ns = 17}}}),
-        "MEASURED 5 17");
+    CHECK_STR(feed(&b, (struct input){.kind = INPUT_MEASURED, .measured = {0, {.user_ns = 17}}}),
+              "MEASURED 5 17");
     for (uint32_t i = 0; i < 3; i++)
         child(&b, 0, i, CHILD_EXITED, 0);
     CHECK_STR(feed(&b, (struct input){.kind = INPUT_EMPTY, .empty = {0, {.user_ns = 30}}}),
               "ENDED 5 exited 0 rank 4 bad 0 output 0; used 30; let go 0");
     CHECK_STR(command(&b, 0, VERB_MEASURE), "");
-    CHECK_STR(
-        feed(&b, (struct input){.kind = INPUT_MEASURED, .measured = {0, {.user_ns = 40}}}), "");
+    CHECK_STR(feed(&b, (struct input){.kind = INPUT_MEASURED, .measured = {0, {.user_ns = 40}}}),
+              "");
     CHECK_STR(command(&b, 5, VERB_CHECK),
               "ENDED 5 exited 0 rank 4 bad 0 output 0; used 30"); /* however often it is told */
     finish(&b);

@@ -28,6 +28,10 @@ static void trace_rare_input(struct hash *h, const struct input *in) {
     case INPUT_ROSTER:
         add_roster(h, &in->roster);
         break;
+    case INPUT_GAUGED:
+        hash_u64(h, in->gauged.load_x100);
+        hash_u64(h, in->gauged.memory_used);
+        break;
     case INPUT_SENT:
         hash_u64(h, (uint64_t)in->sent.link << 32 | in->sent.buffer);
         hash_u64(h, in->sent.offset);
@@ -119,10 +123,6 @@ void trace_input(struct hash *h, uint32_t node, enum layer layer, const struct i
     case INPUT_EMPTY:
     case INPUT_MEASURED:
         add_usage(h, in->kind == INPUT_EMPTY ? &in->empty : &in->measured);
-        break;
-    case INPUT_GAUGED:
-        hash_u64(h, in->gauged.load_x100);
-        hash_u64(h, in->gauged.memory_used);
         break;
     case INPUT_STREAM:
         hash_u64(h, (uint64_t)in->stream.group << 32 | in->stream.index);

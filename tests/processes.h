@@ -41,6 +41,8 @@ struct heard {
 struct heard_group {
     struct heard heard[PROCESSES];
     uint32_t empties;
+    uint32_t measures;
+    struct usage usage; /* as it was told last */
 };
 
 static struct {
@@ -100,6 +102,14 @@ static inline void hear_child(const struct input_child *in) {
     }
 }
 
+static inline void hear_usage(const struct input *in) {
+    bool empty = in->kind == INPUT_EMPTY;
+    const struct input_measured *m = empty ? &in->empty : &in->measured;
+    stage.groups[m->group].empties += empty;
+    stage.groups[m->group].measures += !empty;
+    stage.groups[m->group].usage = m->usage;
+}
+
 static inline void feed(void *context, const struct input *in) {
     CHECK(context == &stage);
     CHECK_EQ(in->now, stage.loop.now);
@@ -107,8 +117,8 @@ static inline void feed(void *context, const struct input *in) {
         hear_child(&in->child);
     else if (in->kind == INPUT_STREAM)
         hear_stream(&in->stream);
-    else if (in->kind == INPUT_EMPTY)
-        stage.groups[in->empty.group].empties++;
+    else if (in->kind == INPUT_EMPTY || in->kind == INPUT_MEASURED)
+        hear_usage(in);
     else if (CHECK_EQ(in->kind, INPUT_DRAINED)) {
         struct heard *h = &stage.groups[in->drained.group].heard[in->drained.index];
         CHECK(in->drained.offset >= h->drained || in->drained.offset == UINT64_MAX);

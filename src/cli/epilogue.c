@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "cli/use.h"
 
 __attribute__((format(printf, 3, 4))) static void say(FILE *out, const char *what,
                                                       const char *format, ...) {
@@ -81,6 +82,17 @@ void epilogue_loose(FILE *out, const struct cluster *c, const struct message_new
         "process allocates fails beyond the limit, but what it forks counts apart; see: storm "
         "doctor",
         node);
+}
+
+void epilogue_usage(FILE *out, const struct cluster *c, const struct message_news *n) {
+    char job[24], peak[CLUSTER_NODE_NAME_MAX], node[CLUSTER_NODE_NAME_MAX], used[USE_TEXT_MAX];
+    if (!state_over((enum job_state)n->state) || n->usage.peak_bytes == 0)
+        return;
+    snprintf(job, sizeof job, "job %" PRIu32, n->job);
+    cluster_node_name(c, n->usage.peak_node, peak, sizeof peak);
+    cluster_node_name(c, n->usage.node_node, node, sizeof node);
+    use_text(&n->usage, bytes_from_str(peak), bytes_from_str(node), used);
+    say(out, job, "used %s", used);
 }
 
 void epilogue_write(FILE *out, const struct cluster *c, const struct message_news *n,

@@ -18,6 +18,9 @@ struct epilogue {
 /* If a node does not limit memory as was asked for: says so. */
 void epilogue_loose(FILE *out, const struct cluster *c, const struct message_news *n);
 
+/* Says what a job that is over has used, if that is known. */
+void epilogue_usage(FILE *out, const struct cluster *c, const struct message_news *n);
+
 /* Writes what is to be said of a job that is over; nothing if it ended as programs do. */
 void epilogue_write(FILE *out, const struct cluster *c, const struct message_news *n,
                     const struct epilogue *v);

@@ -365,6 +365,8 @@ static void finish(struct follow *f) {
         f->status = STATUS_STORM;
     if (f->wish->verbose)
         follow_times(f);
+    if (f->wish->verbose && f->over)
+        epilogue_usage(stderr, &f->contact.cluster, &f->last);
     if (f->giver != NULL)
         note_stages(f);
     if (f->over && (f->last.output > 0 || f->ran_on_storage != NULL)) /* until then nodes keep it */

@@ -11,6 +11,7 @@
 #include "cli/complain.h"
 #include "cli/options.h"
 #include "cli/past.h"
+#include "cli/use.h"
 #include "cli/when.h"
 
 enum { JOBS_MAX = 16000 };
@@ -140,6 +141,7 @@ void job_json(struct json *j, const struct job_row *r) {
         json_time(j, "time_limit", r->limit_ns);
     char words[WHEN_WORDS_MAX];
     json_word(j, "why", when_words(r->why, when_now(), words));
+    use_json(j, r);
     json_close(j, '}');
 }
 

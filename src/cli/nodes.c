@@ -12,6 +12,7 @@
 #include "cli/listing.h"
 #include "cli/nodes.h"
 #include "cli/options.h"
+#include "cli/use.h"
 #include "client/hostsfile.h"
 #include "client/nodespec.h"
 #include "sched/traits.h"
@@ -67,10 +68,10 @@ static void add_row(struct table *t, const struct node_row *r, const struct node
         const char *name = nodespec_switch(spec, r->node);
         table_cell(t, "%s", name != NULL ? name : "-");
     }
+    if (whole)
+        use_node_cells(t, r);
     table_cell(t, "%s", moment_of(r->since_ns).text);
     table_cell(t, "%s", jobs);
-    if (whole)
-        table_cell(t, "%.*s", (int)r->traits.len, (const char *)r->traits.at);
     table_cell(t, "%.*s", (int)r->reason.len, (const char *)r->reason.at);
 }
 
@@ -107,12 +108,14 @@ static void add_json(struct json *j, const struct node_row *r, const struct node
     for (size_t at = 0; at < r->jobs.len; at += 4)
         json_number(j, NULL, load_le32(r->jobs.at + at));
     json_close(j, ']');
+    use_node_json(j, r);
     add_traits(j, r->traits);
     json_close(j, '}');
 }
 
 static const char *const *titles(const struct nodespec *spec, bool whole) {
-    static const char *all[10];
+    static const char *all[16];
+    static const char *const used[] = {USE_NODE_TITLES};
     unsigned n = 0;
     all[n++] = "NODE";
     all[n++] = "STATE";
@@ -120,30 +123,69 @@ static const char *const *titles(const struct nodespec *spec, bool whole) {
     all[n++] = ">PES";
     if (spec->switch_count > 0)
         all[n++] = "SWITCH";
+    for (size_t i = 0; whole && i < sizeof used / sizeof *used; i++)
+        all[n++] = used[i];
     all[n++] = "SINCE";
     all[n++] = "JOBS";
-    if (whole)
-        all[n++] = "ATTRIBUTES";
     all[n++] = "REASON";
     all[n] = NULL;
     return all;
 }
 
-static int print(const struct contact_rows *rows, const struct nodeset *set,
-                 const struct nodespec *spec, const struct view *v) {
+static bool is_shown(const struct nodeset *set, const struct node_row *r) {
+    return nodeset_empty(set) || nodeset_has(set, r->node);
+}
+
+/* Nodes that have the same stand together, where the first of them is. `alike` is room for a set. */
+static void print_alike(const struct cluster *c, const struct contact_rows *rows,
+                        const struct nodeset *set, struct nodeset *done, struct nodeset *alike) {
+    struct bytes all = bytes_of(rows->at, rows->len);
+    struct node_row one, other;
+    char names[1024];
+    for (size_t at = 0; node_row_next(all, &at, &one) == 1;) {
+        if (nodeset_has(done, one.node) || !is_shown(set, &one))
+            continue;
+        nodeset_clear(alike);
+        for (size_t k = 0; node_row_next(all, &k, &other) == 1;)
+            if (is_shown(set, &other) && bytes_equal(other.traits, one.traits))
+                nodeset_add(alike, other.node);
+        nodeset_unite(done, alike);
+        cluster_format_nodes(c, alike, names, sizeof names);
+        printf("%s: %.*s\n", names, (int)one.traits.len, (const char *)one.traits.at);
+    }
+}
+
+static void print_attributes(const struct cluster *c, const struct contact_rows *rows,
+                             const struct nodeset *set) {
+    size_t each = nodeset_bytes(c->nodes);
+    uint8_t *storage = malloc(2 * each);
+    struct nodeset done, alike;
+    if (storage == NULL)
+        return;
+    nodeset_init(&done, c->nodes, (void *)storage);
+    nodeset_init(&alike, c->nodes, (void *)(storage + each));
+    putchar('\n');
+    print_alike(c, rows, set, &done, &alike);
+    free(storage);
+}
+
+static int print(const struct cluster *c, const struct contact_rows *rows,
+                 const struct nodeset *set, const struct nodespec *spec, const struct view *v) {
     struct node_row row;
     struct listing l;
     size_t at = 0;
     int r;
     listing_begin(&l, titles(spec, v->whole), v->json);
     while ((r = node_row_next(bytes_of(rows->at, rows->len), &at, &row)) == 1)
-        if (!nodeset_empty(set) && !nodeset_has(set, row.node))
+        if (!is_shown(set, &row))
             continue;
         else if (v->json)
             add_json(&l.json, &row, spec);
         else
             add_row(&l.table, &row, spec, v->whole);
     listing_end(&l, NULL);
+    if (v->whole && !v->json && rows->len > 0)
+        print_attributes(c, rows, set);
     return r < 0 ? STATUS_STORM : STATUS_OK;
 }
 
@@ -184,9 +226,9 @@ static int show(const struct view *v, char **argv) {
     if (r == 0)
         r = fetch(&c, v, &rows);
     struct nodespec spec = load_spec(&c.cluster);
-    contact_close(&c);
     if (r == 0)
-        r = print(&rows, &set, &spec, v);
+        r = print(&c.cluster, &rows, &set, &spec, v);
+    contact_close(&c);
     nodespec_free(&spec);
     free(rows.at);
     free(set.storage);
@@ -197,7 +239,7 @@ int nodes_main(int argc, char **argv) {
     struct view v = {0};
     const struct option table[] = {
         {"need", OPTION_TEXT, &v.need, "EXPR", "only those that have this: MEM>=512MB, NIC=FAST"},
-        {"long,l", OPTION_FLAG, &v.whole, NULL, "with their attributes"},
+        {"long,l", OPTION_FLAG, &v.whole, NULL, "also load, memory and attributes"},
         {"json", OPTION_FLAG, &v.json, NULL, "as one JSON list"},
         {"cluster", OPTION_TEXT, &v.cluster, "NAME", "which; otherwise STORM_CLUSTER"},
         {0}};

@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/past.h"
 #include "cli/swf.h"
+#include "cli/use.h"
 #include "cli/when.h"
 
 enum { ROWS_SHOWN = 100 };
@@ -28,7 +29,7 @@ static const char *words_of(const struct job_row *r, char out[2 * WHEN_WORDS_MAX
     return out;
 }
 
-static void add_row(struct table *t, const struct job_row *r) {
+static void add_row(struct table *t, const struct job_row *r, bool all) {
     bool waits = r->state == STATE_QUEUED;
     char words[2 * WHEN_WORDS_MAX];
     struct bytes where = waits ? bytes_from_str(words_of(r, words)) : r->node_list;
@@ -38,25 +39,37 @@ static void add_row(struct table *t, const struct job_row *r) {
     table_cell(t, "%" PRIu32, r->procs);
     table_cell(t, "%" PRIu32, r->nodes);
     table_cell(t, "%s", job_duration(r).text);
+    if (all) {
+        use_cells(t, r);
+        table_cell(t, "%s", use_age(r).text);
+    }
     table_cell(t, "%.*s", (int)where.len, (const char *)where.at);
 }
 
-static int print(const struct contact_rows *rows, bool json, bool all) {
+/* How they are shown. */
+struct manner {
+    bool json;
+    bool wide; /* also what they have used */
+};
+
+static int print(const struct contact_rows *rows, struct manner m, bool all) {
     static const char *const titles[] = {">JOB",   "NAME",  "STATE", ">PROCS",
                                          ">NODES", ">TIME", "WHERE", NULL};
+    static const char *const wide[] = {">JOB",  "NAME",     "STATE",    ">PROCS", ">NODES",
+                                       ">TIME", USE_TITLES, "MEASURED", "WHERE",  NULL};
     struct job_row row;
     struct listing l;
     size_t at = 0;
     uint32_t count = 0;
     int r;
-    listing_begin(&l, titles, json);
+    listing_begin(&l, m.wide ? wide : titles, m.json);
     for (; (r = job_row_next(bytes_of(rows->at, rows->len), &at, &row)) == 1; count++)
-        if (json)
+        if (m.json)
             job_json(&l.json, &row);
         else
-            add_row(&l.table, &row);
+            add_row(&l.table, &row, m.wide);
     listing_end(&l, "no jobs");
-    if (!json && count > 0 && count < rows->total)
+    if (!m.json && count > 0 && count < rows->total)
         printf("%s %" PRIu32 " of %" PRIu32 " jobs; all with: storm ps %s--json\n",
                all ? "last" : "first", count, rows->total, all ? "-a " : "");
     return r < 0 ? STATUS_STORM : STATUS_OK;
@@ -100,11 +113,11 @@ static int fetch_some(struct contact *c, const struct joblist *l, struct contact
 }
 
 /* Those that are over too. */
-static int show_all(const char *cluster, bool json) {
+static int show_all(const char *cluster, struct manner m) {
     struct contact_rows rows = {0};
-    int r = past_fetch(cluster, json ? 0 : ROWS_SHOWN, &rows);
+    int r = past_fetch(cluster, m.json ? 0 : ROWS_SHOWN, &rows);
     if (r == 0)
-        r = print(&rows, json, true);
+        r = print(&rows, m, true);
     free(rows.at);
     return r;
 }
@@ -139,29 +152,31 @@ static int show_swf(const char *cluster, const struct joblist *l, uint64_t scale
     return e == 0 ? STATUS_OK : STATUS_STORM;
 }
 
-static int show(const char *cluster, const struct joblist *l, bool json) {
+static int show(const char *cluster, const struct joblist *l, struct manner m) {
     struct session_config callbacks = {.patience_ns = PATIENCE_ASKING};
     struct contact c;
     struct contact_rows rows = {0};
     int r = contact_open(&c, cluster, &callbacks);
     if (r != 0)
         return r;
-    r = l->count > 0 ? fetch_some(&c, l, &rows) : fetch(&c, json, &rows);
+    r = l->count > 0 ? fetch_some(&c, l, &rows) : fetch(&c, m.json, &rows);
     contact_close(&c);
     if (r == 0)
-        r = print(&rows, json, false);
+        r = print(&rows, m, false);
     free(rows.at);
     return r;
 }
 
 int ps_main(int argc, char **argv) {
-    bool json = false, all = false, swf = false;
+    bool all = false, swf = false;
+    struct manner m = {0};
     const char *cluster = NULL, *scale = NULL;
     uint64_t scale_x1000 = SWF_SCALE_ONE;
     struct joblist l = {0};
     const struct option table[] = {
         {"all,a", OPTION_FLAG, &all, NULL, "those that are over too, newest last"},
-        {"json", OPTION_FLAG, &json, NULL, "as one JSON list"},
+        {"long,l", OPTION_FLAG, &m.wide, NULL, "also what they have used"},
+        {"json", OPTION_FLAG, &m.json, NULL, "as one JSON list"},
         {"swf", OPTION_FLAG, &swf, NULL, "those that are over, in the Standard Workload Format"},
         {"scale", OPTION_TEXT, &scale, "X", "--swf: times are X times as long, as before a replay"},
         {"cluster", OPTION_TEXT, &cluster, "NAME", "which; otherwise STORM_CLUSTER"},
@@ -180,13 +195,13 @@ int ps_main(int argc, char **argv) {
                         swf ? "--scale: \"%s\" will not do; for example --scale 60"
                             : "--scale %s is for --swf",
                         scale);
-    if (swf && json)
+    if (swf && m.json)
         return complain("ps", "--swf or --json, not both");
     int r = count > 0 ? joblist_read(&l, "ps", argv + 1) : 0;
     if (r == 0 && swf)
         r = show_swf(cluster, &l, scale_x1000);
     else if (r == 0)
-        r = all && l.count == 0 ? show_all(cluster, json) : show(cluster, &l, json);
+        r = all && l.count == 0 ? show_all(cluster, m) : show(cluster, &l, m);
     joblist_fini(&l);
     return r;
 }

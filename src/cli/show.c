@@ -7,6 +7,7 @@
 #include "cli/complain.h"
 #include "cli/jobs.h"
 #include "cli/options.h"
+#include "cli/use.h"
 #include "cli/when.h"
 
 static void line(const char *key, struct bytes text) {
@@ -32,6 +33,16 @@ static void print_flags(uint32_t flags) {
             word("", names[i].words);
 }
 
+static void print_use(const struct job_row *r) {
+    char used[USE_TEXT_MAX];
+    if (!r->measured)
+        return;
+    use_text(&r->usage, r->peak_where, r->node_where, used);
+    word("used", used);
+    if (!state_over((enum job_state)r->state))
+        word("", use_age(r).text);
+}
+
 static void print_job(const struct job_row *r) {
     char text[96], words[WHEN_WORDS_MAX];
     snprintf(text, sizeof text, "%" PRIu32, r->job);
@@ -53,6 +64,7 @@ static void print_job(const struct job_row *r) {
     word("started", moment_of(r->started_ns).text);
     word("ended", moment_of(r->ended_ns).text);
     word("ran", job_duration(r).text);
+    print_use(r);
     if (r->limit_ns != 0) {
         units_format_duration(r->limit_ns, text, sizeof text);
         word("limit", text);

@@ -69,7 +69,7 @@ static int submit_order(struct waiter *waiter, struct wish *w, struct order *o) 
 }
 
 static int run(struct wish *w, struct order *o, char **argv) {
-    struct waiter waiter = {0};
+    struct waiter waiter = {.verbose = w->verbose};
     int r = submit_judge("submit", w);
     if (r == 0)
         r = contact_find(&waiter.contact.cluster, w->cluster);

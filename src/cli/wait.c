@@ -9,9 +9,12 @@
 
 int wait_main(int argc, char **argv) {
     const char *cluster = NULL;
+    struct waiter w = {0};
     struct joblist jobs;
     const struct option table[] = {
-        {"cluster", OPTION_TEXT, &cluster, "NAME", "which; otherwise STORM_CLUSTER"}, {0}};
+        {"verbose,v", OPTION_FLAG, &w.verbose, NULL, "say what each has used"},
+        {"cluster", OPTION_TEXT, &cluster, "NAME", "which; otherwise STORM_CLUSTER"},
+        {0}};
     int count = options_parse(table, argc, argv);
     if (count == OPTIONS_HELP) {
         puts(
@@ -23,7 +26,6 @@ int wait_main(int argc, char **argv) {
     }
     if (count == OPTIONS_WRONG)
         return STATUS_USAGE;
-    struct waiter w = {0};
     int r = joblist_read(&jobs, "wait", argv + 1);
     if (r == 0)
         r = contact_find(&w.contact.cluster, cluster);

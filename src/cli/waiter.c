@@ -50,6 +50,8 @@ static void on_news(void *context, const struct message_news *n) {
         return;
     if (w->states[place] == WAITED_GOES)
         epilogue_print(&w->contact.cluster, n, &(struct epilogue){0});
+    if (w->states[place] == WAITED_GOES && w->verbose)
+        epilogue_usage(stderr, &w->contact.cluster, n);
     is_over(w, place, (int)(n->status & 0xff));
     is_held(w, place, n->held);
 }

@@ -57,6 +57,7 @@ void wish_table(struct wish *w, enum wish_command command, struct option table[W
         {SUBMIT, {"fetch", OPTION_TEXTS, &w->fetches, "GLOB[:DIR]", NULL}},
         {SUBMIT, {"array", OPTION_TEXT, &w->array, "A-B", "a job for each number"}},
         {SUBMIT, {"wait", OPTION_FLAG, &w->wait, NULL, "until it is over, with its status"}},
+        {SUBMIT, {"verbose,v", OPTION_FLAG, &w->verbose, NULL, "--wait: say what it has used"}},
         {RUN, {"copy", OPTION_FLAG, &w->copy, NULL, "send the program to the nodes first"}},
         {RUN, {"no-copy", OPTION_FLAG, &w->no_copy, NULL, "nor if they do not see it"}},
         {RUN, {"with-libs", OPTION_FLAG, &w->libraries, NULL, "and its shared libraries"}},

@@ -105,6 +105,8 @@ const char *input_name(enum input_kind kind) {
         [INPUT_LOOKED] = "looked",
         [INPUT_ROSTER] = "roster",
         [INPUT_TRAITS] = "traits",
+        [INPUT_MEASURED] = "measured",
+        [INPUT_GAUGED] = "gauged",
         [INPUT_CHILD] = "child",
         [INPUT_EMPTY] = "empty",
         [INPUT_STREAM] = "stream",

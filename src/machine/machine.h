@@ -30,6 +30,7 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
+#include "base/usage.h"
 #include "machine/primitive.h"
 
 enum lane { LANE_CONTROL, LANE_BULK, LANES };
@@ -124,6 +125,8 @@ enum input_kind {
     INPUT_LOOKED,     /* whether a run could begin here */
     INPUT_ROSTER,     /* at the root: which numbers are taken by nodes, and their names */
     INPUT_TRAITS,     /* at the root: what the administrator says of nodes */
+    INPUT_MEASURED,   /* what a group has used until now */
+    INPUT_GAUGED,     /* how much the node has to do, how much memory there is */
     INPUT_KINDS
 };
 
@@ -272,6 +275,18 @@ struct input_traits {
     struct bytes switches;
 };
 
+/* Of the machine that the node is on: several nodes may share one. */
+struct input_gauged {
+    uint32_t load_x100; /* processes that run or want to, as a mean over the last minute */
+    uint64_t memory_bytes, memory_used;
+};
+
+/* Also of a group that has ended. */
+struct input_measured {
+    uint32_t group;
+    struct usage usage; /* no node is named */
+};
+
 enum child_event {
     CHILD_STARTED,
     CHILD_FAILED,
@@ -374,9 +389,9 @@ struct input {
         struct input_roster roster;
         struct input_traits traits;
         struct input_child child;
-        struct {
-            uint32_t group;
-        } empty;
+        struct input_measured empty;
+        struct input_measured measured;
+        struct input_gauged gauged;
         struct input_stream stream;
         struct input_drained drained;
         struct input_sent sent;
@@ -406,17 +421,18 @@ enum effect_kind {
     EFFECT_FETCH,        /* read the first event of a key */
     EFFECT_NOTE,         /* a line for the people who look after the machine */
     /* Processes, at a launcher. A group is all processes of a run on this node. */
-    EFFECT_GROUP_OPEN,   /* make everything ready for them but start none */
-    EFFECT_GROUP_START,  /* start them all; CHILD tells of each */
-    EFFECT_GROUP_SIGNAL, /* to every process of it */
-    EFFECT_GROUP_FREEZE, /* stop them all, or let them go on */
-    EFFECT_GROUP_KILL,   /* end everything that descends from it; EMPTY follows */
-    EFFECT_GROUP_CLOSE,  /* forget it, its streams too; nothing of it runs */
-    EFFECT_GROUP_SIZE,   /* the window of its terminal has changed */
-    EFFECT_STREAM_TAKEN, /* these bytes are not needed any more */
-    EFFECT_STREAM_AGAIN, /* tell STREAM again from here on */
-    EFFECT_STREAM_FEED,  /* bytes for a process's standard input */
-    EFFECT_STOW,         /* keep these bytes, in place of the last, for our next life */
+    EFFECT_GROUP_OPEN,    /* make everything ready for them but start none */
+    EFFECT_GROUP_START,   /* start them all; CHILD tells of each */
+    EFFECT_GROUP_SIGNAL,  /* to every process of it */
+    EFFECT_GROUP_FREEZE,  /* stop them all, or let them go on */
+    EFFECT_GROUP_KILL,    /* end everything that descends from it; EMPTY follows */
+    EFFECT_GROUP_CLOSE,   /* forget it, its streams too; nothing of it runs */
+    EFFECT_GROUP_SIZE,    /* the window of its terminal has changed */
+    EFFECT_GROUP_MEASURE, /* what has it used until now? MEASURED tells, unless it is empty */
+    EFFECT_STREAM_TAKEN,  /* these bytes are not needed any more */
+    EFFECT_STREAM_AGAIN,  /* tell STREAM again from here on */
+    EFFECT_STREAM_FEED,   /* bytes for a process's standard input */
+    EFFECT_STOW,          /* keep these bytes, in place of the last, for our next life */
     /* Files, at a mover. A bundle is what one transfer carries (wire/bundle.h); its bytes are the world's. */
     EFFECT_BUNDLE_OPEN,   /* make ready to take it in, or to give it out; BUNDLE tells */
     EFFECT_BUNDLE_COMMIT, /* all of it is here: make it visible; BUNDLE tells */
@@ -428,6 +444,7 @@ enum effect_kind {
     EFFECT_LOOK,        /* could this run begin here? LOOKED tells, at once */
     EFFECT_PROMPT,      /* from now on we must be served at once; or need not */
     EFFECT_CAST,        /* a strobe, to all of a set at once; it may be lost */
+    EFFECT_GAUGE,       /* how much has this node to do? GAUGED tells, at once */
     EFFECT_KINDS
 };
 

@@ -273,6 +273,17 @@ static void walk_mover_fields(struct walker *w, struct input *in) {
     }
 }
 
+static void walk_measured(struct walker *w, struct input_measured *m) {
+    codec_u32(&w->c, &m->group);
+    codec_usage(&w->c, &m->usage);
+}
+
+static void walk_gauged(struct walker *w, struct input_gauged *g) {
+    codec_u32(&w->c, &g->load_x100);
+    codec_u64(&w->c, &g->memory_bytes);
+    codec_u64(&w->c, &g->memory_used);
+}
+
 /* What only daemons hear: of the log, and of processes. */
 static void walk_daemon_fields(struct walker *w, struct input *in) {
     switch (in->kind) {
@@ -300,7 +311,13 @@ static void walk_daemon_fields(struct walker *w, struct input *in) {
         walk_child(w, &in->child);
         break;
     case INPUT_EMPTY:
-        codec_u32(&w->c, &in->empty.group);
+        walk_measured(w, &in->empty);
+        break;
+    case INPUT_MEASURED:
+        walk_measured(w, &in->measured);
+        break;
+    case INPUT_GAUGED:
+        walk_gauged(w, &in->gauged);
         break;
     case INPUT_STREAM:
         walk_stream(w, &in->stream);

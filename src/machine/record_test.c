@@ -126,7 +126,13 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
         in.child = (struct input_child){201, 202, CHILD_KILLED, 203, SPAWN_STDIO, true};
         break;
     case INPUT_EMPTY:
-        in.empty.group = 211;
+        in.empty = (struct input_measured){211, {212, 213, 214, 215, 216, 217, 218, 219}};
+        break;
+    case INPUT_MEASURED:
+        in.measured = (struct input_measured){212, {213, 214, 215, 216, 217, 218, 219, 220}};
+        break;
+    case INPUT_GAUGED:
+        in.gauged = (struct input_gauged){136, 137, 138};
         break;
     case INPUT_STREAM:
         in.stream = (struct input_stream){221, 222, 2, true, 223, body};

@@ -50,6 +50,9 @@ static void add_job(struct rows *out, const struct job *j, enum why how) {
     row.expected_ns = expected;
     if (inside != NULL)
         row.reservation = bytes_of(inside->name, inside->name_len);
+    vitals_of_job(m, j, &row);
+    char peak[ROSTER_NAME_MAX], node[ROSTER_NAME_MAX];
+    job_row_where(&m->roster, &row, peak, node);
     took(out, job_row_encode(&row, room_in(out)));
 }
 
@@ -92,6 +95,7 @@ static void add_node(struct rows *out, uint32_t i) {
         .reason = bytes_of(n->reason, n->reason_len),
         .jobs = bytes_of(jobs, jobs_len),
         .traits = bytes_of(traits, traits_len < sizeof traits ? traits_len : sizeof traits - 1)};
+    vitals_of_node(m, i, &row);
     took(out, node_row_encode(&row, room_in(out)));
 }
 

@@ -93,6 +93,8 @@ static void tell(struct chronicle *h, uint32_t i) {
     struct job_row row = job_row_of(j);
     row.node_list = h->lists[i];
     row.why = bytes_of(words, why.len);
+    char peak[ROSTER_NAME_MAX], node[ROSTER_NAME_MAX];
+    job_row_where(h->config.roster, &row, peak, node);
     h->config.row(h->config.context, &row);
 }
 

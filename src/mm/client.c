@@ -157,6 +157,7 @@ static struct message_news describe(struct mm *m, const struct job *j) {
                              .output = over || r == NULL ? j->output : r->output,
                              .held = j->settled && r != NULL && j->output > 0,
                              .since_ns = m->now - j->born,
+                             .usage = j->usage,
                              .nodes = r == NULL ? &m->empty : (struct nodeset *)&r->set,
                              .waiting = &m->empty,
                              .text = words_of(m, j)};

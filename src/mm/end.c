@@ -52,6 +52,7 @@ static uint32_t severity(const struct ending *e) {
 
 static void merge(struct running *r, const struct ending *e) {
     r->output += e->output;
+    usage_add(&r->usage, &e->usage);
     r->ours = r->ours || e->ours;
     r->bad += e->bad;
     if (r->worst.node == NO_NODE || severity(e) > severity(&r->worst))
@@ -133,6 +134,8 @@ static void over(struct mm *m, struct job *j, struct running *r) {
         j->worst = r->worst;
         j->bad = r->bad;
         j->output = r->output;
+        j->usage = r->usage;
+        j->measured = true;
         r->limit_at = r->force_at = r->repeat_at = r->orphan_at = r->lost_at = 0;
         start_leave(m, r); /* perhaps it has ended before its launch was told to be done */
         r->phase = PHASE_OVER;
@@ -360,6 +363,20 @@ static void stale(struct mm *m, const struct message_ends *e) {
         end_forget(m, e->run, &m->work);
 }
 
+/* Many that have ended well, with one sum: of nodes that have all not told before, or it would count some twice. Of others
+ * each will tell again, alone. */
+static void ended_clean(struct mm *m, struct running *r, const struct message_ends *e) {
+    nodeset_and(&m->work, &r->waiting, e->clean);
+    r->started = r->started || !nodeset_empty(e->clean);
+    if (nodeset_empty(e->clean) || !nodeset_covers(&m->work, e->clean))
+        return;
+    nodeset_subtract(&r->waiting, e->clean);
+    nodeset_subtract(&r->unsure, e->clean);
+    nodeset_subtract(&r->lost, e->clean);
+    r->output += e->output;
+    usage_add(&r->usage, &e->usage);
+}
+
 void end_heard(struct mm *m, const struct message_ends *e) {
     struct running *r = running_of(m, e->run);
     if (r == NULL) {
@@ -369,10 +386,7 @@ void end_heard(struct mm *m, const struct message_ends *e) {
     if (r->phase == PHASE_OVER)
         return;
     struct job *j = job_find(m, r->job);
-    r->started = r->started || !nodeset_empty(e->clean);
-    nodeset_subtract(&r->waiting, e->clean);
-    nodeset_subtract(&r->unsure, e->clean);
-    nodeset_subtract(&r->lost, e->clean);
+    ended_clean(m, r, e);
     struct ending one;
     for (uint32_t i = 0; r->phase != PHASE_OVER && ending_load(&one, e->ends, i); i++) {
         if (one.cause == CAUSE_FAILED && one.step == SPAWN_IMAGE)

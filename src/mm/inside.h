@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "mm/chronicle.h"
 #include "mm/mm.h"
+#include "rm/gather.h"
 #include "rm/skew.h"
 #include "rm/spread.h"
 #include "rm/transfer.h"
@@ -71,6 +72,8 @@ struct job {
     uint32_t bad;
     uint64_t output;
     uint16_t need;       /* one more than the place of what it needs of nodes; 0: nothing */
+    bool measured; /* what it has used is known */
+    struct usage usage;
     uint32_t loose;      /* a node that does not limit memory as was asked for; NO_NODE: none */
     uint32_t slot;       /* of its `running` */
     uint64_t rank;       /* among those who wait; 0: it never has. It comes back to where it was */
@@ -175,6 +178,10 @@ struct running {
     struct ending worst;
     uint32_t bad;
     uint64_t output;
+    struct usage usage;  /* of nodes where it has ended */
+    struct usage so_far; /* of all, as it was then; 0: not known yet */
+    uint64_t so_far_at;
+    uint32_t so_far_nodes; /* where it ran, and that have told */
     /* What is due when; 0: nothing. */
     uint64_t limit_at, force_at, repeat_at, orphan_at, lost_at;
     struct heap_item due;
@@ -424,6 +431,7 @@ struct mm {
     struct copy_words copy_words[COPY_WORDS_MAX];
     uint32_t copy_words_next;
     uint64_t submitted, ended;
+    struct gather *vitals; /* NULL: there are no gathers */
 };
 
 enum mm_timer {
@@ -433,7 +441,9 @@ enum mm_timer {
     TIMER_STALL,
     TIMER_BEGIN,
     TIMER_COURT,
-    TIMER_RESERVE
+    TIMER_RESERVE,
+    TIMER_VITALS,
+    TIMER_GATHER
 };
 
 /* jobs.c: the table */
@@ -453,6 +463,9 @@ uint32_t job_each(const struct mm *m, const struct job *j, uint32_t node);
 void job_fill(struct job *j, const struct message_submit *s, uint64_t at);
 /* What a list says of it, but for its nodes and why. */
 struct job_row job_row_of(const struct job *j);
+/* Names the nodes of its usage, in the given room. */
+void job_row_where(const struct roster *names, struct job_row *row, char peak[ROSTER_NAME_MAX],
+                   char node[ROSTER_NAME_MAX]);
 uint64_t wall(const struct mm *m);
 
 /* queue.c: who waits, who starts */
@@ -690,6 +703,18 @@ void strobe_turned(struct mm *m, uint32_t node, const struct message_turned *t);
 void stream_again(struct mm *m, struct running *r);
 void stream_up(struct mm *m, const struct input_message *in);
 void stream_down(struct mm *m, const struct input_message *in);
+
+/* vitals.c: how nodes are, and what runs have used until now */
+#define VITALS_TAG ((uint64_t)1 << 61) /* of requests */
+size_t vitals_bytes(const struct mm_config *c);
+void vitals_init(struct mm *m, struct arena *a);
+void vitals_resume(struct mm *m);
+void vitals_timer(struct mm *m);
+/* Of all inputs. */
+void vitals_input(struct mm *m, const struct input *in);
+/* Fills in what is known. */
+void vitals_of_node(const struct mm *m, uint32_t node, struct node_row *row);
+void vitals_of_job(const struct mm *m, const struct job *j, struct job_row *row);
 
 /* node.c */
 void node_changed(struct mm *m, const struct input_nodes *in);

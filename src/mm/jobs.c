@@ -119,6 +119,15 @@ struct running *job_running(const struct mm *m, const struct job *j) {
     return j->slot == NO_SLOT ? NULL : &m->runnings[j->slot];
 }
 
+void job_row_where(const struct roster *names, struct job_row *row, char peak[ROSTER_NAME_MAX],
+                   char node[ROSTER_NAME_MAX]) {
+    const struct usage *u = &row->usage;
+    if (u->peak_bytes > 0)
+        row->peak_where = bytes_of(peak, roster_name(names, u->peak_node, peak, ROSTER_NAME_MAX));
+    if (u->node_bytes > 0)
+        row->node_where = bytes_of(node, roster_name(names, u->node_node, node, ROSTER_NAME_MAX));
+}
+
 struct job_row job_row_of(const struct job *j) {
     return (struct job_row){.job = j->id,
                             .run = j->attempt == 0 ? 0 : run_of(j->id, j->attempt),
@@ -131,6 +140,9 @@ struct job_row job_row_of(const struct job *j) {
                             .status = j->status,
                             .priority = j->priority,
                             .array = j->index,
+                            .measured = j->measured,
+                            .usage = j->usage,
+                            .measured_ns = j->ended_ns,
                             .submitted_ns = j->submitted_ns,
                             .started_ns = j->started_ns,
                             .ended_ns = j->ended_ns,

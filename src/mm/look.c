@@ -17,6 +17,7 @@ bool mm_job(const struct mm *m, uint32_t id, struct mm_job *ret) {
                            .attempt = j->attempt,
                            .status = j->status,
                            .output = j->output,
+                           .usage = j->usage,
                            .each = j->flags & JOB_EXCLUSIVE ? m->config.pes : j->ppn,
                            .inside = j->inside,
                            .nodes = r == NULL ? NULL : &r->set,

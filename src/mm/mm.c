@@ -127,6 +127,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     struct court_config court = court_of(c);
     if (arena_measuring(a)) {
         arena_take(a, court_bytes(&court), 8);
+        arena_take(a, vitals_bytes(c), 8);
         return NULL;
     }
     memset(m, 0, sizeof *m);
@@ -148,6 +149,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     m->await_cap = c->jobs_max;
     heap_init(&m->begins, begins, c->jobs_max);
     m->court = court_new(&court, &policy_fcfs, a);
+    vitals_init(m, a);
     carve_sets(m, sets, each, universe);
     carve_copies(m, copy_sets, copy_bodies);
     reserve_init(m, windows);
@@ -217,6 +219,7 @@ static void on_replay(struct mm *m, const struct input_replay *in) {
     queue_resume(m);
     waits_resume(m);
     slices_resume(m);
+    vitals_resume(m);
 }
 
 static void on_mail(struct mm *m, const struct input_message *in) {
@@ -255,12 +258,15 @@ static void on_timer(struct mm *m, uint32_t id) {
         queue_tick(m);
     else if (id == TIMER_RESERVE)
         reserve_tick(m);
+    else if (id == TIMER_VITALS)
+        vitals_timer(m);
 }
 
 static void step(void *self, const struct input *in, struct effects *out) {
     struct mm *m = self;
     m->now = in->now;
     m->out = out;
+    vitals_input(m, in);
     switch (in->kind) {
     case INPUT_BOOT:
         on_boot(m, in);
@@ -280,7 +286,7 @@ static void step(void *self, const struct input *in, struct effects *out) {
     case INPUT_COMPLETION:
         if (in->completion.tag & FILES_TAG)
             files_completed(m, &in->completion);
-        else
+        else if (in->completion.tag != VITALS_TAG)
             start_completed(m, &in->completion);
         break;
     case INPUT_MESSAGE:

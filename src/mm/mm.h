@@ -71,6 +71,7 @@ struct mm_job {
     uint32_t row;  /* of the matrix, if it is held */
     uint32_t inside;
     uint64_t output;
+    struct usage usage;            /* when it is over */
     const struct nodeset *nodes;   /* NULL: it has none */
     const struct nodeset *waiting; /* of them: have not told of their end */
     uint8_t phase, reason;         /* for people who look for a fault */

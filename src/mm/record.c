@@ -81,18 +81,21 @@ uint64_t record_ending(struct mm *m, const struct job *j, const struct running *
 }
 
 void record_walk_end(struct codec *c, struct job *j) {
-    uint8_t worst[ENDING_BYTES];
+    uint8_t worst[ENDING_FIXED_BYTES];
     struct bytes view = bytes_of(worst, sizeof worst);
     if (c->encoding)
-        ending_store(worst, &j->worst);
+        ending_fixed_store(worst, &j->worst);
     codec_enum(c, &j->state, STATES);
     codec_enum(c, &j->reason, REASONS);
     codec_u32(c, &j->status);
     codec_u32(c, &j->bad);
     codec_u64(c, &j->output);
-    codec_bytes(c, &view, ENDING_BYTES);
-    if (!c->encoding && !ending_load(&j->worst, view, 0))
+    codec_bytes(c, &view, ENDING_FIXED_BYTES);
+    if (!c->encoding && !c->failed && !ending_fixed_load(&j->worst, view))
         c->failed = true;
+    j->measured = c->encoding || c->at < c->len; /* not so in what versions before this wrote */
+    if (j->measured)
+        codec_usage(c, &j->usage);
 }
 
 uint64_t record_end(struct mm *m, const struct job *j) {

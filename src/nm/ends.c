@@ -3,7 +3,12 @@
  *
  * A node waits until its own part of a run and the parts of all nodes of the run below it are over, and
  * says so with one message; what is wrong is said at once. What has been passed on is not kept: each
- * node says its own end again, until it is told to forget it. So any message may be lost. */
+ * node says its own end again, until it is told to forget it. So any message may be lost.
+ *
+ * Ends without anything to say about are a set, with one sum of what these nodes have written and used. Nobody can take a
+ * sum apart, so nothing may be in two of them that go the same way: whoever has told before is passed on by itself, not in a
+ * sum, and a sum that has one of these in it goes on as it is. The root takes a sum of nodes that it has all not heard of,
+ * and no other: who was in it says its end again, alone. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -15,29 +20,32 @@
 #define REPEAT_NS (2 * NS_PER_S)
 
 static bool is_clean(const struct ending *e) {
-    return e->cause == CAUSE_EXITED && e->value == 0 && e->output == 0 && !e->ours && !e->loose;
+    return e->cause == CAUSE_EXITED && e->value == 0 && !e->ours && !e->loose;
 }
 
 static bool is_urgent(const struct ending *e) {
     return e->cause != CAUSE_EXITED || e->value != 0;
 }
 
-static void send(struct nm *n, uint64_t run, const struct nodeset *clean,
-                 const struct ending *endings, uint32_t count) {
+/* `m` lacks its endings. */
+static void send(struct nm *n, struct message_ends m, const struct ending *endings,
+                 uint32_t count) {
     uint8_t *room = effects_room(n->out, (size_t)count * ENDING_BYTES);
     for (uint32_t i = 0; i < count; i++)
         ending_store(room + (size_t)i * ENDING_BYTES, &endings[i]);
-    union message m = {.ends = {.run = run,
-                                .clean = (struct nodeset *)clean,
-                                .ends = bytes_of(room, (size_t)count * ENDING_BYTES)}};
-    say_parent(n->out, MESSAGE_ENDS, &m);
+    m.ends = bytes_of(room, (size_t)count * ENDING_BYTES);
+    say_parent(n->out, MESSAGE_ENDS, &(union message){.ends = m});
 }
 
 static void flush(struct nm *n, struct run *r) {
     if (nodeset_empty(&r->clean) && r->ending_count == 0)
         return;
-    send(n, r->run, &r->clean, r->endings, r->ending_count);
+    struct message_ends m = {
+        .run = r->run, .clean = &r->clean, .output = r->clean_output, .usage = r->clean_usage};
+    send(n, m, r->endings, r->ending_count);
     nodeset_clear(&r->clean);
+    r->clean_output = 0;
+    r->clean_usage = (struct usage){0};
     r->ending_count = 0;
 }
 
@@ -60,9 +68,14 @@ static void send_if_complete(struct nm *n, struct run *r) {
 
 /* One node's end joins what waits to be sent. */
 static void collect(struct nm *n, struct run *r, const struct ending *e) {
+    bool first = !nodeset_has(&r->told, e->node);
     nodeset_add(&r->told, e->node);
-    if (is_clean(e)) {
+    if (nodeset_has(&r->clean, e->node))
+        return;
+    if (is_clean(e) && first) {
         nodeset_add(&r->clean, e->node);
+        r->clean_output += e->output;
+        usage_add(&r->clean_usage, &e->usage);
         return;
     }
     if (r->ending_count == ENDINGS_MAX)
@@ -91,6 +104,22 @@ void ends_own(struct nm *n, struct run *r) {
     send_if_complete(n, r);
 }
 
+/* So do those of many, if all of them are new. */
+static void collect_clean(struct nm *n, struct run *r, const struct message_ends *m) {
+    if (nodeset_covers(&r->clean, m->clean))
+        return;
+    nodeset_and(&n->work, &r->told, m->clean);
+    bool first = nodeset_empty(&n->work);
+    nodeset_unite(&r->told, m->clean);
+    if (!first) {
+        send(n, *m, NULL, 0);
+        return;
+    }
+    nodeset_unite(&r->clean, m->clean);
+    r->clean_output += m->output;
+    usage_add(&r->clean_usage, &m->usage);
+}
+
 static bool fits(const struct nm *n, const struct message_ends *m) {
     struct ending e;
     for (uint32_t i = 0; ending_load(&e, m->ends, i); i++)
@@ -108,8 +137,7 @@ void ends_heard(struct nm *n, const struct message_ends *m) {
         return;
     }
     bool urgent = r->sent;
-    nodeset_unite(&r->told, m->clean);
-    nodeset_unite(&r->clean, m->clean);
+    collect_clean(n, r, m);
     struct ending e;
     for (uint32_t i = 0; ending_load(&e, m->ends, i); i++) {
         collect(n, r, &e);
@@ -155,5 +183,5 @@ void ends_early(struct nm *n, const struct run *r) {
 void ends_unknown(struct nm *n, uint64_t run) {
     struct ending e = {.node = n->config.self, .cause = CAUSE_UNKNOWN, .bad = 1};
     nodeset_clear(&n->work);
-    send(n, run, &n->work, &e, 1);
+    send(n, (struct message_ends){.run = run, .clean = &n->work}, &e, 1);
 }

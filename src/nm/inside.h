@@ -25,14 +25,18 @@ struct run {
     struct ending ending; /* or, until then, the worst that has ended while others go on: .more */
     uint64_t slots;       /* of the matrix, as bits; 0: all */
     uint64_t version;     /* of the matrix that says so */
-    bool alone;           /* one process here: the launcher has all it needs ready at all times */
+    bool measured;        /* what it has used until now, if it was asked for */
+    struct usage usage;
+    bool alone; /* one process here: the launcher has all it needs ready at all times */
     uint32_t setup_len;
     uint8_t *setup; /* limits.body_bytes; needed until it is started */
     /* Combining what comes from below, until it was sent once. */
     bool sent;
-    struct nodeset set;     /* nodes that have processes of it */
-    struct nodeset told;    /* of these, who has ended */
-    struct nodeset clean;   /* told, not sent yet, nothing to say about */
+    struct nodeset set;    /* nodes that have processes of it */
+    struct nodeset told;   /* of these, who has ended */
+    struct nodeset clean;  /* told, not sent yet, ended well: */
+    uint64_t clean_output; /* what these have written */
+    struct usage clean_usage;
     struct ending *endings; /* told, not sent yet */
     uint32_t ending_count;
 };
@@ -102,6 +106,8 @@ struct nm {
     uint64_t files_idle_at; /* the mover is let go then, if there is nothing to do */
     struct order orders[ORDERS_MAX];
     struct folder folders[FOLDERS_MAX];
+    bool gauged; /* we have looked at ourselves: */
+    struct input_gauged gauge;
 };
 
 #define RUNS_EACH(r, n)                                                \
@@ -117,6 +123,7 @@ enum nm_timer {
     TIMER_LATER,  /* tell the launcher what did not hurry */
     TIMER_FILES,
     TIMER_FOLDERS,
+    TIMER_HEALTH,
 };
 
 /* Set up by a former life of ours, in a launch of which we have not heard how it was decided. */
@@ -194,6 +201,14 @@ void folders_up(struct nm *n);
 /* The mover has removed them. */
 void folders_gone(struct nm *n, const struct message_clear *m);
 void folders_timer(struct nm *n);
+
+/* health.c: how this node is */
+void health_boot(struct nm *n);
+void health_timer(struct nm *n);
+void health_gauged(struct nm *n, const struct input_gauged *in);
+void health_measured(struct nm *n, const struct message_measured *m);
+/* What is known is kept for whoever asks. */
+void health_publish(struct nm *n);
 
 /* keeper.c: the launcher's keeper */
 void keeper_boot(struct nm *n);

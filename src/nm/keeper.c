@@ -279,6 +279,8 @@ void keeper_message(struct nm *n, const struct input_message *in) {
         on_ended(n, &m.ended);
     else if (in->type == MESSAGE_HOLD)
         on_hold(n, &m.hold);
+    else if (in->type == MESSAGE_MEASURED)
+        health_measured(n, &m.measured);
     else if (in->type == MESSAGE_TURNED)
         turns_told(n, &m.turned);
 }

@@ -98,6 +98,7 @@ static void on_joined(struct nm *n) {
     n->announced = false;
     keeper_announce(n);
     ends_repeat(n);
+    health_publish(n);
 }
 
 static void on_timer(struct nm *n, uint32_t id) {
@@ -107,6 +108,8 @@ static void on_timer(struct nm *n, uint32_t id) {
         orders_timer(n);
     else if (id == TIMER_FOLDERS)
         folders_timer(n);
+    else if (id == TIMER_HEALTH)
+        health_timer(n);
     else
         keeper_timer(n, id);
 }
@@ -120,6 +123,7 @@ static void step(void *self, const struct input *in, struct effects *out) {
         stow_boot(n, in->boot.stowed);
         keeper_boot(n);
         folders_boot(n, in->boot.folders);
+        health_boot(n);
         break;
     case INPUT_LINK_UP:
         if (in->link.role == ROLE_MOVER)
@@ -154,6 +158,9 @@ static void step(void *self, const struct input *in, struct effects *out) {
             orders_heard(n, &in->signal);
         else if (in->signal.event == EVENT_SLOTS)
             turns_heard(n, &in->signal);
+        break;
+    case INPUT_GAUGED:
+        health_gauged(n, &in->gauged);
         break;
     case INPUT_STROBE:
         turns_strobe(n, &in->strobe);

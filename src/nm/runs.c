@@ -50,5 +50,6 @@ void run_over(struct nm *n, struct run *r, const struct ending *e) {
     r->over = true;
     r->ending = *e;
     r->ending.node = n->config.self;
+    usage_place(&r->ending.usage, n->config.self);
     ends_own(n, r);
 }

@@ -134,7 +134,7 @@ static void test_slots_go_with_the_set_up_and_after_it(void) {
     CHECK_EQ(run_find(b.nm, 10)->slots, 4);
     link_up(&b);
     struct ending none = {.cause = CAUSE_UNKNOWN};
-    uint8_t bytes[ENDING_BYTES], body[64];
+    uint8_t bytes[ENDING_BYTES], body[256];
     ending_store(bytes, &none);
     union message ready = {.ended = {.ends = bytes_of(bytes, sizeof bytes)}};
     long len = message_encode(MESSAGE_ENDED, &ready, room_of(body, sizeof body));

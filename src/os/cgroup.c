@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/units.h"
 #include "os/spawn.h"
 
 enum { CGROUP2_MAGIC = 0x63677270 };
@@ -180,6 +181,40 @@ int cgroup_freeze(struct cgroup *c, bool stop) {
     return pwrite(c->freezer, stop ? "1" : "0", 1, 0) < 0 ? -errno : 0;
 }
 
+static uint64_t number_after(const char *text, const char *key) {
+    const char *at = strstr(text, key);
+    return at == NULL ? 0 : strtoull(at + strlen(key), NULL, 10);
+}
+
+/* Its numbers go on from run to run: what was there when the last one ended is not of this one. */
+void cgroup_usage(struct cgroup *c, struct usage *ret) {
+    char text[1024];
+    ssize_t n = c->stat < 0 ? -1 : pread(c->stat, text, sizeof text - 1, 0);
+    if (n > 0) {
+        text[n] = '\0';
+        c->spent[0] = number_after(text, "user_usec ") * NS_PER_US;
+        c->spent[1] = number_after(text, "system_usec ") * NS_PER_US;
+        ret->user_ns = c->spent[0] - c->before[0];
+        ret->system_ns = c->spent[1] - c->before[1];
+    }
+    if (c->divided && c->peak < 0) /* then there is a controller of memory since it was made */
+        c->peak = spawn_aside(openat(c->folder, "memory.peak", O_RDONLY | O_CLOEXEC));
+    n = c->peak < 0 ? -1 : pread(c->peak, text, sizeof text - 1, 0);
+    if (n > 0) {
+        text[n] = '\0';
+        ret->node_bytes = strtoull(text, NULL, 10);
+    }
+}
+
+/* Older kernels cannot begin anew with the peak: then it is known of the first run only. */
+static void usage_again(struct cgroup *c) {
+    memcpy(c->before, c->spent, sizeof c->before);
+    if (c->peak < 0 || pwrite(c->peak, "r", 1, 0) == 1)
+        return;
+    close(c->peak);
+    c->peak = -1;
+}
+
 static void cgroup_free(struct cgroup *c) {
     if (c->folder >= 0)
         close(c->folder);
@@ -187,6 +222,10 @@ static void cgroup_free(struct cgroup *c) {
         close(c->events.fd);
     if (c->freezer >= 0)
         close(c->freezer);
+    if (c->stat >= 0)
+        close(c->stat);
+    if (c->peak >= 0)
+        close(c->peak);
     free(c);
 }
 
@@ -237,7 +276,7 @@ static struct cgroup *make(struct cgroups *p) {
     if (c == NULL)
         return NULL;
     list_init(&c->link);
-    c->folder = c->freezer = c->events.fd = -1;
+    c->folder = c->freezer = c->stat = c->peak = c->events.fd = -1;
     snprintf(c->name, sizeof c->name, "run%u", p->count++);
     if (mkdirat(p->folder, c->name, 0755) == 0) {
         c->folder = spawn_aside(openat(p->folder, c->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -245,6 +284,8 @@ static struct cgroup *make(struct cgroups *p) {
             c->events.fd = spawn_aside(openat(c->folder, "cgroup.events", O_RDONLY | O_CLOEXEC));
         if (c->events.fd >= 0) {
             acquaint(c);
+            c->stat = spawn_aside(openat(c->folder, "cpu.stat", O_RDONLY | O_CLOEXEC));
+            c->peak = spawn_aside(openat(c->folder, "memory.peak", O_RDWR | O_CLOEXEC));
             return c;
         }
         unlinkat(p->folder, c->name, AT_REMOVEDIR);
@@ -329,6 +370,7 @@ void cgroups_give(struct cgroups *p, struct cgroup *c, struct loop *l) {
         loop_remove(l, &c->events);
     c->watched = false;
     if (reusable(c)) {
+        usage_again(c);
         list_push_front(&p->spare, &c->link);
         return;
     }

@@ -9,12 +9,17 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "base/usage.h"
 #include "os/loop.h"
 
 struct cgroup {
     struct list link;     /* among spare ones */
     int folder;           /* to be born in */
     int freezer;          /* its file of that name, once it was needed; -1 before */
+    int stat;             /* what its processes have spent; -1: nobody counts that */
+    int peak;             /* how much memory they had at most; -1: the same */
+    uint64_t spent[2];    /* of processors, as `stat` had it last: user, system */
+    uint64_t before[2];   /* by runs that it has served before */
     struct source events; /* has something urgent when processes have come or gone */
     void *owner;          /* whoever watches them */
     bool watched;
@@ -53,6 +58,8 @@ int cgroup_freeze(struct cgroup *c, bool stop);
 int cgroup_signal(const struct cgroup *c, int number);
 /* The same for those in any folder of processes. */
 int cgroup_signal_in(int folder, int number);
+/* What was spent in it since it was taken, waited for or not; what is not counted stays as it is in `ret`. */
+void cgroup_usage(struct cgroup *c, struct usage *ret);
 /* For every thread in it; how many were dealt with, or -errno. */
 int cgroup_each(const struct cgroup *c, bool (*deal)(const void *context, pid_t thread),
                 const void *context);

@@ -2,6 +2,8 @@
 /* A group of processes as the kernel side of a launcher keeps it; for kernel.c and group.c alone. */
 #pragma once
 
+#include <sys/resource.h>
+
 #include "base/list.h"
 #include "os/cgroup.h"
 #include "os/home.h"
@@ -40,9 +42,11 @@ struct group {
     enum spawn_step step;
     struct cgroup *cgroup; /* at most one of these; without any its processes are looked for */
     struct pen *pen;
-    uint32_t live; /* of its own processes */
-    bool bound;    /* each of its processes to a processor */
-    bool loose;    /* its memory is not limited as was asked for */
+    uint32_t live;      /* of its own processes */
+    struct usage usage; /* of those that have ended, and what they have waited for */
+    bool measure_due;   /* what it has used until now is to be told */
+    bool bound;         /* each of its processes to a processor */
+    bool loose;         /* its memory is not limited as was asked for */
     bool started, killed, frozen, closed;
     bool empty, empty_told;
     uint64_t leave_at;    /* its processes may go anywhere; 0: they may already */
@@ -74,6 +78,7 @@ struct kernel {
     bool children_ready;
     bool childless; /* there was no child at all when we last looked */
     bool look;      /* groups that are to become empty may have done so */
+    bool measuring; /* some are to be measured */
     struct group **groups;
     struct list all;   /* groups, closed ones that are not empty too */
     struct list watch; /* groups */
@@ -98,6 +103,13 @@ void group_due(struct process *p);
 
 /* Makes pipes ahead. */
 void kernel_stock(struct kernel *k);
+
+/* ---- meter.c: what a group has used ---- */
+
+/* A process of it has ended. */
+void meter_ended(struct group *g, const struct rusage *r);
+/* All of it until now; nothing of it runs any more if it is empty. */
+struct usage meter_read(struct group *g);
 
 /* ---- stall.c: where processes sit ---- */
 

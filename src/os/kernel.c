@@ -62,14 +62,16 @@ static bool exceeded(struct process *p) {
     return true;
 }
 
-static void process_ended(struct process *p, const siginfo_t *info) {
+static void process_ended(struct process *p, int status, const struct rusage *used) {
     struct group *g = p->group;
+    bool exited = WIFEXITED(status);
     p->live = false;
+    meter_ended(g, used);
     p->end =
         (struct input_child){.group = g->id,
                              .index = p->index,
-                             .event = info->si_code == CLD_EXITED ? CHILD_EXITED : CHILD_KILLED,
-                             .value = (uint32_t)info->si_status};
+                             .event = exited ? CHILD_EXITED : CHILD_KILLED,
+                             .value = (uint32_t)(exited ? WEXITSTATUS(status) : WTERMSIG(status))};
     if (exceeded(p)) {
         p->end.event = CHILD_EXCEEDED;
         p->end.value = (uint32_t)(p->ration.bytes / MEMORY_UNIT);
@@ -95,16 +97,16 @@ static void reap(struct kernel *k, bool all) {
     k->children_ready = k->childless = false;
     k->look = true;
     while (all || expecting(k)) {
-        siginfo_t info = {0};
-        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG) < 0) {
-            k->childless = errno == ECHILD;
+        struct rusage used;
+        int status = 0;
+        pid_t pid = wait4(-1, &status, WNOHANG, &used);
+        if (pid <= 0) {
+            k->childless = pid < 0 && errno == ECHILD;
             return;
         }
-        if (info.si_pid == 0)
-            return;
-        struct process *p = find_live(k, info.si_pid);
+        struct process *p = find_live(k, pid);
         if (p != NULL)
-            process_ended(p, &info);
+            process_ended(p, status, &used);
     }
 }
 
@@ -141,6 +143,7 @@ static void seal(struct group *g) {
 static void group_emptied(struct group *g) {
     struct kernel *k = g->kernel;
     g->empty = true;
+    g->usage = meter_read(g);
     list_remove(&g->watch);
     if (g->closed) {
         list_push_back(&k->doomed, &g->due);
@@ -228,6 +231,24 @@ static bool next_of_process(struct process *p, struct input *in) {
     return false;
 }
 
+/* Somebody wants to know what these have used until now. */
+static bool next_measured(struct kernel *k, struct input *in) {
+    for (uint32_t i = 0; k->measuring && i < k->config.groups; i++) {
+        struct group *g = k->groups[i];
+        if (g == NULL || !g->measure_due)
+            continue;
+        g->measure_due = false;
+        if (g->empty)
+            continue;
+        in->kind = INPUT_MEASURED;
+        in->measured.group = i;
+        in->measured.usage = meter_read(g);
+        return true;
+    }
+    k->measuring = false;
+    return false;
+}
+
 static bool next_input(struct kernel *k, struct input *in) {
     *in = (struct input){.now = k->loop->now};
     for (struct list *l; (l = list_first(&k->due)) != NULL; list_remove(l))
@@ -235,12 +256,13 @@ static bool next_input(struct kernel *k, struct input *in) {
             return true;
     struct list *l = list_pop_front(&k->due_groups);
     if (l == NULL)
-        return false;
+        return next_measured(k, in);
     struct group *g = CONTAINER_OF(l, struct group, due);
     g->empty_told = true;
     group_leave(g);
     in->kind = INPUT_EMPTY;
     in->empty.group = g->id;
+    in->empty.usage = g->usage;
     return true;
 }
 
@@ -374,6 +396,8 @@ static void carry_group(struct kernel *k, enum effect_kind kind, const struct ef
         close_group(g);
     else if (kind == EFFECT_GROUP_SIZE)
         resize(g, e->value, e->rows);
+    else if (kind == EFFECT_GROUP_MEASURE && g->started)
+        g->measure_due = k->measuring = true;
 }
 
 static void feed_process(struct process *p, const struct effect_stream *e) {
@@ -417,7 +441,7 @@ bool kernel_wants(enum effect_kind kind) {
 }
 
 void kernel_carry(struct kernel *k, const struct effect *e) {
-    if (e->kind >= EFFECT_GROUP_OPEN && e->kind <= EFFECT_GROUP_SIZE)
+    if (e->kind >= EFFECT_GROUP_OPEN && e->kind <= EFFECT_GROUP_MEASURE)
         carry_group(k, e->kind, &e->group);
     else if (e->kind >= EFFECT_STREAM_TAKEN && e->kind <= EFFECT_STREAM_FEED)
         carry_stream(k, e->kind, &e->stream);

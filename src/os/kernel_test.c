@@ -182,6 +182,48 @@ static void test_path_and_scripts(void) {
     folder_remove(folder);
 }
 
+/* ---- what is used ---- */
+
+static uint64_t spent(const struct usage *u) {
+    return u->user_ns + u->system_ns;
+}
+
+/* What one has used is not of the next, though it may have the same place. */
+static void test_usage(void) {
+    static const char count[] = "i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done";
+    struct order o;
+    stage_begin();
+    order_shell(&o, count);
+    order_count(&o, 2);
+    run(&o);
+    struct usage first = stage.groups[0].usage;
+    CHECK(spent(&first) > 10 * NS_PER_MS);
+    CHECK(first.peak_bytes > 256 * KIB && first.peak_bytes < GIB);
+    CHECK_EQ(first.peak_node, 0);
+    order_shell(&o, "exit 0");
+    run(&o);
+    CHECK(spent(&stage.groups[0].usage) < spent(&first) / 2);
+    stage_end();
+}
+
+static void test_usage_until_now(void) {
+    struct order o;
+    stage_begin();
+    order_shell(&o, "i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; echo x; sleep 1000");
+    open_group(0, &o);
+    CHECK(UNTIL(stage.groups[0].heard[0].stream[0].len > 0));
+    carry(EFFECT_GROUP_MEASURE, 0, 0);
+    CHECK(UNTIL(stage.groups[0].measures == 1));
+    CHECK(spent(&stage.groups[0].usage) >= 10 * NS_PER_MS);
+    CHECK(stage.groups[0].usage.peak_bytes > 256 * KIB);
+    carry(EFFECT_GROUP_KILL, 0, 0);
+    carry(EFFECT_GROUP_MEASURE, 0, 0);
+    CHECK(UNTIL(stage.groups[0].empties == 1));
+    CHECK(spent(&stage.groups[0].usage) >= 10 * NS_PER_MS);
+    close_group(0);
+    stage_end();
+}
+
 /* ---- all processes of a group ---- */
 
 /* It runs no more; perhaps nobody has waited for it yet. */
@@ -557,6 +599,8 @@ static void all(void) {
     TEST(test_folder_umask_limits);
     TEST(test_clean);
     TEST(test_path_and_scripts);
+    TEST(test_usage);
+    TEST(test_usage_until_now);
     TEST(test_signal);
     TEST(test_kill);
     TEST(test_left_behind);

@@ -20,6 +20,7 @@
 #include "os/alarms.h"
 #include "os/conn.h"
 #include "os/buffers.h"
+#include "os/burden.h"
 #include "os/cast.h"
 #include "os/drawer.h"
 #include "os/guide.h"
@@ -63,6 +64,7 @@ struct life {
     struct drawer drawer;
     struct input_looked looked[LOOKS_MAX]; /* to be told */
     uint32_t looked_count;
+    bool gauge; /* how this machine is, is to be told */
     struct buffers buffers;
     struct ticket tickets[TICKETS_MAX];
     uint32_t ticket_count;
@@ -174,6 +176,9 @@ static void carry_out(struct life *l, const struct effect *e) {
     case EFFECT_LOOK:
         look(l, e);
         break;
+    case EFFECT_GAUGE:
+        l->gauge = true;
+        break;
     case EFFECT_PROMPT:
         prompt_set(e->prompt);
         break;
@@ -231,6 +236,12 @@ void life_feed(struct life *l, enum layer layer, const struct input *in) {
     while (l->looked_count > 0) {
         struct input seen = {.kind = INPUT_LOOKED, .now = l->loop.now};
         seen.looked = l->looked[--l->looked_count];
+        life_feed(l, LAYER_DAEMON, &seen);
+    }
+    if (l->gauge) {
+        struct input seen = {.kind = INPUT_GAUGED, .now = l->loop.now};
+        l->gauge = false;
+        burden_read(&seen.gauged);
         life_feed(l, LAYER_DAEMON, &seen);
     }
 }

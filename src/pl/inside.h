@@ -42,22 +42,23 @@ struct run {
     uint32_t left; /* that have not ended */
     uint32_t setup;
     uint32_t setup_bytes;
-    uint64_t slots;    /* of the matrix, as bits; 0: all */
-    uint64_t version;  /* of the matrix that says so */
-    bool due;          /* ready, and to be started when it is its turn */
-    bool still;        /* the group is frozen */
-    bool suspended;    /* by its user */
-    bool ending;       /* SIGTERM was sent on our behalf */
-    bool killing;      /* and this: nothing of it may be left */
-    bool failed;       /* a process could not be started */
-    bool lost;         /* killed because nobody renewed */
-    bool loose;        /* its memory is not limited as was asked for */
-    bool dropped;      /* nobody wants to know any more */
-    bool sweep;        /* all have ended; their offspring is to follow */
-    bool empty;        /* nothing of it runs any more */
-    bool closed;       /* the world has let go of it: all that it has written is taken */
-    uint32_t rests;    /* streams of which more may come nevertheless */
-    struct ending end; /* or, until then, the worst that has ended: end.more */
+    uint64_t slots;     /* of the matrix, as bits; 0: all */
+    uint64_t version;   /* of the matrix that says so */
+    bool due;           /* ready, and to be started when it is its turn */
+    bool still;         /* the group is frozen */
+    bool suspended;     /* by its user */
+    bool ending;        /* SIGTERM was sent on our behalf */
+    bool killing;       /* and this: nothing of it may be left */
+    bool failed;        /* a process could not be started */
+    bool lost;          /* killed because nobody renewed */
+    bool loose;         /* its memory is not limited as was asked for */
+    bool dropped;       /* nobody wants to know any more */
+    bool sweep;         /* all have ended; their offspring is to follow */
+    bool empty;         /* nothing of it runs any more */
+    bool closed;        /* the world has let go of it: all that it has written is taken */
+    struct usage usage; /* once it is empty */
+    uint32_t rests;     /* streams of which more may come nevertheless */
+    struct ending end;  /* or, until then, the worst that has ended: end.more */
 };
 
 /* See gang.c. */

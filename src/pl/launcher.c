@@ -33,7 +33,7 @@ size_t pl_bytes(const struct pl_config *c) {
 }
 
 /* Every message has a head of its own and the number of its link. */
-enum { SEND_BYTES = 64 };
+enum { SEND_BYTES = 64 + ENDING_BYTES };
 
 enum { SIGNALS_MAX = 64 }; /* of Linux */
 
@@ -285,11 +285,30 @@ static void on_command_run(struct pl *p, struct run *r, const struct message_com
     }
 }
 
+static void measure_all(struct pl *p, struct effects *out) {
+    RUNS_EACH (r, p) {
+        if (r->state == RUN_STARTED && !r->empty && !r->dropped)
+            group_effect(p, r, EFFECT_GROUP_MEASURE, out);
+    }
+}
+
+static void on_measured(struct pl *p, const struct input_measured *in, struct effects *out) {
+    const struct run *r = runs_of_group(p, in->group);
+    if (r == NULL || r->state != RUN_STARTED)
+        return;
+    union message m = {.measured = {.run = r->run, .usage = in->usage}};
+    pl_send(p, MESSAGE_MEASURED, &m, (struct bytes){0}, out);
+}
+
 static void on_command(struct pl *p, const struct message_command *m, uint64_t now,
                        struct effects *out) {
     if (m->verb == VERB_RENEW) {
         p->lease_ns = m->value * NS_PER_MS;
         renew(p, now, out);
+        return;
+    }
+    if (m->verb == VERB_MEASURE) {
+        measure_all(p, out);
         return;
     }
     struct run *r = runs_find(p, m->run);
@@ -394,6 +413,7 @@ static void on_empty(struct pl *p, const struct input *in, struct effects *out) 
         return;
     r->empty = true;
     r->sweep = false;
+    r->usage = in->empty.usage;
     streams_sealed(p, r);
     end_if_read(p, r, out);
 }
@@ -449,6 +469,9 @@ static void pl_step(void *self, const struct input *in, struct effects *out) {
         break;
     case INPUT_EMPTY:
         on_empty(p, in, out);
+        break;
+    case INPUT_MEASURED:
+        on_measured(p, &in->measured, out);
         break;
     case INPUT_STREAM:
         on_stream(p, in, out);

@@ -55,6 +55,8 @@ static void tell_ended(struct bench *b, const union message *m) {
     say(b, "ENDED %llu %s %u rank %u bad %u output %llu%s", (unsigned long long)m->ended.run,
         causes[e.cause], e.value, e.rank, e.bad, (unsigned long long)e.output,
         e.ours ? " ours" : "");
+    if (e.usage.user_ns > 0)
+        say(b, "used %llu", (unsigned long long)e.usage.user_ns);
     if (e.loose)
         say(b, "loose");
     if (e.cause == CAUSE_FAILED)
@@ -73,6 +75,9 @@ static void tell_send(struct bench *b, const struct effect_send *s) {
     CHECK(message_rule(s->type)->from & 1 << ROLE_LAUNCHER);
     if (s->type == MESSAGE_ENDED)
         tell_ended(b, &m);
+    else if (s->type == MESSAGE_MEASURED)
+        say(b, "MEASURED %llu %llu", (unsigned long long)m.measured.run,
+            (unsigned long long)m.measured.usage.user_ns);
     else if (s->type == MESSAGE_HOLD)
         say(b, "HOLD %llu %s %zu", (unsigned long long)m.hold.run,
             m.hold.started ? "started" : "ready", m.hold.setup.len);
@@ -123,6 +128,9 @@ static void tell(struct bench *b, const struct effect *e) {
         break;
     case EFFECT_GROUP_CLOSE:
         say(b, "let go %u", e->group.group);
+        break;
+    case EFFECT_GROUP_MEASURE:
+        say(b, "measure %u", e->group.group);
         break;
     case EFFECT_GROUP_SIZE:
         say(b, "size %u %ux%u", e->group.group, e->group.value, e->group.rows);
@@ -322,6 +330,25 @@ static void test_what_outlives_the_processes_is_killed(void) {
     CHECK_STR(timer(&b, 1, 0), "kill 0");
     CHECK_STR(timer(&b, 1, 0), "");
     CHECK_STR(empty(&b, 0), "ENDED 9 exited 3 rank 0 bad 1 output 0; let go 0");
+    finish(&b);
+}
+
+static void test_what_it_uses(void) {
+    struct bench b;
+    begin_started(&b);
+    CHECK_STR(setup(&b, 6, 0, 1), "open 1; timer 3 +5000"); /* has not begun */
+    CHECK_STR(command(&b, 0, VERB_MEASURE), "measure 0");
+    CHECK_STR(feed(&b, (struct input){.kind = INPUT_MEASURED, .measured = {0, {.user_ns = 17}}}),
+              "MEASURED 5 17");
+    for (uint32_t i = 0; i < 3; i++)
+        child(&b, 0, i, CHILD_EXITED, 0);
+    CHECK_STR(feed(&b, (struct input){.kind = INPUT_EMPTY, .empty = {0, {.user_ns = 30}}}),
+              "ENDED 5 exited 0 rank 4 bad 0 output 0; used 30; let go 0");
+    CHECK_STR(command(&b, 0, VERB_MEASURE), "");
+    CHECK_STR(feed(&b, (struct input){.kind = INPUT_MEASURED, .measured = {0, {.user_ns = 40}}}),
+              "");
+    CHECK_STR(command(&b, 5, VERB_CHECK),
+              "ENDED 5 exited 0 rank 4 bad 0 output 0; used 30"); /* however often it is told */
     finish(&b);
 }
 
@@ -659,6 +686,7 @@ static void test_nonsense_closes_the_link(void) {
 int main(void) {
     TEST(test_a_run_from_setup_to_drop);
     TEST(test_what_outlives_the_processes_is_killed);
+    TEST(test_what_it_uses);
     TEST(test_the_worst_stands_for_all);
     TEST(test_who_used_too_much_is_named);
     TEST(test_a_limit_that_is_not_kept_is_told);

@@ -151,8 +151,10 @@ bool run_loose(struct pl *p, struct run *r) {
 void run_close(struct pl *p, struct run *r) {
     struct ending *e = &r->end;
     uint64_t worst = 0;
-    *e = (struct ending){
-        .cause = CAUSE_EXITED, .rank = run_process(p, r, 0)->rank, .loose = r->loose};
+    *e = (struct ending){.cause = CAUSE_EXITED,
+                         .rank = run_process(p, r, 0)->rank,
+                         .loose = r->loose,
+                         .usage = r->usage};
     for (uint32_t i = 0; i < r->count; i++) {
         const struct process *process = run_process(p, r, i);
         e->output += process->streams[0].read + process->streams[1].read;

@@ -117,6 +117,21 @@ static void judge_output(struct audit *a, const struct order *o) {
                     deeds_wrote(r), e->output, o->received);
 }
 
+/* What it has used is the sum of what its processes have, none left out and none counted twice. */
+static void judge_usage(struct audit *a, const struct order *o, uint32_t k,
+                        const struct mm_job *j) {
+    struct usage all = {0};
+    if (j->state != STATE_DONE || o->kind == JOB_ALLOC)
+        return;
+    for (uint32_t rank = 0; rank < o->procs; rank++) {
+        struct usage u = sim_usage(rank);
+        usage_add(&all, &u);
+    }
+    all.peak_node = j->usage.peak_node;
+    if (!usage_same(&all, &j->usage) || j->usage.peak_node >= a->nodes)
+        complain(a, o, k, "has used more or less than its processes");
+}
+
 /* The manager agrees with what customers were told; nothing is left of anybody. */
 static void judge_leftovers(struct audit *a) {
     const struct mm *m = hall_mm(a->hall);
@@ -156,6 +171,8 @@ static void judge_order(struct audit *a, const struct order *o) {
                         o->job + k, state_name((enum job_state)e->state), e->status,
                         state_name(j.state), j.status);
         judge_end(a, o, k);
+        if (known)
+            judge_usage(a, o, k, &j);
     }
     if (o->job != 0)
         judge_output(a, o);

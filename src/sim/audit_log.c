@@ -122,7 +122,8 @@ static void judge_job(struct audit *a, const struct pair *p, bool quiet) {
             complain(a, p, "S11", "is not in the log");
         return;
     }
-    bool same = x->state == y->state && x->status == y->status;
+    bool same = x->state == y->state && x->status == y->status &&
+                (!x->settled || !y->settled || usage_same(&x->usage, &y->usage));
     if (x->settled && !(y->settled && same))
         complain(a, p, "S11", "is over, and the log does not say so");
     if (y->settled && !same)

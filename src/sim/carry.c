@@ -136,6 +136,11 @@ static void carry_look(struct carrier *c, const struct effect *e) {
     clock_push(&c->w->clock, &n->event, c->when);
 }
 
+static void carry_gauge(struct carrier *c) {
+    struct notice *n = notice_new(c->w, EVENT_GAUGED, c->n->number, c->n->boots);
+    clock_push(&c->w->clock, &n->event, c->when);
+}
+
 static void carry_fetch(struct carrier *c, const struct effect *e) {
     struct notice *n = notice_new(c->w, EVENT_FETCHED, c->n->number, c->n->boots);
     n->cookie = e->fetch.ticket;
@@ -178,6 +183,9 @@ static void carry_out(struct carrier *c, const struct effect *e) {
         break;
     case EFFECT_LOOK:
         carry_look(c, e);
+        break;
+    case EFFECT_GAUGE:
+        carry_gauge(c);
         break;
     case EFFECT_PROMPT: /* everybody is served at once here */
         break;

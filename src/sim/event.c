@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "sim/carry.h"
 #include "sim/inside.h"
 
@@ -70,6 +71,16 @@ static void feed_looked(struct world *w, struct node *n, struct notice *notice) 
     carry_input(w, n, LAYER_DAEMON, &in, 0);
 }
 
+/* Not all are alike. */
+static void feed_gauged(struct world *w, struct node *n, struct notice *notice) {
+    struct input in = {.kind = INPUT_GAUGED, .now = w->now};
+    in.gauged = (struct input_gauged){.load_x100 = 25 * (n->number % 9),
+                                      .memory_bytes = 64 * GIB,
+                                      .memory_used = (1 + n->number % 32) * GIB};
+    notice_free(w, notice);
+    carry_input(w, n, LAYER_DAEMON, &in, 0);
+}
+
 static void feed_news(struct world *w, struct node *n, struct notice *notice) {
     struct input in;
     notice_free(w, notice);
@@ -111,6 +122,9 @@ void event_process(struct world *w, struct event *e) {
         break;
     case EVENT_LOOKED:
         feed_looked(w, n, notice_of(e));
+        break;
+    case EVENT_GAUGED:
+        feed_gauged(w, n, notice_of(e));
         break;
     case EVENT_NEWS:
         feed_news(w, n, notice_of(e));
@@ -211,6 +225,7 @@ void event_happen(struct world *w, struct event *e) {
     case EVENT_DOWN:
     case EVENT_FETCHED:
     case EVENT_LOOKED:
+    case EVENT_GAUGED:
     case EVENT_NEWS:
         break;
     case EVENT_SENT:
@@ -243,6 +258,7 @@ void event_drop(struct world *w, struct event *e) {
     case EVENT_LOGGED:
     case EVENT_FETCHED:
     case EVENT_LOOKED:
+    case EVENT_GAUGED:
     case EVENT_NEWS:
     case EVENT_SENT:
         notice_free(w, notice_of(e));

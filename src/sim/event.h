@@ -29,6 +29,7 @@ enum event_kind {
     EVENT_LOGGED,  /* or an event of the log */
     EVENT_FETCHED, /* or has found one */
     EVENT_LOOKED,  /* somebody has looked whether a run could begin */
+    EVENT_GAUGED,  /* somebody has looked how its machine is */
     EVENT_NEWS,    /* there is something outside */
     EVENT_SENT     /* the bytes of a put have left */
 };

@@ -75,7 +75,9 @@ static void choose_prim(struct hall *h) {
                                      .standing = 1,
                                      .transfers = 1,
                                      .chunk_bytes = 1024,
-                                     .slots = 1};
+                                     .slots = 1,
+                                     .record_channels = 1,
+                                     .record_bytes = 96};
     h->prim.casts = c->policy != NULL && c->lost_permille < 1000;
     prim_config_times(&h->prim, c->period_ns);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/units.h"
 #include "sim/kernel_inside.h"
 
 enum { PIECE_MAX = 64 * 1024, WINDOW_MIN = 4 * 1024 };
@@ -200,6 +201,9 @@ static void carry_group(struct sim_kernel *k, const struct effect *e, uint64_t n
         (*g)->killed = true;
         signal_all(*g, 9, now);
         break;
+    case EFFECT_GROUP_MEASURE:
+        (*g)->measure_due = (*g)->started;
+        break;
     case EFFECT_GROUP_CLOSE:
         group_free(*g);
         *g = NULL;
@@ -269,7 +273,7 @@ static void advance(struct sim_kernel *k, uint64_t now) {
 
 void sim_kernel_carry(struct sim_kernel *k, const struct effect *e, uint64_t now) {
     advance(k, now);
-    if (e->kind <= EFFECT_GROUP_SIZE) {
+    if (e->kind <= EFFECT_GROUP_MEASURE) {
         ASSERT(e->kind >= EFFECT_GROUP_OPEN && e->group.group < k->config.groups);
         carry_group(k, e, now);
     } else {
@@ -341,15 +345,44 @@ static bool tell_member(struct member *m, struct input *in) {
            tell_stream(m, 1, in) || tell_drained(m, in) || tell_child(&m->end_due, &m->end, in);
 }
 
+struct usage sim_usage(uint32_t rank) {
+    return (struct usage){.user_ns = (rank + 1ULL) * NS_PER_MS,
+                          .system_ns = NS_PER_US,
+                          .written_bytes = 512,
+                          .peak_bytes = (rank + 1ULL) * MIB};
+}
+
+/* What could not be started has used nothing. */
+static struct input_measured measure(const struct sim_group *g) {
+    struct input_measured all = {.group = g->id};
+    for (const struct member *m = g->members; m < g->members + g->count; m++) {
+        struct usage u = sim_usage(setup_rank(&g->setup, m->index));
+        if (m->start.event == CHILD_STARTED)
+            usage_add(&all.usage, &u);
+    }
+    return all;
+}
+
+static bool tell_measured(struct sim_group *g, struct input *in) {
+    if (!g->measure_due || g->empty)
+        return false;
+    g->measure_due = false;
+    in->kind = INPUT_MEASURED;
+    in->measured = measure(g);
+    return true;
+}
+
 static bool tell_group(struct sim_group *g, struct input *in) {
     MEMBERS_EACH(m, g)
     if (tell_member(m, in))
+        return true;
+    if (tell_measured(g, in))
         return true;
     if (!g->empty || g->empty_told)
         return false;
     g->empty_told = true;
     in->kind = INPUT_EMPTY;
-    in->empty.group = g->id;
+    in->empty = measure(g);
     return true;
 }
 
@@ -377,7 +410,7 @@ static void sooner(const struct actor *a, uint64_t *next) {
 
 bool sim_kernel_due(const struct sim_kernel *k) {
     GROUPS_EACH(g, k) {
-        if (g->empty && !g->empty_told)
+        if ((g->empty && !g->empty_told) || (g->measure_due && !g->empty))
             return true;
         MEMBERS_EACH(m, g)
         if (member_due(m))

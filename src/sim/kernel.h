@@ -14,6 +14,9 @@
 
 struct sim_kernel;
 
+/* What each process here uses, whatever it does: whoever knows the ranks of a job knows what it has used. */
+struct usage sim_usage(uint32_t rank);
+
 /* How it went with a process that a launcher started: what really happened, whoever is told. */
 struct sim_deed {
     uint64_t run;

@@ -59,6 +59,7 @@ struct sim_group {
     bool started, frozen, killed;
     uint64_t frozen_at;
     bool empty, empty_told;
+    bool measure_due;
     uint32_t count;
     struct member members[];
 };

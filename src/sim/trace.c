@@ -9,6 +9,12 @@ static void add_bytes(struct hash *h, struct bytes b) {
     hash_bytes(h, b.at, b.len);
 }
 
+static void add_usage(struct hash *h, const struct input_measured *m) {
+    hash_u64(h, m->group);
+    hash_u64(h, m->usage.user_ns);
+    hash_u64(h, m->usage.peak_bytes);
+}
+
 static void add_roster(struct hash *h, const struct input_roster *r) {
     hash_u64(h, nodeset_count(r->taken));
     NODESET_EACH (n, r->taken)
@@ -26,6 +32,10 @@ static void trace_rare_input(struct hash *h, const struct input *in) {
         add_bytes(h, in->traits.traits);
         add_bytes(h, in->traits.widths);
         add_bytes(h, in->traits.switches);
+        break;
+    case INPUT_GAUGED:
+        hash_u64(h, in->gauged.load_x100);
+        hash_u64(h, in->gauged.memory_used);
         break;
     case INPUT_SENT:
         hash_u64(h, (uint64_t)in->sent.link << 32 | in->sent.buffer);
@@ -116,7 +126,8 @@ void trace_input(struct hash *h, uint32_t node, enum layer layer, const struct i
         hash_u64(h, in->child.step);
         break;
     case INPUT_EMPTY:
-        hash_u64(h, in->empty.group);
+    case INPUT_MEASURED:
+        add_usage(h, in->kind == INPUT_EMPTY ? &in->empty : &in->measured);
         break;
     case INPUT_STREAM:
         hash_u64(h, (uint64_t)in->stream.group << 32 | in->stream.index);
@@ -270,6 +281,7 @@ static void trace_effect(struct hash *h, const struct effect *e) {
     case EFFECT_GROUP_KILL:
     case EFFECT_GROUP_CLOSE:
     case EFFECT_GROUP_SIZE:
+    case EFFECT_GROUP_MEASURE:
         trace_group(h, &e->group);
         break;
     case EFFECT_STREAM_TAKEN:

@@ -204,3 +204,40 @@ void codec_set(struct codec *c, struct nodeset *set) {
     if (c->failed)
         nodeset_clear(set);
 }
+
+static void write_number(struct codec *c, uint64_t v) {
+    for (; v >= 0x80; v >>= 7) {
+        uint8_t byte = (uint8_t)(v | 0x80);
+        codec_u8(c, &byte);
+    }
+    uint8_t last = (uint8_t)v;
+    codec_u8(c, &last);
+}
+
+void codec_number(struct codec *c, uint64_t *v) {
+    if (c->encoding) {
+        write_number(c, *v);
+        return;
+    }
+    uint64_t value = 0;
+    uint8_t byte = 0x80;
+    for (unsigned shift = 0; (byte & 0x80) != 0 && !c->failed; shift += 7) {
+        codec_u8(c, &byte);
+        if (shift > 63 || (shift == 63 && byte > 1))
+            c->failed = true;
+        else
+            value |= (uint64_t)(byte & 0x7F) << shift;
+    }
+    *v = c->failed ? 0 : value;
+}
+
+void codec_usage(struct codec *c, struct usage *u) {
+    codec_u64(c, &u->user_ns);
+    codec_u64(c, &u->system_ns);
+    codec_u64(c, &u->read_bytes);
+    codec_u64(c, &u->written_bytes);
+    codec_u64(c, &u->peak_bytes);
+    codec_u64(c, &u->node_bytes);
+    codec_u32(c, &u->peak_node);
+    codec_u32(c, &u->node_node);
+}

@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/nodeset.h"
+#include "base/usage.h"
 
 struct codec {
     bool encoding;
@@ -26,6 +27,8 @@ void codec_u8(struct codec *c, uint8_t *v);
 void codec_u16(struct codec *c, uint16_t *v);
 void codec_u32(struct codec *c, uint32_t *v);
 void codec_u64(struct codec *c, uint64_t *v);
+/* In as many bytes as it needs, seven bits each, the lowest first. */
+void codec_number(struct codec *c, uint64_t *v);
 /* A byte whose value must be below `end`. */
 void codec_enum(struct codec *c, uint8_t *v, uint8_t end);
 void codec_bool(struct codec *c, bool *v);
@@ -35,3 +38,6 @@ void codec_bytes(struct codec *c, struct bytes *v, uint32_t unit);
 void codec_rest(struct codec *c, struct bytes *v);
 /* A node set; the decoder needs it initialised with universe and storage. */
 void codec_set(struct codec *c, struct nodeset *set);
+void codec_usage(struct codec *c, struct usage *u);
+
+enum { USAGE_BYTES = 56 };

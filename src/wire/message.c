@@ -242,7 +242,7 @@ static void walk_have(struct codec *c, union message *m) {
     codec_bytes(c, &m->have.report, 1);
 }
 
-static void walk_ending(struct codec *c, struct ending *e) {
+static void walk_ending_fixed(struct codec *c, struct ending *e) {
     codec_u32(c, &e->node);
     codec_enum(c, &e->cause, CAUSES);
     codec_enum(c, &e->step, SPAWN_STEPS);
@@ -257,6 +257,11 @@ static void walk_ending(struct codec *c, struct ending *e) {
     codec_u64(c, &e->output);
 }
 
+static void walk_ending(struct codec *c, struct ending *e) {
+    walk_ending_fixed(c, e);
+    codec_usage(c, &e->usage);
+}
+
 static void walk_ends_list(struct codec *c, struct bytes *ends) {
     struct ending e;
     codec_bytes(c, ends, ENDING_BYTES);
@@ -268,6 +273,8 @@ static void walk_ends_list(struct codec *c, struct bytes *ends) {
 static void walk_ends(struct codec *c, union message *m) {
     codec_u64(c, &m->ends.run);
     codec_set(c, m->ends.clean);
+    codec_u64(c, &m->ends.output);
+    codec_usage(c, &m->ends.usage);
     walk_ends_list(c, &m->ends.ends);
 }
 
@@ -325,6 +332,11 @@ static void walk_hold(struct codec *c, union message *m) {
     codec_u64(c, &m->hold.run);
     codec_bool(c, &m->hold.started);
     codec_rest(c, &m->hold.setup);
+}
+
+static void walk_measured(struct codec *c, union message *m) {
+    codec_u64(c, &m->measured.run);
+    codec_usage(c, &m->measured.usage);
 }
 
 static void walk_request_id(struct codec *c, uint64_t request[2]) {
@@ -424,6 +436,7 @@ static void walk_news(struct codec *c, union message *m) {
     codec_u64(c, &n->output);
     codec_bool(c, &n->held);
     codec_u64(c, &n->since_ns);
+    codec_usage(c, &n->usage);
     codec_set(c, n->nodes);
     codec_set(c, n->waiting);
     codec_bytes(c, &n->text, 1);
@@ -721,8 +734,9 @@ static const struct message_rule rules[MESSAGE_TYPES] = {
     ROW(TYPED, CLIENT | ROOT | KEEPER, BULK, PART, walk_typed),
     ROW(DRAINED, LAUNCHER | NODE | MANAGER, BULK, SMALL, walk_drained),
     ROW(SETUP, KEEPER, CONTROL, BODY, walk_setup),
-    ROW(ENDED, LAUNCHER, CONTROL, SMALL, walk_ended),
+    ROW(ENDED, LAUNCHER, CONTROL, SET, walk_ended),
     ROW(HOLD, LAUNCHER, CONTROL, BODY, walk_hold),
+    ROW(MEASURED, LAUNCHER, CONTROL, SMALL, walk_measured),
     ROW(SUBMIT, CLIENT, CONTROL, BODY, walk_submit),
     ROW(ACT, CLIENT, CONTROL, STATE, walk_act),
     ROW(ASK, CLIENT, CONTROL, STATE, walk_ask),
@@ -912,6 +926,19 @@ bool ending_load(struct ending *ret, struct bytes ends, uint32_t index) {
     struct codec c = {.in = ends.at + (size_t)index * ENDING_BYTES, .len = ENDING_BYTES};
     walk_ending(&c, ret);
     return !c.failed;
+}
+
+void ending_fixed_store(uint8_t out[ENDING_FIXED_BYTES], const struct ending *e) {
+    struct ending copy = *e;
+    struct codec c = {.encoding = true, .out = out, .len = ENDING_FIXED_BYTES};
+    walk_ending_fixed(&c, &copy);
+}
+
+bool ending_fixed_load(struct ending *ret, struct bytes ending) {
+    struct codec c = {.in = ending.at, .len = ending.len};
+    *ret = (struct ending){0};
+    walk_ending_fixed(&c, ret);
+    return !c.failed && c.at == c.len;
 }
 
 const char *state_name(enum job_state s) {

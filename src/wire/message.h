@@ -104,6 +104,8 @@ enum message_type {
     MESSAGE_COME,   /* guest to lodge: I am here */
     MESSAGE_SEEK,   /* guest to lodge: where is this one? */
     MESSAGE_LETTER, /* lodge to guest: there, and by these keys */
+    /* launcher to its manager */
+    MESSAGE_MEASURED, /* what a run has used until now */
     MESSAGE_TYPES
 };
 
@@ -412,6 +414,7 @@ enum verb {
     /* from clients, about the cluster */
     VERB_STOP,
     VERB_POLICY, /* text: its name, "": the same; value: slots; more: quantum, microseconds; 0: the same */
+    VERB_MEASURE, /* launcher only, no run: answer MEASURED for each that runs */
     VERBS
 };
 
@@ -458,17 +461,25 @@ struct ending {
     uint32_t value;
     uint32_t bad;    /* processes that did not end with status 0 */
     uint64_t output; /* bytes that all its processes wrote, to both streams */
+    struct usage usage;
 };
 
-enum { ENDING_BYTES = 27 };
+/* FIXED: what the log keeps of one, without the usage. */
+enum { ENDING_FIXED_BYTES = 27, ENDING_BYTES = ENDING_FIXED_BYTES + USAGE_BYTES };
 
 void ending_store(uint8_t out[ENDING_BYTES], const struct ending *e);
 bool ending_load(struct ending *ret, struct bytes ends, uint32_t index);
+void ending_fixed_store(uint8_t out[ENDING_FIXED_BYTES], const struct ending *e);
+bool ending_fixed_load(struct ending *ret, struct bytes ending);
 
+/* What clean nodes have written and used is one sum: who knows of one of them already cannot take it apart, and takes all
+ * of them or none. */
 struct message_ends {
     uint64_t run;
-    struct nodeset *clean; /* all processes ended with status 0 and wrote nothing */
-    struct bytes ends;     /* of other nodes: struct ending each */
+    struct nodeset *clean; /* all processes ended with status 0 */
+    uint64_t output;       /* of these, as struct ending has it */
+    struct usage usage;    /* of these */
+    struct bytes ends;     /* of other nodes, and what is said again: struct ending each */
 };
 
 #define RANK_ALL UINT32_MAX
@@ -526,6 +537,11 @@ struct message_hold {
     uint64_t run;
     bool started;
     struct bytes setup; /* as it came in SETUP */
+};
+
+struct message_measured {
+    uint64_t run;
+    struct usage usage; /* no node is named */
 };
 
 enum job_kind {
@@ -689,6 +705,7 @@ struct message_news {
     uint64_t output;         /* over: bytes written by all processes */
     bool held;               /* and somebody is still to take them from the nodes */
     uint64_t since_ns;       /* its submission: when this happened */
+    struct usage usage;      /* over: of all its processes */
     struct nodeset *nodes;   /* it runs or ran on; none: that is not known any more */
     struct nodeset *waiting; /* ENDING: those of them that have not confirmed yet */
     struct bytes text;
@@ -900,6 +917,7 @@ union message {
     struct message_setup setup;
     struct message_ended ended;
     struct message_hold hold;
+    struct message_measured measured;
     struct message_submit submit;
     struct message_act act;
     struct message_ask ask;

@@ -34,6 +34,12 @@ static void walk_job(struct codec *c, void *row) {
     codec_bytes(c, &r->node_list, 1);
     codec_bytes(c, &r->why, 1);
     codec_bytes(c, &r->reservation, 1);
+    codec_bool(c, &r->measured);
+    codec_usage(c, &r->usage);
+    codec_u64(c, &r->measured_ns);
+    codec_u32(c, &r->measured_nodes);
+    codec_bytes(c, &r->peak_where, 1);
+    codec_bytes(c, &r->node_where, 1);
 }
 
 static void walk_node(struct codec *c, void *row) {
@@ -47,6 +53,10 @@ static void walk_node(struct codec *c, void *row) {
     codec_bytes(c, &r->reason, 1);
     codec_bytes(c, &r->jobs, 4);
     codec_bytes(c, &r->traits, 1);
+    codec_u64(c, &r->seen_ns);
+    codec_u32(c, &r->load_x100);
+    codec_u64(c, &r->memory_bytes);
+    codec_u64(c, &r->memory_used);
 }
 
 static void walk_cluster(struct codec *c, void *row) {

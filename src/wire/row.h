@@ -26,6 +26,12 @@ struct job_row {
     struct bytes node_list;   /* folded names */
     struct bytes why;         /* it waits, or how it ended; in words */
     struct bytes reservation; /* that it starts in; empty: in none */
+    /* What it has used: in all if it is over, otherwise until then, on nodes where it runs and that have told. */
+    bool measured;
+    struct usage usage;
+    uint64_t measured_ns;
+    uint32_t measured_nodes;
+    struct bytes peak_where, node_where; /* names of the nodes that the usage has numbers of */
 };
 
 enum node_state { NODE_UP, NODE_DOWN, NODE_DRAINED, NODE_STATES };
@@ -41,6 +47,10 @@ struct node_row {
     struct bytes reason;
     struct bytes jobs;   /* 4 bytes each */
     struct bytes traits; /* what it is like: "CPU=1GHZ MEMORY=24GiB ..." */
+    /* As the machine that it is on has told last; 0 ns: never. */
+    uint64_t seen_ns;
+    uint32_t load_x100; /* processes that want to run, a mean over a minute */
+    uint64_t memory_bytes, memory_used;
 };
 
 struct cluster_row {

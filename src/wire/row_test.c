@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "tap.h"
 
-enum { ROOM = 512, ROWS = 3 };
+enum { ROOM = 2048, ROWS = 3 };
 
 static struct job_row job(uint32_t number) {
     return (struct job_row){.job = number,
@@ -42,7 +42,8 @@ static struct node_row node(uint32_t number) {
                              .since_ns = 99,
                              .name = bytes_from_str("n7"),
                              .reason = bytes_from_str("its fan"),
-                             .jobs = bytes_of(jobs, sizeof jobs)};
+                             .jobs = bytes_of(jobs, sizeof jobs),
+                             .traits = bytes_from_str("MEM=2GB")};
 }
 
 static const struct cluster_row cluster = {.epoch = 3,

@@ -53,6 +53,7 @@ def older(t):
         for number, job in expected['jobs'].items():
             have = known.get(int(number), {})
             t.check(f'{v}: job {number}, {job["state"]}', all(have.get(k) == w for k, w in job.items()), have)
+            t.check(f'{v}: job {number}: what it has used is not known', 'usage' in have and have['usage'] is None, have)
         r = t.run('nodes', '--json', '--cluster', 'old')
         nodes = {n['name']: n for n in json.loads(r.out)}
         t.check(f'{v}: a node is drained, for its reason', expected['drained'] in json.dumps(nodes['n1']), r)

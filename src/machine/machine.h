@@ -546,7 +546,7 @@ struct effect {
         struct {
             uint64_t ticket;
             uint64_t run;
-            struct bytes spec; /* wire/spec.h */
+            struct bytes setup; /* wire/setup.h */
         } look;
         struct effect_heap heap;
         struct effect_buffer buffer;

@@ -535,17 +535,18 @@ enum job_kind {
 };
 
 enum job_flag {
-    JOB_DETACHED = 1,  /* goes on without its client */
-    JOB_REQUEUE = 2,   /* starts again when a node is lost */
-    JOB_BAD_EXIT = 4,  /* a nonzero status ends the whole job */
-    JOB_EXCLUSIVE = 8, /* shares no node */
-    JOB_SCRIPT = 16,   /* one process on the first node, whatever the size */
-    JOB_FOLDER = 32,   /* has a folder of its own on each node */
-    JOB_FETCH = 64,    /* and files from it are wanted when it is over */
-    JOB_LOOK = 128,    /* nodes look whether they have all it needs before any begins */
-    JOB_CYCLIC = 256,  /* its processes are dealt out to nodes one by one */
-    JOB_LISTED = 512,  /* which is where is in its spec */
-    JOB_FLAGS_END = 1024
+    JOB_DETACHED = 1,   /* goes on without its client */
+    JOB_REQUEUE = 2,    /* starts again when a node is lost */
+    JOB_BAD_EXIT = 4,   /* a nonzero status ends the whole job */
+    JOB_EXCLUSIVE = 8,  /* shares no node */
+    JOB_SCRIPT = 16,    /* one process on the first node, whatever the size */
+    JOB_FOLDER = 32,    /* has a folder of its own on each node */
+    JOB_FETCH = 64,     /* and files from it are wanted when it is over */
+    JOB_LOOK = 128,     /* nodes look whether they have all it needs before any begins */
+    JOB_CYCLIC = 256,   /* its processes are dealt out to nodes one by one */
+    JOB_LISTED = 512,   /* which is where is in its spec */
+    JOB_SEVERAL = 1024, /* programs; its files are a list of bundles: wire/crates.h */
+    JOB_FLAGS_END = 2048
 };
 
 static inline enum map_kind job_map(uint32_t flags) {
@@ -582,7 +583,8 @@ struct message_submit {
     struct bytes after;      /* the ends of these jobs: AWAIT_BYTES each */
     struct bytes name;
     struct bytes reservation; /* it starts there and then only; empty: in none */
-    struct bytes files;       /* that must be on its nodes first: the body of a COPY. Empty: none */
+    /* That must be on its nodes first: the body of a COPY or, of JOB_SEVERAL, several. Empty: none. */
+    struct bytes files;
     struct bytes inputs; /* the same, for its folder: where that is is filled in for each run */
     struct bytes spec;   /* wire/spec.h */
 };

@@ -255,6 +255,7 @@ struct input_looked {
     uint64_t ticket;
     int32_t error;        /* 0, or -errno: it could not */
     enum spawn_step step; /* because of what */
+    uint32_t rank;        /* and of whom */
 };
 
 /* From now on these numbers are taken, the others vacant. Names as roster_fill (base/roster.h) has them. */

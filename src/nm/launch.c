@@ -169,6 +169,7 @@ void launch_looked(struct nm *n, const struct input_looked *in) {
         run_over(n, r,
                  &(struct ending){.cause = CAUSE_FAILED,
                                   .step = (uint8_t)in->step,
+                                  .rank = in->rank,
                                   .value = (uint32_t)-in->error,
                                   .bad = 1});
     make_ready(n, r);

@@ -46,36 +46,41 @@ static int find_program(const struct spec_program *s) {
     return same ? 0 : -ESTALE;
 }
 
-static int look_at(const char *folder, const struct spec_program *p, enum spawn_step *ret_step) {
-    *ret_step = p->image.len > 0 ? SPAWN_IMAGE : SPAWN_HIDDEN;
-    return p->image.len > 0 ? find_image(folder, p) : p->seen ? find_program(p) : 0;
+static void look_at(const char *folder, const struct spec_program *p, struct input_looked *ret) {
+    bool sent = p->image.len > 0;
+    ret->step = sent ? SPAWN_IMAGE : SPAWN_HIDDEN;
+    ret->error = sent ? find_image(folder, p) : p->seen ? find_program(p) : 0;
 }
 
 /* Ranks of a node ascend, and so do those of programs. */
-static int look_at_all(const char *folder, const struct setup *setup, const struct spec *s,
-                       enum spawn_step *ret_step) {
+static void look_at_all(const char *folder, const struct setup *setup, const struct spec *s,
+                        struct input_looked *ret) {
     struct spec_program p;
     spec_program_first(s, &p);
-    int r = 0;
-    for (uint32_t i = 0; i < setup->count && r == 0;) {
-        uint32_t rank = setup_rank(setup, i);
-        while (p.ranks > 0 && rank - p.first >= p.ranks)
-            if (!spec_program_next(s, &p))
-                return -EBADMSG;
-        r = look_at(folder, &p, ret_step);
+    for (uint32_t i = 0; i < setup->count && ret->error == 0;) {
+        ret->rank = setup_rank(setup, i);
+        while (p.ranks > 0 && ret->rank - p.first >= p.ranks)
+            if (!spec_program_next(s, &p)) {
+                ret->error = -EBADMSG;
+                return;
+            }
+        look_at(folder, &p, ret);
         while (i < setup->count && (p.ranks == 0 || setup_rank(setup, i) - p.first < p.ranks))
             i++;
     }
-    return r;
 }
 
-int lookout(const char *folder, struct bytes bytes, enum spawn_step *ret_step) {
+void lookout(const char *folder, struct bytes bytes, struct input_looked *ret) {
     struct setup setup;
     struct spec s;
-    *ret_step = SPAWN_FORK;
+    ret->rank = 0;
+    ret->step = SPAWN_FORK;
+    ret->error = -EBADMSG;
     if (setup_decode(bytes, &setup) < 0 || spec_decode(setup.spec, &s) < 0)
-        return -EBADMSG;
-    *ret_step = SPAWN_IMAGE;
-    int r = s.own == OWN_FILLED ? find_inputs(folder, setup.run) : 0;
-    return r < 0 ? r : look_at_all(folder, &setup, &s, ret_step);
+        return;
+    ret->rank = setup.first;
+    ret->step = SPAWN_IMAGE;
+    ret->error = s.own == OWN_FILLED ? find_inputs(folder, setup.run) : 0;
+    if (ret->error == 0)
+        look_at_all(folder, &setup, &s, ret);
 }

@@ -53,6 +53,8 @@ static void see(struct scratch *s) {
     s->spec.mtime_ns = files_mtime_ns(&st);
 }
 
+static uint32_t found_rank;
+
 /* On a node that has these ranks of eight. */
 static int look_with(const struct scratch *s, uint32_t first, uint32_t count,
                      enum spawn_step *ret_step) {
@@ -68,7 +70,11 @@ static int look_with(const struct scratch *s, uint32_t first, uint32_t count,
                           .spec = bytes_of(bytes, (size_t)len)};
     len = setup_encode(&setup, room_of(whole, sizeof whole));
     CHECK(len > 0);
-    return lookout(s->folder, bytes_of(whole, (size_t)len), ret_step);
+    struct input_looked seen;
+    lookout(s->folder, bytes_of(whole, (size_t)len), &seen);
+    *ret_step = seen.step;
+    found_rank = seen.rank;
+    return seen.error;
 }
 
 static int look(const struct scratch *s, enum spawn_step *ret_step) {
@@ -155,6 +161,7 @@ static void test_several(void) {
     CHECK_EQ(look_with(&s, 0, 2, &step), 0);
     CHECK_EQ(look_with(&s, 1, 2, &step), -ENOENT);
     CHECK_EQ(step, SPAWN_IMAGE);
+    CHECK_EQ(found_rank, 2);
     CHECK_EQ(look_with(&s, 4, 1, &step), -ENOENT);
     CHECK_EQ(step, SPAWN_IMAGE);
     CHECK_EQ(look_with(&s, 5, 3, &step), -ENOENT);
@@ -165,8 +172,9 @@ static void test_several(void) {
 }
 
 static void test_nonsense(void) {
-    enum spawn_step step;
-    CHECK_EQ(lookout(".", bytes_from_str("no setup"), &step), -EBADMSG);
+    struct input_looked seen;
+    lookout(".", bytes_from_str("no setup"), &seen);
+    CHECK_EQ(seen.error, -EBADMSG);
 }
 
 int main(void) {

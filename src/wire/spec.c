@@ -69,6 +69,8 @@ static void walk_tails(struct codec *c, struct spec *s) {
     codec_u64(c, &s->memory);
     if (c->encoding ? has_programs(s) : c->at < c->len) { /* or here */
         codec_u32(c, &s->ranks);
+        walk_word(c, &s->first_folder);
+        walk_strings(c, &s->first_environment);
         codec_bytes(c, &s->programs, 1);
         if (!c->encoding && !c->failed && !(has_programs(s) && programs_good(s)))
             c->failed = true;
@@ -131,6 +133,8 @@ void spec_program_first(const struct spec *s, struct spec_program *ret) {
                                  .stubborn = s->stubborn,
                                  .argv0 = s->argv0,
                                  .arguments = s->arguments,
+                                 .folder = s->first_folder,
+                                 .environment = s->first_environment,
                                  .seen = s->seen,
                                  .device = s->device,
                                  .inode = s->inode,

@@ -56,8 +56,10 @@ struct spec {
     bool bind_told;  /* where each is bound is told, in its errors */
     uint64_t memory; /* bytes that each process may use, with all that it starts; 0: any */
     /* Of a job of several programs: the first is the one above and has the first `ranks` ranks, the others follow, as
-     * spec_program_store writes them. Both 0 and empty: there is only the one. */
+     * spec_program_store writes them. All 0 and empty: there is only the one. */
     uint32_t ranks;
+    struct bytes first_folder,
+        first_environment; /* of the first, as struct spec_program has them */
     struct bytes programs;
 };
 

@@ -147,6 +147,8 @@ static struct spec several(uint8_t *more) {
     struct spec s = sample();
     struct spec_program two = program(2, "/two"), three = program(1, "/three");
     s.ranks = 3;
+    s.first_folder = bytes_from_str("/first");
+    s.first_environment = bytes_of("B=2", 4);
     s.programs = bytes_of(more, store(more, store(more, 0, &two), &three));
     return s;
 }
@@ -174,6 +176,8 @@ static void test_programs(void) {
     CHECK(p.argv0 && p.seen && p.inode == 9 && same(p.folder, bytes_from_str("/there")));
     CHECK_EQ(strings_count(p.arguments), 2);
     CHECK_EQ(strings_count(p.environment), 1);
+    CHECK(spec_program_of(&back, 0, &p));
+    CHECK(same(p.folder, bytes_from_str("/first")) && same(p.environment, s.first_environment));
     struct spec alone = sample();
     CHECK_EQ(spec_programs(&alone), 1);
     CHECK_EQ(spec_ranks(&alone), 0);

@@ -41,7 +41,32 @@ static void test_split(void) {
     }
 }
 
+static void test_where(void) {
+    char line[] = "  one 'two  3'x\t\"4", *words[MOST + 1];
+    uint32_t where[MOST];
+    CHECK_EQ(words_split_where(line, words, where, MOST), -EINVAL);
+    CHECK_EQ(where[0], 2);
+    CHECK_EQ(where[1], 6);
+    CHECK_EQ(where[2], 16); /* the one that does not end */
+    CHECK_STR(words[1], "two  3x");
+    CHECK(words[2] != NULL && words[3] == NULL);
+}
+
+static void test_comments(void) {
+    static const char *const cases[][2] = {
+        {"# all", ""},          {"a # b", "a "}, {"a#b", "a#b"},  {"'# a' # b", "'# a' "},
+        {"\"a\"#b", "\"a\"#b"}, {"", ""},        {"a '#", "a '#"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char line[32];
+        snprintf(line, sizeof line, "%s", cases[i][0]);
+        words_cut_comment(line);
+        CHECK_STR(line, cases[i][1]);
+    }
+}
+
 int main(void) {
     TEST(test_split);
+    TEST(test_where);
+    TEST(test_comments);
     return tap_finish();
 }

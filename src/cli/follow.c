@@ -348,6 +348,15 @@ static void note_stages(const struct follow *f) {
     diary_note(d, DIARY_REPORT, over, now, 0);
 }
 
+/* Of several programs, the one that could not be begun; which one could not be sent is not told. */
+static void print_epilogue(struct follow *f) {
+    if (f->order != NULL && f->order->programs.count > 0)
+        f->epilogue.program = f->last.step == SPAWN_COPY
+                                  ? NULL
+                                  : programs_of(&f->order->programs, f->last.rank)->name;
+    epilogue_print(&f->contact.cluster, &f->last, &f->epilogue);
+}
+
 static void finish(struct follow *f) {
     rawtty_end(&f->tty);
     if (f->output != NULL)
@@ -356,7 +365,7 @@ static void finish(struct follow *f) {
         follow_fetch(f);
     signals_end(f);
     if (f->over && !is_expected(f))
-        epilogue_print(&f->contact.cluster, &f->last, &f->epilogue);
+        print_epilogue(f);
     if (f->over && f->signals.interrupted_at != 0 && f->last.state == STATE_KILLED)
         f->status = STATUS_SIGNAL + SIGINT;
     if (f->signals.ending != 0 && f->status != 0)

@@ -13,6 +13,7 @@
 #include "cli/fabrics.h"
 #include "cli/inputs.h"
 #include "client/closure.h"
+#include "wire/crates.h"
 
 int sending_check(struct sending *s, const char *command) {
     if (s->tree != NULL && !spread_parse(s->tree, &s->spread))
@@ -90,15 +91,14 @@ static bool find_entry(const struct survey *s, const char *name, struct entry *r
 }
 
 /* What is to be sent: the loader, the program, its libraries; two libraries of one place are one. */
-static uint32_t list_items(const struct freight *f, const char *program,
-                           struct survey_item *items) {
+static uint32_t list_items(const struct freight_bundle *b, struct survey_item *items) {
     uint32_t count = 0;
-    const char *loader = f->closure == NULL ? NULL : closure_interpreter(f->closure);
+    const char *loader = b->closure == NULL ? NULL : closure_interpreter(b->closure);
     if (loader != NULL)
         items[count++] = (struct survey_item){.path = loader, .name = name_of(loader)};
-    items[count++] = (struct survey_item){.path = program, .name = name_of(program)};
-    for (uint32_t i = 0; loader != NULL && i < closure_count(f->closure); i++) {
-        const struct closure_library *l = closure_at(f->closure, i);
+    items[count++] = (struct survey_item){.path = b->program, .name = name_of(b->program)};
+    for (uint32_t i = 0; loader != NULL && i < closure_count(b->closure); i++) {
+        const struct closure_library *l = closure_at(b->closure, i);
         bool known = l->place == NULL;
         for (uint32_t k = 0; k < count && !known; k++)
             known = strcmp(items[k].name, l->place) == 0;
@@ -109,27 +109,25 @@ static uint32_t list_items(const struct freight *f, const char *program,
 }
 
 /* Pairs of strings: the name, and where the file is in a depot. */
-static int make_outfit(struct freight *f, const struct survey_item *items, uint32_t count,
-                       struct spec *spec) {
+static int make_outfit(struct freight_bundle *b, const struct survey_item *items, uint32_t count) {
     char object[OBJECT_BYTES];
     size_t len = 0;
     struct entry e;
-    f->outfit = malloc(count * (size_t)(2 * OBJECT_BYTES));
-    if (f->outfit == NULL)
+    b->outfit = malloc(count * (size_t)(2 * OBJECT_BYTES));
+    if (b->outfit == NULL)
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++) {
-        if (!find_entry(f->survey, items[i].name, &e))
+        if (!find_entry(b->survey, items[i].name, &e))
             return -ENOENT;
         name_object(&e, object);
-        len += (size_t)snprintf(f->outfit + len, OBJECT_BYTES, "%s", items[i].name) + 1;
-        len += (size_t)snprintf(f->outfit + len, OBJECT_BYTES, "%s", object) + 1;
+        len += (size_t)snprintf(b->outfit + len, OBJECT_BYTES, "%s", items[i].name) + 1;
+        len += (size_t)snprintf(b->outfit + len, OBJECT_BYTES, "%s", object) + 1;
     }
-    long stubborn = closure_stubborn(f->closure, room_of(f->stubborn, sizeof f->stubborn));
+    long stubborn = closure_stubborn(b->closure, room_of(b->stubborn, sizeof b->stubborn));
     if (stubborn < 0)
         return (int)stubborn;
-    spec->outfit = bytes_of(f->outfit, len);
-    spec->stubborn = bytes_of(f->stubborn, (size_t)stubborn);
-    spec->argv0 = closure_argv0(f->closure);
+    b->outfit_len = len;
+    b->stubborn_len = (size_t)stubborn;
     return 0;
 }
 
@@ -148,27 +146,76 @@ static int look_over(struct survey **ret, const struct sending *s, const struct 
     return survey_new(&config, items, count, ret, why);
 }
 
-int freight_load(struct freight *f, const struct sending *s, const char *program, bool libraries,
-                 const char *library_path, struct spec *spec) {
-    char why[256] = "";
+static int look_over_program(struct freight_bundle *b, const struct sending *s, bool libraries,
+                             char why[256]) {
     struct entry e;
     struct survey_item *items = calloc(ITEMS_MAX, sizeof *items);
     ASSERT(items != NULL);
-    int r = libraries ? closure_new(program, library_path, NULL, &f->closure, why) : 0;
-    uint32_t count = r < 0 ? 0 : list_items(f, program, items);
+    int r = libraries ? closure_new(b->program, b->library_path, NULL, &b->closure, why) : 0;
+    uint32_t count = r < 0 ? 0 : list_items(b, items);
     if (r == 0)
-        r = look_over(&f->survey, s, items, count, why);
+        r = look_over(&b->survey, s, items, count, why);
     if (r == 0 && count > 1)
-        r = make_outfit(f, items, count, spec);
-    if (r == 0 && !find_entry(f->survey, name_of(program), &e))
+        r = make_outfit(b, items, count);
+    if (r == 0 && !find_entry(b->survey, name_of(b->program), &e))
         r = -ENOENT;
+    if (r == 0)
+        name_object(&e, b->image);
     free(items);
+    return r;
+}
+
+static bool same(const char *a, const char *b) {
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+/* The bundle of a program, new if there is none; NULL: there are too many. */
+static struct freight_bundle *find_bundle(struct freight *f, const char *program,
+                                          const char *library_path) {
+    for (uint32_t i = 0; i < f->count; i++)
+        if (same(f->bundles[i]->program, program) &&
+            same(f->bundles[i]->library_path, library_path))
+            return f->bundles[i];
+    if (f->count == FREIGHT_BUNDLES_MAX)
+        return NULL;
+    struct freight_bundle *b = calloc(1, sizeof *b);
+    ASSERT(b != NULL);
+    b->program = strdup(program);
+    b->library_path = library_path != NULL ? strdup(library_path) : NULL;
+    ASSERT(b->program != NULL);
+    f->bundles[f->count++] = b;
+    return b;
+}
+
+static void add_range(struct freight_bundle *b, uint32_t first, uint32_t count) {
+    b->ranges = reallocarray(b->ranges, b->range_count + 1, CRATE_RANGE_BYTES);
+    ASSERT(b->ranges != NULL);
+    crate_range_store(b->ranges + (size_t)b->range_count++ * CRATE_RANGE_BYTES,
+                      (struct rank_range){.first = first, .count = count});
+}
+
+int freight_load(struct freight *f, const struct sending *s, const char *program, bool libraries,
+                 const char *library_path, struct spec_program *ret) {
+    char why[256] = "";
+    const char *option = libraries ? "--with-libs" : "--copy";
+    struct freight_bundle *b = find_bundle(f, program, library_path);
+    if (b == NULL) {
+        complain(option,
+                 "more than %d different programs; put them on the nodes with storm cp, and give "
+                 "--no-copy",
+                 FREIGHT_BUNDLES_MAX);
+        return STATUS_STORM;
+    }
+    int r = b->survey == NULL ? look_over_program(b, s, libraries, why) : 0;
     if (r < 0) {
-        complain(libraries ? "--with-libs" : "--copy", "%s", why[0] != '\0' ? why : strerror(-r));
+        complain(option, "%s", why[0] != '\0' ? why : strerror(-r));
         return STATUS_NOT_RUN;
     }
-    name_object(&e, f->image);
-    spec->image = bytes_from_str(f->image);
+    add_range(b, ret->first, ret->ranks);
+    ret->image = bytes_from_str(b->image);
+    ret->outfit = bytes_of(b->outfit, b->outfit_len);
+    ret->stubborn = bytes_of(b->stubborn, b->stubborn_len);
+    ret->argv0 = b->outfit_len > 0 && closure_argv0(b->closure);
     return 0;
 }
 
@@ -224,22 +271,45 @@ static struct bytes describe(struct freight *f, const struct sending *s, const c
     return bytes_of(files, (size_t)len);
 }
 
+/* All bundles of programs, each with who needs it; to be freed. */
+static struct bytes describe_all(struct freight *f, const struct sending *s, const char *fabric) {
+    uint8_t *all = NULL;
+    size_t len = 0;
+    for (uint32_t i = 0; i < f->count; i++) {
+        struct freight_bundle *b = f->bundles[i];
+        struct bytes copy = describe(f, s, fabric, b->survey, GOAL_SPOOL);
+        struct crate c = {.ranges = bytes_of(b->ranges, (size_t)b->range_count * CRATE_RANGE_BYTES),
+                          .copy = copy};
+        size_t cap = len + 16 + c.ranges.len + c.copy.len;
+        all = realloc(all, cap);
+        ASSERT(all != NULL);
+        long n = crate_store(&c, room_of(all + len, cap - len));
+        ASSERT(n > 0);
+        len += (size_t)n;
+        free((void *)copy.at);
+    }
+    return bytes_of(all, len);
+}
+
 int freight_open(struct freight *f, const struct sending *s, struct loop *loop,
                  const struct cluster *cluster, struct message_submit *submit) {
     char why[256];
-    if (f->survey == NULL && f->inputs == NULL)
+    const char *option = f->count > 0 ? "--copy" : "--input";
+    if (f->count == 0 && f->inputs == NULL)
         return 0;
     int r = giver_new(loop, cluster, NULL, &f->giver, why);
     if (r < 0) {
-        complain(f->survey != NULL ? "--copy" : "--input", "%s", why);
+        complain(option, "%s", why);
         return STATUS_STORM;
     }
     char fabric[FABRIC_NAME_MAX + 1];
-    r = sending_prepare(s, f->survey != NULL ? "--copy" : "--input", cluster, f->giver, fabric);
+    r = sending_prepare(s, option, cluster, f->giver, fabric);
     if (r != 0)
         return r;
-    if (f->survey != NULL)
-        submit->files = describe(f, s, fabric, f->survey, GOAL_SPOOL);
+    if ((submit->flags & JOB_SEVERAL) != 0)
+        submit->files = describe_all(f, s, fabric);
+    else if (f->count > 0)
+        submit->files = describe(f, s, fabric, f->bundles[0]->survey, GOAL_SPOOL);
     if (f->inputs != NULL)
         submit->inputs = describe(f, s, fabric, f->inputs, GOAL_PATH);
     f->files = (uint8_t *)submit->files.at;
@@ -247,12 +317,21 @@ int freight_open(struct freight *f, const struct sending *s, struct loop *loop,
     return 0;
 }
 
+static void free_bundle(struct freight_bundle *b) {
+    survey_free(b->survey);
+    closure_free(b->closure);
+    free(b->outfit);
+    free(b->ranges);
+    free(b->program);
+    free(b->library_path);
+    free(b);
+}
+
 void freight_fini(struct freight *f) {
     giver_free(f->giver);
-    survey_free(f->survey);
+    for (uint32_t i = 0; i < f->count; i++)
+        free_bundle(f->bundles[i]);
     survey_free(f->inputs);
-    closure_free(f->closure);
-    free(f->outfit);
     free(f->files);
     free(f->files_inside);
     *f = (struct freight){0};

@@ -30,21 +30,36 @@ void sending_to(struct sending *s, const struct cluster *cluster, uint32_t nodes
 int sending_prepare(const struct sending *s, const char *command, const struct cluster *cluster,
                     struct giver *giver, char out[FABRIC_NAME_MAX + 1]);
 
+/* So many different programs can be sent with one job. */
+enum { FREIGHT_BUNDLES_MAX = 24 };
+
+/* A program that is sent, and its libraries. */
+struct freight_bundle {
+    char *program; /* its path */
+    char *library_path;
+    struct survey *survey;
+    struct closure *closure; /* NULL: it brings no libraries */
+    char image[400];
+    char *outfit; /* of the spec */
+    size_t outfit_len;
+    uint8_t stubborn[4096];
+    size_t stubborn_len;
+    uint8_t *ranges; /* who runs it, as wire/crates.h has it */
+    uint32_t range_count;
+};
+
 struct freight {
-    struct survey *survey; /* of the program and its libraries; NULL: none */
+    struct freight_bundle *bundles[FREIGHT_BUNDLES_MAX];
+    uint32_t count;
     struct survey *inputs; /* of what goes to the job's folder; NULL: none */
     struct giver *giver;
     uint8_t *files, *files_inside; /* of the SUBMIT */
-    char image[400];
-    struct closure *closure; /* NULL: it brings no libraries */
-    char *outfit;            /* of the spec */
-    uint8_t stubborn[4096];
 };
 
-/* Looks the program over and says in the spec where it will be. With its libraries: as they are found with this
- * LD_LIBRARY_PATH (NULL: none). 0, or the exit status. */
+/* Looks a program over and says where it will be. With its libraries: as they are found with this
+ * LD_LIBRARY_PATH (NULL: none). One that is loaded already is sent once. 0, or the exit status. */
 int freight_load(struct freight *f, const struct sending *s, const char *program, bool libraries,
-                 const char *library_path, struct spec *spec);
+                 const char *library_path, struct spec_program *ret);
 /* Looks over what goes to the job's folder, see inputs.h. 0, or the exit status. */
 int freight_load_inputs(struct freight *f, const struct sending *s, const struct text_list *inputs);
 /* Gives out all that was loaded from now on, and says so in the request. 0, or the exit status. */

@@ -290,14 +290,18 @@ static bool take_letters(struct cursor *c) {
     return true;
 }
 
-static int parse(const struct option *table, int argc, char **argv, bool leading) {
+static int parse(const struct option *table, int argc, char **argv, bool leading,
+                 struct option_reader *r) {
     struct cursor c = {.table = table, .argv = argv, .argc = argc, .at = 1};
     int kept = 0;
     bool options = true;
     for (; c.at < argc; c.at++) {
         char *arg = argv[c.at];
+        if (r->reads != NULL)
+            r->reads(r, arg);
         if (options && strcmp(arg, "--") == 0) {
             options = false;
+            r->plain = true;
         } else if (options && (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0)) {
             return OPTIONS_HELP;
         } else if (options && strncmp(arg, "--", 2) == 0) {
@@ -316,11 +320,17 @@ static int parse(const struct option *table, int argc, char **argv, bool leading
 }
 
 int options_parse(const struct option *table, int argc, char **argv) {
-    return parse(table, argc, argv, false);
+    return parse(table, argc, argv, false, &(struct option_reader){0});
 }
 
 int options_parse_leading(const struct option *table, int argc, char **argv) {
-    return parse(table, argc, argv, true);
+    return parse(table, argc, argv, true, &(struct option_reader){0});
+}
+
+int options_parse_program(const struct option *table, int argc, char **argv,
+                          struct option_reader *r) {
+    r->plain = false;
+    return parse(table, argc, argv, true, r);
 }
 
 void options_print(const struct option *table, FILE *out) {

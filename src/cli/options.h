@@ -57,6 +57,17 @@ int options_parse(const struct option *table, int argc, char **argv);
 /* The same, but the first argument that is no option ends them: what follows is another's. */
 int options_parse_leading(const struct option *table, int argc, char **argv);
 
+/* Somebody who reads a command with its program. */
+struct option_reader {
+    void (*reads)(struct option_reader *r,
+                  const char *argument); /* before each one; NULL: nobody */
+    bool plain;                          /* afterwards: "--" stood before the program */
+};
+
+/* As options_parse_leading. */
+int options_parse_program(const struct option *table, int argc, char **argv,
+                          struct option_reader *r);
+
 /* The table as text. */
 void options_print(const struct option *table, FILE *out);
 

@@ -53,7 +53,9 @@ static int order_size(struct order *o, const struct wish *w, const struct cluste
     int r = merge_part(&o->size, w->size, SIZE_PARTS, command);
     if (r == 0)
         r = merge_part(&o->size, w->nodes, SIZE_NODES, command);
-    if (r == 0)
+    if (r == 0 && w->parts.count > 1)
+        r = programs_count(&o->programs, &w->parts, command, &o->size.procs);
+    else if (r == 0)
         r = merge_part(&o->size, w->procs, SIZE_PROCS, command);
     if (r != 0)
         return r;
@@ -152,20 +154,10 @@ static int order_folder(struct order *o, const struct wish *w) {
     return STATUS_STORM;
 }
 
-static int order_arguments(struct order *o, char **argv) {
-    size_t len = 0, at = 0;
-    for (char **a = argv; *a != NULL; a++)
-        len += strlen(*a) + 1;
-    o->arguments = malloc(len);
-    if (o->arguments == NULL)
-        return no_memory();
-    for (char **a = argv; *a != NULL; a++) {
-        size_t n = strlen(*a) + 1;
-        memcpy(o->arguments + at, *a, n);
-        at += n;
-    }
+static void order_arguments(struct order *o, char **argv) {
+    size_t len;
+    o->arguments = strings_join(argv, &len);
     o->spec.arguments = bytes_of(o->arguments, len);
-    return 0;
 }
 
 /* Who runs inside an allocation or a submitted script finds this set, and stays in it. */
@@ -330,13 +322,21 @@ static int order_when(struct order *o, const struct wish *w) {
     return r;
 }
 
-static void order_flags(struct order *o, const struct wish *w, bool alone, const char *program) {
-    const char *slash = strrchr(program, '/');
+/* As storm ps has it; of several programs the first, and how many there are besides. */
+static void order_name(struct order *o, const struct wish *w, const char *program) {
+    const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
+    if (w->name == NULL && o->programs.count > 1) {
+        snprintf(o->name, sizeof o->name, "%.200s+%" PRIu32, name, o->programs.count - 1);
+        name = o->name;
+    }
+    o->submit.name = bytes_from_str(w->name != NULL ? w->name : name);
+}
+
+static void order_flags(struct order *o, const struct wish *w, bool alone) {
     o->submit.flags |= (w->detach ? JOB_DETACHED : 0U) | (w->requeue ? JOB_REQUEUE : 0U) |
                        (w->bad_exit ? JOB_BAD_EXIT : 0U) | (alone ? JOB_EXCLUSIVE : 0U);
     o->submit.limit_ns = w->time_ns;
     o->submit.priority = (int32_t)w->priority;
-    o->submit.name = bytes_from_str(w->name != NULL ? w->name : slash ? slash + 1 : program);
 }
 
 /* A text, not a program: it is run once, as a script. */
@@ -350,7 +350,8 @@ static bool is_script(const char *path) {
     return n == 2 && memcmp(head, "#!", 2) == 0;
 }
 
-static int order_program(struct order *o, enum wish_command command, const char *name) {
+static int order_program(struct order *o, enum wish_command command, char **argv) {
+    const char *name = argv[0];
     const char *path = surroundings_get(&o->around, "PATH");
     char here[1024];
     struct stat st;
@@ -358,7 +359,7 @@ static int order_program(struct order *o, enum wish_command command, const char 
     if (command == WISH_SUBMIT && strchr(name, '/') == NULL && stat(name, &st) == 0 &&
         snprintf(here, sizeof here, "./%s", name) < (int)sizeof here)
         name = here;
-    int r = program_find(name, o->folder, path ? path : "", o->program, sizeof o->program);
+    int r = program_find(name, name, o->folder, path ? path : "", o->program, sizeof o->program);
     if (r != 0)
         return r;
     if (command == WISH_SUBMIT && is_script(o->program)) {
@@ -371,6 +372,19 @@ static int order_program(struct order *o, enum wish_command command, const char 
             surroundings_strings(&o->around, &o->spec.environment) < 0)
             return no_memory();
     }
+    order_arguments(o, argv);
+    return 0;
+}
+
+/* Of several, the first is where the only one would be. */
+static int order_programs(struct order *o, const struct wish *w) {
+    int r = programs_find(&o->programs, &w->parts, o->folder, &o->around);
+    if (r != 0)
+        return r;
+    const struct ordered *first = &o->programs.at[0];
+    snprintf(o->program, sizeof o->program, "%s", first->path);
+    o->spec.arguments = first->spec.arguments;
+    o->submit.flags |= JOB_SEVERAL;
     return 0;
 }
 
@@ -392,18 +406,40 @@ static int order_own_folder(struct order *o, const struct wish *w) {
     return w->inputs.count > 0 ? freight_load_inputs(&o->freight, &w->sending, &w->inputs) : 0;
 }
 
+static void assume(struct spec *s, const struct spec_program *p) {
+    s->image = p->image;
+    s->outfit = p->outfit;
+    s->stubborn = p->stubborn;
+    s->argv0 = p->argv0;
+    s->seen = p->seen;
+    s->device = p->device;
+    s->inode = p->inode;
+    s->bytes = p->bytes;
+    s->mtime_ns = p->mtime_ns;
+}
+
+static int order_freight(struct order *o, const struct wish *w) {
+    const char *library_path = surroundings_get(&o->around, "LD_LIBRARY_PATH");
+    struct spec_program alone = {.ranks = o->submit.procs};
+    if (o->programs.count > 0)
+        return programs_load(&o->programs, &o->freight, &w->sending, w->libraries, library_path);
+    int r = freight_load(&o->freight, &w->sending, o->program, w->libraries, library_path, &alone);
+    if (r == 0)
+        assume(&o->spec, &alone);
+    return r;
+}
+
 /* Nodes look before anything begins: whether what was sent is there, or else whether they see the program as we do. */
 static void order_look(struct order *o, const struct wish *w) {
-    struct stat st;
+    struct ordered alone = {.path = o->program};
+    struct programs one = {.count = 1, .at = &alone};
+    struct programs *p = o->programs.count > 0 ? &o->programs : &one;
     bool sent = w->copy || w->libraries;
-    if (!sent && !w->no_copy && stat(o->program, &st) == 0) {
-        o->spec.seen = true;
-        o->spec.device = st.st_dev;
-        o->spec.inode = st.st_ino;
-        o->spec.bytes = (uint64_t)st.st_size;
-        o->spec.mtime_ns = files_mtime_ns(&st);
-    }
-    if (sent || o->spec.seen || o->spec.own == OWN_FILLED)
+    if (!sent && !w->no_copy)
+        programs_see(p);
+    if (p == &one && !sent)
+        assume(&o->spec, &alone.spec);
+    if (sent || p->at[0].spec.seen || o->spec.own == OWN_FILLED)
         o->submit.flags |= JOB_LOOK;
 }
 
@@ -413,9 +449,14 @@ static int order_encode(struct order *o) {
     s->limits = surroundings_limits(o->limits);
     s->folder = bytes_from_str(o->folder);
     s->program = bytes_from_str(o->program);
+    if (o->programs.count > 0) {
+        assume(s, &o->programs.at[0].spec);
+        programs_tell(&o->programs, s);
+    }
     size_t cap = 256 + s->limits.len + s->folder.len + s->program.len + s->arguments.len +
                  s->environment.len + s->output.len + s->error.len + s->image.len + s->outfit.len +
-                 s->stubborn.len + s->places.len;
+                 s->stubborn.len + s->places.len + s->first_folder.len + s->first_environment.len +
+                 s->programs.len;
     o->encoded = malloc(cap);
     if (o->encoded == NULL)
         return no_memory();
@@ -450,22 +491,22 @@ int order_make(struct order *o, struct wish *w, enum wish_command command,
         r = order_folder(o, w);
     if (r == 0)
         r = order_surroundings(o, w);
-    if (r == 0)
-        r = order_program(o, command, argv[0]);
-    if (r == 0)
-        r = order_arguments(o, argv);
+    if (r == 0 && o->programs.count > 0)
+        r = order_programs(o, w);
+    else if (r == 0)
+        r = order_program(o, command, argv);
     if (r == 0 && w->no_copy && (w->copy || w->libraries))
         r = complain(name, "--no-copy does not go with --copy or --with-libs");
     sending_to(&w->sending, cluster, o->submit.nodes);
     if (r == 0 && (w->copy || w->libraries))
-        r = freight_load(&o->freight, &w->sending, o->program, w->libraries,
-                         surroundings_get(&o->around, "LD_LIBRARY_PATH"), &o->spec);
+        r = order_freight(o, w);
     if (r == 0)
         r = order_own_folder(o, w);
     if (r == 0 && command == WISH_RUN)
         order_look(o, w);
     order_kind(o, command);
-    order_flags(o, w, w->exclusive || cluster->alone, argv[0]);
+    order_flags(o, w, w->exclusive || cluster->alone);
+    order_name(o, w, argv[0]);
     order_terminal(o, w);
     return r == 0 ? order_encode(o) : r;
 }
@@ -473,6 +514,7 @@ int order_make(struct order *o, struct wish *w, enum wish_command command,
 void order_fini(struct order *o) {
     surroundings_fini(&o->around);
     freight_fini(&o->freight);
+    programs_fini(&o->programs);
     free(o->sets);
     placing_fini(&o->placing);
     free(o->arguments);
@@ -480,10 +522,15 @@ void order_fini(struct order *o) {
 }
 
 void order_print(const struct order *o, const struct cluster *cluster) {
-    printf("cluster   %s\nprogram   %s\nfolder    %s\nsize      %" PRIu32 " nodes, %" PRIu32
-           " processes on each, %" PRIu32 " in all\n",
-           cluster->name, o->program, o->folder, o->size.nodes, o->size.ppn, o->size.procs);
-    placing_print(&o->placing, cluster, &o->size, o->submit.on);
+    printf("cluster   %s\n", cluster->name);
+    if (o->programs.count > 0)
+        programs_print(&o->programs);
+    else
+        printf("program   %s\n", o->program);
+    printf("folder    %s\nsize      %" PRIu32 " nodes, %" PRIu32 " processes on each, %" PRIu32
+           " in all\n",
+           o->folder, o->size.nodes, o->size.ppn, o->size.procs);
+    placing_print(&o->placing, cluster, &o->size, o->submit.on, &o->programs);
     if (o->submit.need.len > 0)
         printf("nodes     with %.*s\n", (int)o->submit.need.len, (const char *)o->submit.need.at);
     if (o->submit.limit_ns != 0) {

@@ -174,24 +174,35 @@ int placing_size(const struct placing *p, const struct cluster *c, struct size *
 
 /* ---- showing ---- */
 
-static void print_ranks(const struct map *m, uint32_t place) {
+/* The end of a row of ranks: where they go on elsewhere, or run something else. */
+static uint32_t row_end(const struct map *m, uint32_t place, uint32_t rank, uint32_t before) {
+    uint32_t next = map_next(m, place, rank);
+    while (next == rank + 1 && next < before) {
+        rank = next;
+        next = map_next(m, place, rank);
+    }
+    return rank;
+}
+
+static void print_ranks(const struct map *m, uint32_t place, const struct programs *programs) {
     const char *between = "";
-    uint32_t rank = map_first(m, place);
-    while (rank < m->procs) {
-        uint32_t last = rank, next = map_next(m, place, rank);
-        for (; next == last + 1 && next < m->procs; next = map_next(m, place, next))
-            last = next;
+    for (uint32_t rank = map_first(m, place); rank < m->procs;) {
+        const struct ordered *o = programs->count > 0 ? programs_of(programs, rank) : NULL;
+        uint32_t before = o != NULL ? o->spec.first + o->spec.ranks : m->procs;
+        uint32_t last = row_end(m, place, rank, before), next = map_next(m, place, last);
         printf("%s%" PRIu32, between, rank);
         if (last > rank)
             printf("-%" PRIu32, last);
-        between = ",";
+        if (o != NULL && next >= before)
+            printf(" (%s)", ordered_short(o));
+        between = o != NULL && next >= before ? " " : ",";
         rank = next;
     }
     putchar('\n');
 }
 
 void placing_print(const struct placing *p, const struct cluster *c, const struct size *size,
-                   const struct nodeset *on) {
+                   const struct nodeset *on, const struct programs *programs) {
     char name[CLUSTER_NODE_NAME_MAX];
     bool known = on != NULL && nodeset_count(on) == size->nodes;
     uint32_t node = known ? nodeset_first(on) : 0;
@@ -207,7 +218,7 @@ void placing_print(const struct placing *p, const struct cluster *c, const struc
         else
             snprintf(name, sizeof name, "node %" PRIu32, place);
         printf("  %s: ranks ", name);
-        print_ranks(&m, place);
+        print_ranks(&m, place, programs);
         if (known && place + 1 < size->nodes)
             node = nodeset_next(on, node);
     }

@@ -2,6 +2,7 @@
 /* --map: which process of a job is on which node; and how that is shown. */
 #pragma once
 
+#include "cli/programs.h"
 #include "client/cluster.h"
 #include "sched/map.h"
 #include "sched/size.h"
@@ -23,6 +24,6 @@ void placing_fini(struct placing *p);
 int placing_size(const struct placing *p, const struct cluster *c, struct size *size,
                  const char *command);
 
-/* Ranks of each node, a line each. `on`: the nodes, if they are known. */
+/* Ranks of each node, a line each. `on`: the nodes, if they are known; `programs`: what they run, if there are several. */
 void placing_print(const struct placing *p, const struct cluster *c, const struct size *size,
-                   const struct nodeset *on);
+                   const struct nodeset *on, const struct programs *programs);

@@ -98,18 +98,20 @@ static bool search(const char *name, const char *folder, const char *path, char 
     return true;
 }
 
-int program_find(const char *name, const char *folder, const char *path, char *out, size_t cap) {
+int program_find(const char *shown, const char *name, const char *folder, const char *path,
+                 char *out, size_t cap) {
     if (*name == '\0')
-        return refuse(STATUS_NOT_FOUND, "\"\"", "that is no name of a program");
+        return refuse(STATUS_NOT_FOUND, *shown == '\0' ? "\"\"" : shown,
+                      "that is no name of a program");
     if (strchr(name, '/') == NULL) {
         if (!search(name, folder, path, out, cap))
-            return refuse(STATUS_NOT_FOUND, name,
+            return refuse(STATUS_NOT_FOUND, shown,
                           "not found in PATH; is the name right? (./NAME is one in this folder)");
-        return check(name, out);
+        return check(shown, out);
     }
     int r = *name == '/' ? snprintf(out, cap, "%s", name) >= (int)cap
                          : join(out, cap, folder, strlen(folder), name);
     if (r != 0)
-        return refuse(STATUS_NOT_FOUND, name, "the name is too long");
-    return check(name, out);
+        return refuse(STATUS_NOT_FOUND, shown, "the name is too long");
+    return check(shown, out);
 }

@@ -7,5 +7,7 @@
 #include <stddef.h>
 
 /* The absolute path of `name`, looked for in `path` (of the form of PATH) or, if it has a slash,
- * from `folder` on. 0, or the exit status after a complaint. */
-int program_find(const char *name, const char *folder, const char *path, char *out, size_t cap);
+ * from `folder` on. 0, or the exit status after a complaint, which begins with
+ * `shown`. */
+int program_find(const char *shown, const char *name, const char *folder, const char *path,
+                 char *out, size_t cap);

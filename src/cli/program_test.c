@@ -23,7 +23,7 @@ static void make(const char *name, const char *text, mode_t mode) {
 
 static void check(const char *name, const char *path, int status, const char *found) {
     char out[256] = "", want[256] = "";
-    CHECK_EQ(program_find(name, folder, path, out, sizeof out), status);
+    CHECK_EQ(program_find(name, name, folder, path, out, sizeof out), status);
     if (found != NULL) {
         snprintf(want, sizeof want, "%s%s", *found == '/' ? "" : folder, found);
         CHECK_STR(out, want);

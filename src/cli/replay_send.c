@@ -29,11 +29,13 @@ struct draft {
     char place[REPLAY_PLACE_MAX];
     char procs[WORD_MAX], seconds[WORD_MAX], percent[WORD_MAX], name[JOB_NAME_MAX];
     char *argv[JOBFILE_WORDS_MAX + 2];
+    char **program; /* among them, or in a file */
 };
 
 static void draft_fini(struct draft *d) {
     order_fini(&d->order);
     script_fini(&d->script);
+    parts_fini(&d->wish.parts);
 }
 
 /* The limit is what the job asked for, and a little: one that takes all its time would be ended otherwise. */
@@ -55,6 +57,7 @@ static int draft_trace(const struct replay *r, size_t job, struct draft *d) {
     d->argv[2] = d->seconds;
     d->argv[3] = d->percent;
     d->argv[4] = NULL;
+    d->program = d->argv + 1;
     return 0;
 }
 
@@ -63,7 +66,7 @@ static int draft_line(const struct replay *r, size_t job, struct draft *d) {
     d->argv[0] = d->place;
     jobfile_words(&r->jobfile, job, d->argv + 1);
     int argc = (int)r->jobfile.jobs[job].words + 1;
-    int count = submit_read(&d->wish, &d->script, table, argc, d->argv);
+    int count = submit_read(&d->wish, &d->script, table, argc, d->argv, &d->program);
     if (count == OPTIONS_WRONG)
         return STATUS_USAGE;
     if (count <= 0)
@@ -86,7 +89,7 @@ static int draft_make(const struct replay *r, size_t job, struct draft *d) {
     int status = r->is_trace ? draft_trace(r, job, d) : draft_line(r, job, d);
     if (status != 0)
         return status;
-    status = order_make(&d->order, &d->wish, WISH_SUBMIT, &r->contact.cluster, d->argv + 1);
+    status = order_make(&d->order, &d->wish, WISH_SUBMIT, &r->contact.cluster, d->program);
     if (status != 0) /* which does not know of lines */
         complain(d->place, "that was about this line");
     d->order.submit.begin_ns = r->start_ns + replay_arrival(r, job);

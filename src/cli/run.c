@@ -73,19 +73,24 @@ int run_main(int argc, char **argv) {
     struct wish w = {0};
     struct option table[WISH_OPTIONS_MAX];
     uint64_t began = clock_ns();
+    struct option_reader reader = {0};
+    char **program = argv + 1;
     wish_table(&w, WISH_RUN, table);
-    int count = options_parse_leading(table, argc, argv);
+    int count = options_parse_program(table, argc, argv, &reader);
     if (count == OPTIONS_HELP)
         return help(table);
     if (count == OPTIONS_WRONG)
         return STATUS_USAGE;
-    if (count == 0)
+    if (count == 0 && w.load == NULL)
         return complain("run", "run what? for example: storm run -n 4 hostname");
     bool hidden = false;
-    int status = attempt(&w, argv + 1, began, &hidden);
+    int status = wish_programs(&w, "run", reader.plain, &count, &program);
+    if (status == 0)
+        status = attempt(&w, program, began, &hidden);
     if (hidden) {
         w.copy = true;
-        status = attempt(&w, argv + 1, began, &hidden);
+        status = attempt(&w, program, began, &hidden);
     }
+    parts_fini(&w.parts);
     return status;
 }

@@ -91,20 +91,27 @@ static int read_script(struct script *s, int argc, char *const *argv, const stru
     ASSERT(copy != NULL);
     memcpy(copy, argv, (size_t)argc * sizeof *copy);
     wish_table(&scratch, WISH_SUBMIT, typed);
-    int count = options_parse_leading(typed, argc, copy);
-    int r = count > 0 ? script_options(s, copy[1], table) : 0;
+    struct option_reader reader = {0};
+    int count = options_parse_program(typed, argc, copy, &reader);
+    bool several = scratch.load != NULL || (count > 0 && !reader.plain && parts_several(copy + 1));
+    int r = count > 0 && !several ? script_options(s, copy[1], table) : 0;
     free(copy);
     return count == OPTIONS_WRONG ? STATUS_USAGE : r;
 }
 
 int submit_read(struct wish *w, struct script *s, struct option table[WISH_OPTIONS_MAX], int argc,
-                char **argv) {
+                char **argv, char ***ret_program) {
+    struct option_reader reader = {0};
     *w = (struct wish){0};
     *s = (struct script){0};
     wish_table(w, WISH_SUBMIT, table);
     if (read_script(s, argc, argv, table) != 0)
         return OPTIONS_WRONG;
-    return options_parse_leading(table, argc, argv);
+    *ret_program = argv + 1;
+    int count = options_parse_program(table, argc, argv, &reader);
+    if (count >= 0 && wish_programs(w, argv[0], reader.plain, &count, ret_program) != 0)
+        return OPTIONS_WRONG;
+    return count;
 }
 
 int submit_judge(const char *what, const struct wish *w) {
@@ -120,7 +127,8 @@ int submit_main(int argc, char **argv) {
     struct wish w;
     struct script script;
     struct option table[WISH_OPTIONS_MAX];
-    int count = submit_read(&w, &script, table, argc, argv);
+    char **program;
+    int count = submit_read(&w, &script, table, argc, argv, &program);
     if (count == OPTIONS_HELP)
         return help(table);
     if (count == OPTIONS_WRONG)
@@ -129,9 +137,10 @@ int submit_main(int argc, char **argv) {
         return complain("submit", "submit what? for example: storm submit -n 4 ./job.sh");
     struct order *o = calloc(1, sizeof *o);
     ASSERT(o != NULL);
-    int r = run(&w, o, argv + 1);
+    int r = run(&w, o, program);
     order_fini(o);
     free(o);
     script_fini(&script);
+    parts_fini(&w.parts);
     return r;
 }

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "cli/complain.h"
+
 struct row {
     int commands;
     struct option option;
@@ -68,6 +70,7 @@ void wish_table(struct wish *w, enum wish_command command, struct option table[W
         {RUN, {"chunk", OPTION_TEXT, &w->sending.chunk, "SIZE", "in pieces of about this size"}},
         {RUN, {"slots", OPTION_NUMBER, &w->sending.slots, "N", "so many of them ahead"}},
         {RUN, {"fabric", OPTION_TEXT, &w->sending.fabric, "F", "auto, streams, ofi[:PROVIDER]"}},
+        {JOBS, {"load", OPTION_TEXT, &w->load, "FILE", "programs: one a line, with their -n"}},
         {JOBS, {"dry-run", OPTION_FLAG, &w->dry_run, NULL, "say what would be asked for"}},
         {RUN,
          {"auto", OPTION_FLAG, &w->automatic, NULL, "bring a local cluster up if there is none"}},
@@ -79,4 +82,46 @@ void wish_table(struct wish *w, enum wish_command command, struct option table[W
         if (rows[i].commands & (int)command)
             table[count++] = rows[i].option;
     table[count] = (struct option){0};
+}
+
+/* The only one of a file is as if it had been typed. */
+static int adopt(struct wish *w, const char *command) {
+    const struct part *part = &w->parts.at[0];
+    char place[PART_PLACE_MAX];
+    w->procs = part->procs;
+    w->chdir = part->chdir != NULL ? part->chdir : w->chdir;
+    for (uint32_t i = 0; i < part->env.count; i++) {
+        if (w->env.count == NUMBERS_MAX)
+            return complain(part_place(part, part->env.at[i], command, place), "too many --env");
+        w->env.at[w->env.count++] = part->env.at[i];
+    }
+    return 0;
+}
+
+static int load(struct wish *w, const char *command, int *count, char ***argv) {
+    if (*count > 0)
+        return complain(command, "\"%s\": --load says what is run; leave one of both out",
+                        (*argv)[0]);
+    if (w->procs != NULL)
+        return complain(command, "-n: each line of the file says how many; leave it out");
+    int r = parts_load(&w->parts, w->load);
+    if (r != 0)
+        return r;
+    *argv = w->parts.at[0].argv;
+    for (*count = 0; (*argv)[*count] != NULL;)
+        ++*count;
+    return w->parts.count == 1 ? adopt(w, command) : 0;
+}
+
+int wish_programs(struct wish *w, const char *command, bool plain, int *count, char ***argv) {
+    int r = 0;
+    if (w->load != NULL)
+        r = load(w, command, count, argv);
+    else if (!plain && *count > 0)
+        r = parts_split(&w->parts, command, w->procs, *count, *argv);
+    if (r == 0 && w->parts.count > 1 && (w->nodes != NULL || w->size != NULL))
+        return complain(command,
+                        "--%s: not yet: how many nodes there are follows from -n of all programs",
+                        w->nodes != NULL ? "nodes" : "size");
+    return r;
 }

@@ -4,7 +4,9 @@
 
 #include "cli/freight.h"
 #include "cli/options.h"
+#include "cli/parts.h"
 #include "cli/placing.h"
+#include "cli/programs.h"
 #include "cli/surroundings.h"
 #include "client/cluster.h"
 #include "sched/size.h"
@@ -39,6 +41,8 @@ struct wish {
     struct sending sending;
     const char *array; /* submit */
     bool wait;
+    const char *load;   /* a file of programs */
+    struct parts parts; /* if there are several; parts_fini is needed */
 };
 
 enum wish_command { WISH_RUN = 1, WISH_SUBMIT = 2, WISH_ALLOC = 4 };
@@ -46,6 +50,11 @@ enum { WISH_OPTIONS_MAX = 60 };
 
 /* The options that this command has. */
 void wish_table(struct wish *w, enum wish_command command, struct option table[WISH_OPTIONS_MAX]);
+
+/* Takes the words behind the options, `count` of them from *argv on, apart into programs, or reads them from a file. *argv is
+ * the first program and its arguments then, and *count tells how many words that are. `plain`: "--" stood before them. 0,
+ * or the exit status after a complaint. */
+int wish_programs(struct wish *w, const char *command, bool plain, int *count, char ***argv);
 
 /* A request in full, and all that it points to. */
 struct order {
@@ -58,6 +67,7 @@ struct order {
     char folder[4096];
     char program[4096];
     char array[24];
+    char name[224];
     uint8_t after[AWAITS_MAX * AWAIT_BYTES];
     uint8_t limits[LIMITS_MAX * SPEC_LIMIT_BYTES];
     struct surroundings around;
@@ -66,6 +76,7 @@ struct order {
     char *arguments;
     uint8_t *encoded;
     struct freight freight;
+    struct programs programs; /* if there are several */
 };
 
 /* `argv` is the program and its arguments. 0, or the exit status after a complaint. */

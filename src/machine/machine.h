@@ -259,6 +259,7 @@ struct input_looked {
     uint64_t ticket;
     int32_t error;        /* 0, or -errno: it could not */
     enum spawn_step step; /* because of what */
+    uint32_t rank;        /* and of whom */
 };
 
 /* From now on these numbers are taken, the others vacant. Names as roster_fill (base/roster.h) has them. */
@@ -573,7 +574,7 @@ struct effect {
         struct {
             uint64_t ticket;
             uint64_t run;
-            struct bytes spec; /* wire/spec.h */
+            struct bytes setup; /* wire/setup.h */
         } look;
         struct effect_heap heap;
         struct effect_buffer buffer;

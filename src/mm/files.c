@@ -447,15 +447,16 @@ uint32_t files_free(const struct mm *m) {
     return count;
 }
 
-enum files_sent files_send(struct mm *m, const struct running *r, struct bytes files, bool inputs,
+enum files_sent files_send(struct mm *m, const struct running *r, const struct shipment *s,
                            const char **why) {
     union message t;
+    bool inputs = s->inputs;
     *why = "what is said of its files makes no sense";
-    if (message_decode(MESSAGE_COPY, files, m->scratch, &t) < 0)
+    if (message_decode(MESSAGE_COPY, s->copy, m->scratch, &t) < 0)
         return FILES_WRONG;
     uint64_t key = inputs ? 0 : key_of(t.copy.descriptor);
     struct holders *h = inputs ? NULL : holders_of(m, key);
-    nodeset_copy(&m->scratch[0], &r->waiting);
+    nodeset_copy(&m->scratch[0], s->to);
     if (h != NULL)
         nodeset_subtract(&m->scratch[0], &h->set);
     if (nodeset_empty(&m->scratch[0]))

@@ -150,7 +150,6 @@ enum phase {
 struct running {
     uint32_t job; /* 0: the place is free */
     uint8_t phase;
-    uint8_t copied;  /* so many of its two bundles of files are there */
     bool crowded;    /* the next waits until fewer are under way */
     bool missed;     /* its output came before somebody followed it */
     bool told;       /* followers know that it is over but for nodes that are lost */
@@ -160,6 +159,7 @@ struct running {
     bool unkept;     /* what was asked for it could not be kept */
     uint8_t force;   /* 0, or the verb that is being repeated: END, KILL */
     uint32_t signal; /* REASON_USER: which */
+    uint32_t copied; /* so many of its bundles of files are there: see start.c */
     uint64_t run;
     uint64_t slots;  /* of the matrix, as nodes were told; 0: all there are */
     bool moved;      /* nodes are to be told of them */
@@ -605,8 +605,15 @@ enum files_sent {
     FILES_WRONG  /* it cannot be, `why` */
 };
 
-/* Begins to send a run's files to those of its nodes that lack them. */
-enum files_sent files_send(struct mm *m, const struct running *r, struct bytes files, bool inputs,
+/* A bundle of a run's files. */
+struct shipment {
+    struct bytes copy; /* the body of a COPY; empty: nothing */
+    bool inputs;       /* for its folder */
+    const struct nodeset *to;
+};
+
+/* Begins to send it to those of its nodes that lack it. */
+enum files_sent files_send(struct mm *m, const struct running *r, const struct shipment *s,
                            const char **why);
 /* So many more could be under way. */
 uint32_t files_free(const struct mm *m);

@@ -12,6 +12,8 @@
 #include "base/units.h"
 #include "mm/inside.h"
 #include "rm/say.h"
+#include "wire/crates.h"
+#include "wire/spec.h"
 
 enum { ATTEMPTS_MAX = 8 };
 
@@ -184,13 +186,50 @@ void start_copied(struct mm *m, uint64_t run, const struct copying *c) {
     }
 }
 
+/* Nodes that have ranks which need it. */
+static const struct nodeset *needed_by(struct mm *m, const struct job *j, const struct running *r,
+                                       const struct message_submit *s, const struct crate *p) {
+    struct spec spec = {0};
+    struct rank_range ranks;
+    uint32_t nodes = nodeset_count(&r->set);
+    struct map map = {
+        .kind = job_map(j->flags), .nodes = nodes < j->procs ? nodes : j->procs, .procs = j->procs};
+    if (map.kind == MAP_LIST && spec_decode(s->spec, &spec) == 0)
+        map.places = spec.places;
+    if (!map_good(&map))
+        return &r->waiting; /* those who are to start it will say so */
+    nodeset_clear(&m->work);
+    for (uint32_t i = 0; crate_range_load(p, i, &ranks); i++)
+        map_nodes_of(&map, ranks.first, ranks.count, &r->set, &m->work);
+    nodeset_intersect(&m->work, &r->waiting);
+    return &m->work;
+}
+
+/* First what goes to its folder, then the bundles of its programs. False: there are not so many. */
+static bool choose_shipment(struct mm *m, const struct job *j, const struct running *r,
+                            const struct message_submit *s, struct shipment *ret) {
+    struct crate p = {0};
+    *ret = (struct shipment){.copy = s->inputs, .inputs = r->copied == 0, .to = &r->waiting};
+    if (r->copied == 0)
+        return true;
+    ret->copy = s->files;
+    if ((j->flags & JOB_SEVERAL) == 0)
+        return r->copied == 1;
+    if (crate_at(s->files, r->copied - 1, &p) <= 0) /* it was judged when it came */
+        return false;
+    ret->copy = p.copy;
+    ret->to = needed_by(m, j, r, s, &p);
+    return true;
+}
+
 /* The bundle that comes next. False if it need not be waited for. */
-static bool send_bundle(struct mm *m, struct job *j, struct running *r, struct bytes files) {
+static bool send_bundle(struct mm *m, struct job *j, struct running *r,
+                        const struct shipment *next) {
     const char *wrong = NULL;
     struct ending why = {
         .node = NO_NODE, .cause = CAUSE_FAILED, .step = SPAWN_COPY, .value = EAGAIN, .bad = 1};
     r->phase = PHASE_COPYING; /* before: it may come to an end at once */
-    switch (files_send(m, r, files, r->copied == 1, &wrong)) {
+    switch (files_send(m, r, next, &wrong)) {
     case FILES_SENT:
         return true;
     case FILES_LATER:
@@ -210,9 +249,9 @@ static bool send_bundle(struct mm *m, struct job *j, struct running *r, struct b
 /* One bundle after the other. False if all that it needs is there. */
 static bool send_files(struct mm *m, struct job *j, struct running *r,
                        const struct message_submit *s) {
-    const struct bytes bundles[] = {s->files, s->inputs};
-    for (; r->copied < 2; r->copied++)
-        if (bundles[r->copied].len > 0 && send_bundle(m, j, r, bundles[r->copied]))
+    struct shipment next;
+    for (; choose_shipment(m, j, r, s, &next); r->copied++)
+        if (next.copy.len > 0 && send_bundle(m, j, r, &next))
             return true;
     return false;
 }

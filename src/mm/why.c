@@ -5,6 +5,8 @@
 #include "mm/inside.h"
 #include "sched/policies.h"
 #include "sched/size.h"
+#include "wire/crates.h"
+#include "wire/spec.h"
 
 static void name_nodes(struct mm *m, const struct nodeset *set, struct text *out) {
     char names[256];
@@ -90,11 +92,31 @@ static void say_widths(struct mm *m, struct text *why) {
     text_u64(why, most);
 }
 
+/* Of several programs: every rank has one, and what is said of their files can be read. */
+static bool is_assigned(const struct message_submit *s) {
+    struct spec spec;
+    struct crate p;
+    size_t at = 0;
+    int r = 1;
+    if ((s->flags & JOB_SEVERAL) == 0)
+        return true;
+    if ((s->flags & JOB_SCRIPT) != 0 || spec_decode(s->spec, &spec) < 0 ||
+        spec_ranks(&spec) != s->procs)
+        return false;
+    while (r == 1)
+        r = crate_next(s->files, &at, &p);
+    return r == 0;
+}
+
 int why_not(struct mm *m, const struct message_submit *s, struct text *why) {
     struct size size = {.nodes = s->nodes, .ppn = s->ppn, .procs = s->procs};
     bool script = (s->flags & JOB_SCRIPT) != 0 || s->kind == JOB_ALLOC;
     if (s->nodes == 0 || s->ppn == 0 || s->procs == 0 || (!script && !is_whole(s, &size))) {
         text_str(why, "the size contradicts itself");
+        return -EINVAL;
+    }
+    if (!is_assigned(s)) {
+        text_str(why, "what is said of its programs contradicts its size");
         return -EINVAL;
     }
     if (s->kind == JOB_STEP)

@@ -106,13 +106,12 @@ static int describe(struct nm *n, struct run *r, const struct message_launch *m)
 }
 
 /* The run that a launch is about, made if it is new; NULL if it is not ours or there is no place. */
-static struct run *take(struct nm *n, struct bytes body, uint64_t order, struct bytes *ret_spec) {
+static struct run *take(struct nm *n, struct bytes body, uint64_t order) {
     union message m;
     uint16_t type;
     if (say_heard(body, n->scratch, &type, &m) < 0 || type != MESSAGE_LAUNCH ||
         m.launch.procs == 0 || !nodeset_has(m.launch.set, n->config.self))
         return NULL;
-    *ret_spec = m.launch.spec;
     struct run *r = run_find(n, m.launch.run);
     if (r != NULL) {
         r->order = order;
@@ -149,8 +148,7 @@ static void vote(struct nm *n, uint64_t order, bool no) {
 
 /* Whoever cannot begin says so while nobody has begun. */
 void launch_prepared(struct nm *n, const struct input_prepared *in) {
-    struct bytes spec;
-    struct run *r = take(n, in->body, in->order, &spec);
+    struct run *r = take(n, in->body, in->order);
     if (!in->ask) {
         make_ready(n, r);
     } else if (r == NULL || r->over) {
@@ -159,7 +157,7 @@ void launch_prepared(struct nm *n, const struct input_prepared *in) {
         struct effect *e = effects_add(n->out, EFFECT_LOOK);
         e->look.ticket = in->order;
         e->look.run = r->run;
-        e->look.spec = spec;
+        e->look.setup = bytes_of(r->setup, r->setup_len);
     }
 }
 
@@ -171,6 +169,7 @@ void launch_looked(struct nm *n, const struct input_looked *in) {
         run_over(n, r,
                  &(struct ending){.cause = CAUSE_FAILED,
                                   .step = (uint8_t)in->step,
+                                  .rank = in->rank,
                                   .value = (uint32_t)-in->error,
                                   .bad = 1});
     make_ready(n, r);
@@ -183,8 +182,7 @@ static bool too_late(const struct nm *n, const struct run *r) {
 }
 
 void launch_decided(struct nm *n, const struct input_signal *in) {
-    struct bytes spec;
-    struct run *r = take(n, in->body, in->order, &spec);
+    struct run *r = take(n, in->body, in->order);
     if (r == NULL || r->decided || r->over)
         return;
     r->decided = true;

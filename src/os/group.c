@@ -314,7 +314,7 @@ static void start_process(struct process *p) {
                               .processors_bytes = k->home.bytes,
                               .door = g->pen != NULL ? g->pen->end.fd : -1,
                               .user = k->pens.user};
-        pid = spawn(&k->spawner, g->recipe, &place, p->index, &step);
+        pid = spawn(&k->spawner, recipe_for(g->recipe, p->index), &place, p->index, &step);
     }
     p->start = (struct input_child){.group = g->id,
                                     .index = p->index,

@@ -111,6 +111,49 @@ static void test_environment(void) {
     stage_end();
 }
 
+/* Ranks 2 to 6 of a job of three programs: the first has 3, the second 2, the third, which is nowhere, the rest. */
+static void test_several_programs(void) {
+    struct order o;
+    uint8_t more[512];
+    stage_begin();
+    order_shell(&o, "echo $0 $STORM_RANK $STORM_PROGRAM $STORM_PROGRAM_RANK/$STORM_PROGRAM_SIZE "
+                    "$STORM_LOCAL_RANK/$STORM_LOCAL_SIZE $A `pwd`");
+    o.setup.first = 2;
+    o.setup.count = 5;
+    o.setup.size = 8;
+    add_string(&o.spec.environment, o.environment, "A=1");
+    add_string(&o.spec.environment, o.environment, "STORM_PROGRAM_SIZE=liar");
+    struct spec_program p = {.ranks = 2,
+                             .program = bytes_from_str("sh"),
+                             .folder = bytes_from_str("/usr"),
+                             .environment = bytes_of("A=2", 4)};
+    static char own[1024];
+    struct bytes arguments = {0};
+    add_string(&arguments, own, "other");
+    memcpy(own + arguments.len, o.arguments + 3, o.spec.arguments.len - 3);
+    p.arguments = bytes_of(own, arguments.len + o.spec.arguments.len - 3);
+    long len = spec_program_store(&p, room_of(more, sizeof more));
+    CHECK(len > 0);
+    p.program = bytes_from_str("/nowhere/at-all");
+    p.ranks = 3;
+    long rest = spec_program_store(&p, room_of(more + len, sizeof more - (size_t)len));
+    CHECK(rest > 0);
+    o.spec.ranks = 3;
+    o.spec.programs = bytes_of(more, (size_t)(len + rest));
+    run(&o);
+    const struct heard *h = stage.groups[0].heard;
+    CHECK_STR(h[0].stream[0].text, "sh 2 0 2/3 0/5 1 /\n");
+    CHECK_STR(h[1].stream[0].text, "other 3 1 0/2 1/5 2 /usr\n");
+    CHECK_STR(h[2].stream[0].text, "other 4 1 1/2 2/5 2 /usr\n");
+    check_failed(&h[3], SPAWN_PROGRAM, ENOENT);
+    check_failed(&h[4], SPAWN_PROGRAM, ENOENT);
+    o.spec.programs.len = (size_t)len; /* the last ranks have none */
+    open_group(0, &o);
+    check_failed(&h[0], SPAWN_PROGRAM, EBADMSG);
+    close_group(0);
+    stage_end();
+}
+
 static void test_folder_umask_limits(void) {
     struct order o;
     stage_begin();
@@ -596,6 +639,7 @@ static void all(void) {
     TEST(test_failures);
     TEST(test_garbage);
     TEST(test_environment);
+    TEST(test_several_programs);
     TEST(test_folder_umask_limits);
     TEST(test_clean);
     TEST(test_path_and_scripts);

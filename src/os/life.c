@@ -148,7 +148,7 @@ static void look(struct life *l, const struct effect *e) {
     ASSERT(l->looked_count < LOOKS_MAX);
     struct input_looked *seen = &l->looked[l->looked_count++];
     seen->ticket = e->look.ticket;
-    seen->error = lookout(l->config.folder, e->look.run, e->look.spec, &seen->step);
+    lookout(l->config.folder, e->look.setup, seen);
 }
 
 static void carry_out(struct life *l, const struct effect *e) {

@@ -12,6 +12,7 @@
 #include "os/jobfolders.h"
 #include "os/mark.h"
 #include "os/outfits.h"
+#include "wire/setup.h"
 #include "wire/spec.h"
 
 static int find_inputs(const char *folder, uint64_t run) {
@@ -22,7 +23,7 @@ static int find_inputs(const char *folder, uint64_t run) {
 }
 
 /* What was sent: the program as it came, and its libraries. */
-static int find_image(const char *folder, const struct spec *s) {
+static int find_image(const char *folder, const struct spec_program *s) {
     char objects[PATH_MAX], path[PATH_MAX];
     if (snprintf(objects, sizeof objects, "%s/spool/objects", folder) >= (int)sizeof objects ||
         snprintf(path, sizeof path, "%.*s/%.*s", PATH_MAX / 2, objects, (int)s->image.len,
@@ -32,7 +33,7 @@ static int find_image(const char *folder, const struct spec *s) {
     return r == 0 && s->outfit.len > 0 ? outfits_check(objects, s->outfit) : r;
 }
 
-static int find_program(const struct spec *s) {
+static int find_program(const struct spec_program *s) {
     char path[PATH_MAX];
     struct stat st;
     if (snprintf(path, sizeof path, "%.*s", (int)s->program.len, (const char *)s->program.at) >=
@@ -45,17 +46,41 @@ static int find_program(const struct spec *s) {
     return same ? 0 : -ESTALE;
 }
 
-int lookout(const char *folder, uint64_t run, struct bytes bytes, enum spawn_step *ret_step) {
+static void look_at(const char *folder, const struct spec_program *p, struct input_looked *ret) {
+    bool sent = p->image.len > 0;
+    ret->step = sent ? SPAWN_IMAGE : SPAWN_HIDDEN;
+    ret->error = sent ? find_image(folder, p) : p->seen ? find_program(p) : 0;
+}
+
+/* Ranks of a node ascend, and so do those of programs. */
+static void look_at_all(const char *folder, const struct setup *setup, const struct spec *s,
+                        struct input_looked *ret) {
+    struct spec_program p;
+    spec_program_first(s, &p);
+    for (uint32_t i = 0; i < setup->count && ret->error == 0;) {
+        ret->rank = setup_rank(setup, i);
+        while (p.ranks > 0 && ret->rank - p.first >= p.ranks)
+            if (!spec_program_next(s, &p)) {
+                ret->error = -EBADMSG;
+                return;
+            }
+        look_at(folder, &p, ret);
+        while (i < setup->count && (p.ranks == 0 || setup_rank(setup, i) - p.first < p.ranks))
+            i++;
+    }
+}
+
+void lookout(const char *folder, struct bytes bytes, struct input_looked *ret) {
+    struct setup setup;
     struct spec s;
-    *ret_step = SPAWN_FORK;
-    if (spec_decode(bytes, &s) < 0)
-        return -EBADMSG;
-    *ret_step = SPAWN_IMAGE;
-    int r = s.own == OWN_FILLED ? find_inputs(folder, run) : 0;
-    if (r == 0 && s.image.len > 0)
-        return find_image(folder, &s);
-    if (r < 0 || !s.seen)
-        return r;
-    *ret_step = SPAWN_HIDDEN;
-    return find_program(&s);
+    ret->rank = 0;
+    ret->step = SPAWN_FORK;
+    ret->error = -EBADMSG;
+    if (setup_decode(bytes, &setup) < 0 || spec_decode(setup.spec, &s) < 0)
+        return;
+    ret->rank = setup.first;
+    ret->step = SPAWN_IMAGE;
+    ret->error = s.own == OWN_FILLED ? find_inputs(folder, setup.run) : 0;
+    if (ret->error == 0)
+        look_at_all(folder, &setup, &s, ret);
 }

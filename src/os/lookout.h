@@ -4,5 +4,5 @@
 
 #include "machine/machine.h"
 
-/* `folder` is the node's own. 0, or -errno and what it is that is not here. */
-int lookout(const char *folder, uint64_t run, struct bytes spec, enum spawn_step *ret_step);
+/* `folder` is the node's own. Of several programs those are looked at that have ranks here. All but the ticket is told. */
+void lookout(const char *folder, struct bytes setup, struct input_looked *ret);

@@ -15,6 +15,7 @@
 #include "os/jobfolders.h"
 #include "tap.h"
 #include "wire/message.h"
+#include "wire/setup.h"
 #include "wire/spec.h"
 
 struct scratch {
@@ -52,13 +53,32 @@ static void see(struct scratch *s) {
     s->spec.mtime_ns = files_mtime_ns(&st);
 }
 
-static int look(const struct scratch *s, enum spawn_step *ret_step) {
-    uint8_t bytes[1024];
+static uint32_t found_rank;
+
+/* On a node that has these ranks of eight. */
+static int look_with(const struct scratch *s, uint32_t first, uint32_t count,
+                     enum spawn_step *ret_step) {
+    uint8_t bytes[1024], whole[2048];
     struct spec spec = s->spec;
     spec.program = bytes_from_str(s->program);
     long len = spec_encode(&spec, room_of(bytes, sizeof bytes));
     CHECK(len > 0);
-    return lookout(s->folder, run_of(3, 1), bytes_of(bytes, (size_t)len), ret_step);
+    struct setup setup = {.run = run_of(3, 1),
+                          .first = first,
+                          .count = count,
+                          .size = 8,
+                          .spec = bytes_of(bytes, (size_t)len)};
+    len = setup_encode(&setup, room_of(whole, sizeof whole));
+    CHECK(len > 0);
+    struct input_looked seen;
+    lookout(s->folder, bytes_of(whole, (size_t)len), &seen);
+    *ret_step = seen.step;
+    found_rank = seen.rank;
+    return seen.error;
+}
+
+static int look(const struct scratch *s, enum spawn_step *ret_step) {
+    return look_with(s, 0, 1, ret_step);
 }
 
 static void test_the_same_file(void) {
@@ -118,9 +138,43 @@ static void test_inputs(void) {
     scratch_free(&s);
 }
 
-static void test_nonsense(void) {
+/* Programs that have no rank here are not looked for. */
+static void test_several(void) {
+    struct scratch s = scratch_new();
     enum spawn_step step;
-    CHECK_EQ(lookout(".", 1, bytes_from_str("no spec"), &step), -EBADMSG);
+    uint8_t more[512];
+    struct spec_program sent = {.ranks = 3,
+                                .program = bytes_from_str("/two"),
+                                .image = bytes_from_str("ab/ab12/two"),
+                                .arguments = bytes_of("two", 4)};
+    struct spec_program hidden = {.ranks = 3,
+                                  .program = bytes_from_str("/three"),
+                                  .arguments = bytes_of("three", 6),
+                                  .seen = true};
+    see(&s);
+    long len = spec_program_store(&sent, room_of(more, sizeof more));
+    CHECK(len > 0);
+    long rest = spec_program_store(&hidden, room_of(more + len, sizeof more - (size_t)len));
+    CHECK(rest > 0);
+    s.spec.ranks = 2;
+    s.spec.programs = bytes_of(more, (size_t)(len + rest));
+    CHECK_EQ(look_with(&s, 0, 2, &step), 0);
+    CHECK_EQ(look_with(&s, 1, 2, &step), -ENOENT);
+    CHECK_EQ(step, SPAWN_IMAGE);
+    CHECK_EQ(found_rank, 2);
+    CHECK_EQ(look_with(&s, 4, 1, &step), -ENOENT);
+    CHECK_EQ(step, SPAWN_IMAGE);
+    CHECK_EQ(look_with(&s, 5, 3, &step), -ENOENT);
+    CHECK_EQ(step, SPAWN_HIDDEN);
+    s.spec.programs.len = (size_t)len; /* not all of its ranks have one */
+    CHECK_EQ(look_with(&s, 5, 3, &step), -EBADMSG);
+    scratch_free(&s);
+}
+
+static void test_nonsense(void) {
+    struct input_looked seen;
+    lookout(".", bytes_from_str("no setup"), &seen);
+    CHECK_EQ(seen.error, -EBADMSG);
 }
 
 int main(void) {
@@ -128,6 +182,7 @@ int main(void) {
     TEST(test_another_file);
     TEST(test_what_was_sent);
     TEST(test_inputs);
+    TEST(test_several);
     TEST(test_nonsense);
     return tap_finish();
 }

@@ -30,6 +30,9 @@ enum variable {
     VARIABLE_LOCAL_RANK,
     VARIABLE_LOCAL_SIZE,
     VARIABLE_ARRAY_INDEX,
+    VARIABLE_PROGRAM,
+    VARIABLE_PROGRAM_RANK,
+    VARIABLE_PROGRAM_SIZE,
     VARIABLES
 };
 
@@ -43,6 +46,9 @@ static const char *const names[VARIABLES] = {
     [VARIABLE_LOCAL_RANK] = "STORM_LOCAL_RANK=",
     [VARIABLE_LOCAL_SIZE] = "STORM_LOCAL_SIZE=",
     [VARIABLE_ARRAY_INDEX] = "STORM_ARRAY_INDEX=",
+    [VARIABLE_PROGRAM] = "STORM_PROGRAM=",
+    [VARIABLE_PROGRAM_RANK] = "STORM_PROGRAM_RANK=",
+    [VARIABLE_PROGRAM_SIZE] = "STORM_PROGRAM_SIZE=",
 };
 
 /* The same for the path of the job's folder, which may be longer than all of these. */
@@ -97,6 +103,10 @@ static uint64_t number(const struct recipe *r, enum variable v) {
         return r->setup.count;
     case VARIABLE_ARRAY_INDEX:
         return r->setup.array;
+    case VARIABLE_PROGRAM:
+        return r->index;
+    case VARIABLE_PROGRAM_SIZE:
+        return r->ranks;
     default:
         return 0; /* the ranks: filled in for each process */
     }
@@ -118,7 +128,27 @@ static char *cut_variable(struct heap_cut *c, struct recipe *r, enum variable v)
         r->rank = at + strlen(names[v]);
     if (v == VARIABLE_LOCAL_RANK)
         r->local = at + strlen(names[v]);
+    if (v == VARIABLE_PROGRAM_RANK)
+        r->turn = at + strlen(names[v]);
     return at;
+}
+
+static bool is_told(const struct recipe *r, enum variable v) {
+    if (v == VARIABLE_ARRAY_INDEX)
+        return r->setup.array != 0;
+    return v < VARIABLE_PROGRAM || r->ranks != 0;
+}
+
+static const char *value_in(struct bytes list, const char *name, size_t len) {
+    size_t at = 0;
+    for (const char *s; (s = strings_next(list, &at)) != NULL;)
+        if (strncmp(s, name, len) == 0 && s[len] == '=')
+            return s + len + 1;
+    return NULL;
+}
+
+static bool is_changed(const struct recipe *r, const char *entry) {
+    return r->changed.len > 0 && value_in(r->changed, entry, strcspn(entry, "=")) != NULL;
 }
 
 /* What was given without what is ours, then what is ours. */
@@ -126,10 +156,14 @@ static void fill_environment(struct recipe *r, struct heap_cut *c) {
     size_t at = 0;
     char **next = r->environment;
     for (const char *s; (s = strings_next(r->spec.environment, &at)) != NULL;)
+        if (!ours(s) && !is_changed(r, s))
+            *next++ = (char *)s;
+    at = 0;
+    for (const char *s; (s = strings_next(r->changed, &at)) != NULL;)
         if (!ours(s))
             *next++ = (char *)s;
     for (enum variable v = 0; v < VARIABLES; v++)
-        if (v != VARIABLE_ARRAY_INDEX || r->setup.array != 0)
+        if (is_told(r, v))
             *next++ = cut_variable(c, r, v);
     if (r->own != NULL)
         *next++ = r->own;
@@ -159,11 +193,8 @@ static void fill_limits(struct recipe *r, const struct inherited *have) {
 /* ---- the path ---- */
 
 static const char *variable_of(const struct recipe *r, const char *name) {
-    size_t at = 0, len = strlen(name);
-    for (const char *s; (s = strings_next(r->spec.environment, &at)) != NULL;)
-        if (strncmp(s, name, len) == 0 && s[len] == '=')
-            return s + len + 1;
-    return NULL;
+    const char *value = value_in(r->changed, name, strlen(name));
+    return value != NULL ? value : value_in(r->spec.environment, name, strlen(name));
 }
 
 static const char *path_of(const struct recipe *r) {
@@ -282,12 +313,12 @@ static void choose_program(struct recipe *r) {
 
 /* ---- life ---- */
 
-static size_t pointers(const struct spec *s) {
-    return strings_count(s->arguments) + 2 + strings_count(s->environment) + VARIABLES + 2;
+static size_t entries(const struct spec *s, struct bytes changed) {
+    return strings_count(s->environment) + strings_count(changed) + VARIABLES + 2;
 }
 
-static size_t room_for(const struct setup *setup, const struct spec *spec) {
-    return pointers(spec) * sizeof(char *) +
+static size_t room_for(const struct setup *setup, const struct spec *spec, struct bytes changed) {
+    return (strings_count(spec->arguments) + 2 + entries(spec, changed)) * sizeof(char *) +
            (spec->limits.len / SPEC_LIMIT_BYTES + 1) * sizeof(struct recipe_limit) +
            spec->folder.len + 1 + VARIABLES * (NAME_BYTES + DIGITS) + setup->node_name.len +
            setup->node_list.len + 16;
@@ -314,7 +345,7 @@ static int open_own(struct recipe *r, const char *root) {
 
 static void fill(struct recipe *r, const struct inherited *have, struct heap_cut c) {
     r->vector = cut(&c, (strings_count(r->spec.arguments) + 2) * sizeof(char *));
-    r->environment = cut(&c, (strings_count(r->spec.environment) + VARIABLES + 2) * sizeof(char *));
+    r->environment = cut(&c, entries(&r->spec, r->changed) * sizeof(char *));
     r->limits = cut(&c, (r->spec.limits.len / SPEC_LIMIT_BYTES + 1) * sizeof(struct recipe_limit));
     if (r->spec.folder.len > 0)
         r->folder = cut_bytes(&c, r->spec.folder);
@@ -334,15 +365,90 @@ static void fill(struct recipe *r, const struct inherited *have, struct heap_cut
     }
 }
 
-struct recipe *recipe_new(struct bytes bytes, const struct inherited *have, int *ret_error) {
+static void fill_behind(struct recipe *r, const struct inherited *have, char *at) {
+    fill(r, have, (struct heap_cut){.at = at + (-(uintptr_t)at & (sizeof(max_align_t) - 1))});
+}
+
+/* ---- several programs ---- */
+
+/* The spec as it is for the processes of this program. */
+static void assume(struct spec *s, const struct spec_program *p) {
+    s->program = p->program;
+    s->image = p->image;
+    s->outfit = p->outfit;
+    s->stubborn = p->stubborn;
+    s->argv0 = p->argv0;
+    s->arguments = p->arguments;
+    if (p->folder.len > 0) {
+        s->folder = p->folder;
+        s->inside = false;
+    }
+}
+
+/* Which of the processes here it is for, from this one on: ranks of a node ascend, and so do those of programs. */
+static void dedicate(struct recipe *r, const struct spec_program *p, uint32_t from) {
+    r->ranks = p->ranks;
+    r->index = p->index;
+    r->first = p->first;
+    r->changed = p->environment;
+    assume(&r->spec, p);
+    r->end = from;
+    while (r->end < r->setup.count && setup_rank(&r->setup, r->end) - p->first < p->ranks)
+        r->end++;
+}
+
+/* Of the program of the first process that has none yet. */
+static struct recipe *another(const struct recipe *first, uint32_t from,
+                              const struct inherited *have, int *ret_error) {
+    struct spec_program p;
+    struct spec spec;
+    int again = spec_decode(first->setup.spec, &spec);
+    ASSERT(again == 0);
+    *ret_error = -EBADMSG;
+    if (!spec_program_of(&spec, setup_rank(&first->setup, from), &p))
+        return NULL;
+    assume(&spec, &p);
+    *ret_error = -ENOMEM;
+    struct recipe *r = malloc(sizeof *r + room_for(&first->setup, &spec, p.environment));
+    if (r == NULL)
+        return NULL;
+    memset(r, 0, sizeof *r);
+    r->setup = first->setup;
+    r->spec = spec;
+    dedicate(r, &p, from);
+    fill_behind(r, have, r->bytes);
+    *ret_error = 0;
+    return r;
+}
+
+static int add_others(struct recipe *first, const struct inherited *have) {
+    int r = 0;
+    struct recipe *last = first;
+    while (r == 0 && last->end < first->setup.count) {
+        last->next = another(first, last->end, have, &r);
+        last = r == 0 ? last->next : last;
+    }
+    return r;
+}
+
+/* ---- all of it ---- */
+
+static struct recipe *recipe_alone(struct bytes bytes, const struct inherited *have,
+                                   int *ret_error) {
     struct setup setup;
     struct spec spec;
+    struct spec_program p = {0};
     *ret_error = -EBADMSG;
     if (setup_decode(bytes, &setup) < 0 || spec_decode(setup.spec, &spec) < 0)
         return NULL;
+    if (spec.ranks > 0) {
+        if (!spec_program_of(&spec, setup_rank(&setup, 0), &p))
+            return NULL;
+        assume(&spec, &p);
+    }
     *ret_error = -ENOMEM;
     size_t copied = align_up(bytes.len, sizeof(max_align_t));
-    struct recipe *r = malloc(sizeof *r + copied + room_for(&setup, &spec));
+    struct recipe *r = malloc(sizeof *r + copied + room_for(&setup, &spec, p.environment));
     if (r == NULL)
         return NULL;
     memset(r, 0, sizeof *r);
@@ -351,23 +457,36 @@ struct recipe *recipe_new(struct bytes bytes, const struct inherited *have, int 
     ASSERT(again == 0);
     again = spec_decode(r->setup.spec, &r->spec);
     ASSERT(again == 0);
-    char *rest = r->bytes + copied;
-    fill(r, have, (struct heap_cut){.at = rest + (-(uintptr_t)rest & (sizeof(max_align_t) - 1))});
+    if (r->spec.ranks > 0 && spec_program_of(&r->spec, setup_rank(&r->setup, 0), &p))
+        dedicate(r, &p, 0);
+    fill_behind(r, have, r->bytes + copied);
     *ret_error = 0;
     return r;
 }
 
+struct recipe *recipe_new(struct bytes bytes, const struct inherited *have, int *ret_error) {
+    struct recipe *r = recipe_alone(bytes, have, ret_error);
+    if (r == NULL || r->ranks == 0)
+        return r;
+    *ret_error = add_others(r, have);
+    if (*ret_error == 0)
+        return r;
+    recipe_free(r);
+    return NULL;
+}
+
 void recipe_free(struct recipe *r) {
-    if (r != NULL) {
+    for (struct recipe *next; r != NULL; r = next) {
+        next = r->next;
         free(r->program);
         free(r->dressed);
         free(r->own);
+        free(r);
     }
-    free(r);
 }
 
 /* One place is kept for this limit. */
-void recipe_bound(struct recipe *r, const struct inherited *have, uint64_t bytes) {
+static void bound(struct recipe *r, const struct inherited *have, uint64_t bytes) {
     uint32_t i = 0;
     while (i < r->limit_count && r->limits[i].resource != RLIMIT_DATA)
         i++;
@@ -377,6 +496,11 @@ void recipe_bound(struct recipe *r, const struct inherited *have, uint64_t bytes
     struct rlimit *l = &r->limits[i].limit;
     l->rlim_cur = l->rlim_cur < bytes ? l->rlim_cur : bytes;
     l->rlim_max = l->rlim_max < bytes ? l->rlim_max : bytes;
+}
+
+void recipe_bound(struct recipe *r, const struct inherited *have, uint64_t bytes) {
+    for (; r != NULL; r = r->next)
+        bound(r, have, bytes);
 }
 
 /* ---- one process ---- */
@@ -390,6 +514,8 @@ static void write_number(char *at, uint32_t value) {
 void recipe_turn(struct recipe *r, uint32_t index) {
     write_number(r->rank, setup_rank(&r->setup, index));
     write_number(r->local, index);
+    if (r->turn != NULL)
+        write_number(r->turn, setup_rank(&r->setup, index) - r->first);
 }
 
 bool recipe_listens(const struct recipe *r, uint32_t index) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the processes of a group have in common, made ready to be executed: file, arguments,
- * environment, folder, limits.
+ * environment, folder, limits. Of a job of several programs there is one for each program that runs here.
  *
  * Made from a setup before anything is started, so that starting is only that. What cannot work (the
  * program is nowhere in the path) is known here already but told when they are to start. */
@@ -28,8 +28,14 @@ struct recipe_limit {
 };
 
 struct recipe {
-    struct setup setup; /* views into a copy of the bytes */
-    struct spec spec;
+    struct setup setup;   /* views into a copy of the bytes */
+    struct spec spec;     /* its program is the one of this recipe */
+    struct recipe *next;  /* of the next program here; it borrows from the first */
+    uint32_t end;         /* behind the last process here that it is for */
+    uint32_t ranks;       /* of its program; 0: there is no other in the job */
+    uint32_t index;       /* of its program */
+    uint32_t first;       /* rank of its program */
+    struct bytes changed; /* of the environment, for its program */
     char *folder;         /* NULL: stay */
     char *own;            /* STORM_JOB_DIR=...; NULL: the job has no folder */
     char *program;        /* NULL: see error */
@@ -37,7 +43,7 @@ struct recipe {
     enum spawn_step step; /* and where it would fail */
     char **vector;        /* a place for a shell, then the arguments */
     char **environment;
-    char *rank, *local; /* the digits in the environment */
+    char *rank, *local, *turn; /* the digits in the environment */
     struct recipe_limit *limits;
     uint32_t limit_count;
     const char *each;
@@ -50,6 +56,13 @@ struct recipe {
 /* NULL and -EBADMSG or -ENOMEM. */
 struct recipe *recipe_new(struct bytes setup, const struct inherited *have, int *ret_error);
 void recipe_free(struct recipe *r);
+
+/* The one that is for the process with this index. */
+static inline struct recipe *recipe_for(struct recipe *r, uint32_t index) {
+    while (r->next != NULL && index >= r->end)
+        r = r->next;
+    return r;
+}
 
 /* Makes it the recipe of the process with this index. */
 void recipe_turn(struct recipe *r, uint32_t index);

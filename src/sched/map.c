@@ -64,3 +64,19 @@ uint32_t map_next(const struct map *m, uint32_t place, uint32_t rank) {
     struct size_share share = size_share(m->nodes, m->procs, place);
     return rank + 1 < share.first + share.count ? rank + 1 : m->procs;
 }
+
+void map_nodes_of(const struct map *m, uint32_t first, uint32_t count, const struct nodeset *nodes,
+                  struct nodeset *ret) {
+    uint32_t end = first < m->procs && count < m->procs - first ? first + count : m->procs;
+    if (m->kind == MAP_CYCLIC && end > first && end - first > m->nodes)
+        end = first + m->nodes; /* from here on they come again */
+    for (uint32_t rank = first; rank < end; rank++) {
+        uint32_t place = map_place(m, rank), node = nodeset_at(nodes, place);
+        if (node != NODESET_NONE)
+            nodeset_add(ret, node);
+        if (m->kind == MAP_BLOCK) { /* the rest of this node's */
+            struct size_share share = size_share(m->nodes, m->procs, place);
+            rank = share.first + share.count - 1;
+        }
+    }
+}

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
+#include "base/nodeset.h"
 
 enum map_kind { MAP_BLOCK, MAP_CYCLIC, MAP_LIST, MAPS };
 
@@ -36,3 +37,8 @@ uint32_t map_count(const struct map *m, uint32_t place);
 /* The first rank of a node, and the one of it that follows another; at least procs: there is none. */
 uint32_t map_first(const struct map *m, uint32_t place);
 uint32_t map_next(const struct map *m, uint32_t place, uint32_t rank);
+
+/* Those of the job's nodes that have one of `count` ranks from `first` on are added to `ret`; more ranks than there are
+ * do not matter. */
+void map_nodes_of(const struct map *m, uint32_t first, uint32_t count, const struct nodeset *nodes,
+                  struct nodeset *ret);

@@ -50,6 +50,42 @@ static void test_lists(void) {
     }
 }
 
+/* Against each rank by itself, on nodes that do not begin with 0 and have gaps. */
+static void check_nodes(const struct map *m, uint32_t first, uint32_t count) {
+    uint64_t storage[3][8];
+    struct nodeset nodes, expected, found;
+    nodeset_init(&nodes, 64, storage[0]);
+    nodeset_init(&expected, 64, storage[1]);
+    nodeset_init(&found, 64, storage[2]);
+    for (uint32_t place = 0; place < m->nodes; place++)
+        nodeset_add(&nodes, 3 + place * 2 + place / 4);
+    for (uint32_t rank = first; rank < m->procs && rank - first < count; rank++)
+        nodeset_add(&expected, nodeset_at(&nodes, map_place(m, rank)));
+    map_nodes_of(m, first, count, &nodes, &found);
+    CHECK(nodeset_equal(&expected, &found));
+}
+
+static void test_nodes_of_ranks(void) {
+    uint8_t places[12 * MAP_PLACE_BYTES];
+    for (uint32_t i = 0; i < 12; i++)
+        store_le32(places + (size_t)i * MAP_PLACE_BYTES, i * i % 5);
+    for (uint32_t nodes = 1; nodes <= 12; nodes++)
+        for (uint32_t first = 0; first <= 13; first++)
+            for (uint32_t count = 0; count <= 13; count++) {
+                check_nodes(&(struct map){.kind = MAP_BLOCK, .nodes = nodes, .procs = 12}, first,
+                            count);
+                check_nodes(&(struct map){.kind = MAP_CYCLIC, .nodes = nodes, .procs = 12}, first,
+                            count);
+                check_nodes(&(struct map){.kind = MAP_LIST,
+                                          .nodes = 5,
+                                          .procs = 12,
+                                          .places = bytes_of(places, sizeof places)},
+                            first, count);
+            }
+    check_nodes(&(struct map){.kind = MAP_BLOCK, .nodes = 3, .procs = 12}, UINT32_MAX, UINT32_MAX);
+    check_nodes(&(struct map){.kind = MAP_CYCLIC, .nodes = 3, .procs = 12}, 2, UINT32_MAX);
+}
+
 static void test_bad_ones(void) {
     uint8_t places[2 * MAP_PLACE_BYTES] = {0};
     struct map m = {
@@ -70,6 +106,7 @@ static void test_bad_ones(void) {
 int main(void) {
     TEST(test_block_and_cyclic);
     TEST(test_lists);
+    TEST(test_nodes_of_ranks);
     TEST(test_bad_ones);
     return tap_finish();
 }

@@ -100,17 +100,20 @@ static bool is(struct bytes text, const char *name) {
 static int obstacle(const struct member *m, enum spawn_step *ret_step) {
     const struct sim_group *g = m->group;
     struct sim_kernel *k = g->kernel;
+    struct spec_program p;
     *ret_step = SPAWN_PROGRAM;
     if (g->error != 0)
         return g->error;
+    if (!spec_program_of(&g->spec, setup_rank(&g->setup, m->index), &p))
+        return EBADMSG;
     if (is(g->spec.folder, "/none")) {
         *ret_step = SPAWN_FOLDER;
         return ENOENT;
     }
-    if (is(g->spec.program, "/none") ||
-        (is(g->spec.program, "/none-on-1") && setup_rank(&g->setup, m->index) == 1))
+    if (is(p.program, "/none") ||
+        (is(p.program, "/none-on-1") && setup_rank(&g->setup, m->index) == 1))
         return ENOENT;
-    if (is(g->spec.program, "/etc/passwd"))
+    if (is(p.program, "/etc/passwd"))
         return EACCES;
     *ret_step = SPAWN_FORK;
     if (g->killed)

@@ -564,7 +564,8 @@ enum job_flag {
     JOB_CYCLIC = 256,  /* its processes are dealt out to nodes one by one */
     JOB_LISTED = 512,  /* which is where is in its spec */
     JOB_NEEDS = 1024,  /* not every node will do: `need` says which */
-    JOB_FLAGS_END = 2048
+    JOB_SEVERAL = 2048, /* programs; its files are a list of bundles: wire/crates.h */
+    JOB_FLAGS_END = 4096
 };
 
 static inline enum map_kind job_map(uint32_t flags) {
@@ -604,7 +605,8 @@ struct message_submit {
     struct bytes name;
     struct bytes reservation; /* it starts there and then only; empty: in none */
     struct bytes need;        /* JOB_NEEDS: what its nodes must be like, as sched/need.h reads it */
-    struct bytes files;       /* that must be on its nodes first: the body of a COPY. Empty: none */
+    /* That must be on its nodes first: the body of a COPY or, of JOB_SEVERAL, several. Empty: none. */
+    struct bytes files;
     struct bytes inputs; /* the same, for its folder: where that is is filled in for each run */
     struct bytes spec;   /* wire/spec.h */
 };

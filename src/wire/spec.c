@@ -20,8 +20,63 @@ static void walk_word(struct codec *c, struct bytes *word) {
         c->failed = true;
 }
 
+static bool has_programs(const struct spec *s) {
+    return s->programs.len > 0;
+}
+
 static bool has_more(const struct spec *s) {
-    return s->places.len > 0 || s->bind != 0 || s->bind_told || s->memory != 0;
+    return s->places.len > 0 || s->bind != 0 || s->bind_told || s->memory != 0 || has_programs(s);
+}
+
+static void walk_program(struct codec *c, struct spec_program *p) {
+    codec_u32(c, &p->ranks);
+    walk_word(c, &p->program);
+    walk_word(c, &p->image);
+    walk_strings(c, &p->outfit);
+    walk_strings(c, &p->stubborn);
+    codec_bool(c, &p->argv0);
+    walk_strings(c, &p->arguments);
+    walk_word(c, &p->folder);
+    walk_strings(c, &p->environment);
+    codec_bool(c, &p->seen);
+    codec_u64(c, &p->device);
+    codec_u64(c, &p->inode);
+    codec_u64(c, &p->bytes);
+    codec_u64(c, &p->mtime_ns);
+}
+
+/* Each can be run by somebody, and ranks can be counted. */
+static bool programs_good(const struct spec *s) {
+    uint64_t ranks = s->ranks;
+    struct codec c = {.in = s->programs.at, .len = s->programs.len};
+    while (c.at < c.len && !c.failed) {
+        struct spec_program p = {0};
+        walk_program(&c, &p);
+        ranks += p.ranks;
+        if (p.ranks == 0 || p.program.len == 0 || p.arguments.len == 0 || ranks > UINT32_MAX)
+            return false;
+    }
+    return !c.failed && s->ranks > 0;
+}
+
+/* What came later. A tail that says nothing is not written, so none is read: every spec has one form. */
+static void walk_tails(struct codec *c, struct spec *s) {
+    if (c->encoding ? !has_more(s) : c->at == c->len) /* specs of before end here */
+        return;
+    codec_bytes(c, &s->places, MAP_PLACE_BYTES);
+    codec_enum(c, &s->bind, BINDS);
+    codec_bool(c, &s->bind_told);
+    codec_u64(c, &s->memory);
+    if (c->encoding ? has_programs(s) : c->at < c->len) { /* or here */
+        codec_u32(c, &s->ranks);
+        walk_word(c, &s->first_folder);
+        walk_strings(c, &s->first_environment);
+        codec_bytes(c, &s->programs, 1);
+        if (!c->encoding && !c->failed && !(has_programs(s) && programs_good(s)))
+            c->failed = true;
+    }
+    if (!has_more(s))
+        c->failed = true;
 }
 
 static void walk(struct codec *c, struct spec *s) {
@@ -50,12 +105,7 @@ static void walk(struct codec *c, struct spec *s) {
     codec_u64(c, &s->inode);
     codec_u64(c, &s->bytes);
     codec_u64(c, &s->mtime_ns);
-    if (c->encoding ? has_more(s) : c->at < c->len) { /* specs of before end here */
-        codec_bytes(c, &s->places, MAP_PLACE_BYTES);
-        codec_enum(c, &s->bind, BINDS);
-        codec_bool(c, &s->bind_told);
-        codec_u64(c, &s->memory);
-    }
+    walk_tails(c, s);
 }
 
 long spec_encode(const struct spec *s, struct room out) {
@@ -72,6 +122,69 @@ int spec_decode(struct bytes in, struct spec *ret) {
     bool good = !c.failed && c.at == c.len && ret->arguments.len > 0 && ret->program.len > 0;
     return good ? 0 : -EBADMSG;
 }
+
+/* ---- programs ---- */
+
+void spec_program_first(const struct spec *s, struct spec_program *ret) {
+    *ret = (struct spec_program){.ranks = s->ranks,
+                                 .program = s->program,
+                                 .image = s->image,
+                                 .outfit = s->outfit,
+                                 .stubborn = s->stubborn,
+                                 .argv0 = s->argv0,
+                                 .arguments = s->arguments,
+                                 .folder = s->first_folder,
+                                 .environment = s->first_environment,
+                                 .seen = s->seen,
+                                 .device = s->device,
+                                 .inode = s->inode,
+                                 .bytes = s->bytes,
+                                 .mtime_ns = s->mtime_ns};
+}
+
+bool spec_program_next(const struct spec *s, struct spec_program *p) {
+    struct spec_program next = {.index = p->index + 1, .first = p->first + p->ranks};
+    struct codec c = {.in = s->programs.at, .len = s->programs.len, .at = p->end};
+    if (p->end >= s->programs.len)
+        return false;
+    walk_program(&c, &next);
+    next.end = c.at;
+    *p = next;
+    return !c.failed;
+}
+
+bool spec_program_of(const struct spec *s, uint32_t rank, struct spec_program *ret) {
+    spec_program_first(s, ret);
+    while (ret->ranks > 0 && rank - ret->first >= ret->ranks)
+        if (!spec_program_next(s, ret))
+            return false;
+    return true;
+}
+
+uint32_t spec_programs(const struct spec *s) {
+    struct spec_program p;
+    spec_program_first(s, &p);
+    while (spec_program_next(s, &p))
+        ;
+    return p.index + 1;
+}
+
+uint64_t spec_ranks(const struct spec *s) {
+    struct spec_program p;
+    spec_program_first(s, &p);
+    while (spec_program_next(s, &p))
+        ;
+    return (uint64_t)p.first + p.ranks;
+}
+
+long spec_program_store(const struct spec_program *p, struct room out) {
+    struct spec_program copy = *p;
+    struct codec c = {.encoding = true, .out = out.at, .len = out.len};
+    walk_program(&c, &copy);
+    return c.failed ? -ENOBUFS : (long)c.at;
+}
+
+/* ---- strings ---- */
 
 uint32_t strings_count(struct bytes list) {
     uint32_t n = 0;
@@ -91,6 +204,8 @@ const char *strings_next(struct bytes list, size_t *at) {
     *at += strnlen(s, list.len - *at) + 1;
     return s;
 }
+
+/* ---- limits ---- */
 
 static void walk_limit(struct codec *c, struct rlimit_spec *l) {
     codec_u8(c, &l->resource);

@@ -55,13 +55,51 @@ struct spec {
     uint8_t bind;    /* enum bind_to */
     bool bind_told;  /* where each is bound is told, in its errors */
     uint64_t memory; /* bytes that each process may use, with all that it starts; 0: any */
+    /* Of a job of several programs: the first is the one above and has the first `ranks` ranks, the others follow, as
+     * spec_program_store writes them. All 0 and empty: there is only the one. */
+    uint32_t ranks;
+    struct bytes first_folder,
+        first_environment; /* of the first, as struct spec_program has them */
+    struct bytes programs;
+};
+
+/* One of the programs of a job, with ranks in a row: those of the first come first. Nothing here says where they run. */
+struct spec_program {
+    uint32_t index;       /* from 0; not written */
+    uint32_t first;       /* of its ranks; not written */
+    size_t end;           /* where the next one lies in `programs`; not written */
+    uint32_t ranks;       /* how many; 0: all, of a job that has no other */
+    struct bytes program; /* this and what follows as in struct spec */
+    struct bytes image, outfit, stubborn;
+    bool argv0;
+    struct bytes arguments;
+    struct bytes folder;      /* empty: as the job's */
+    struct bytes environment; /* what is otherwise than in the job's */
+    bool seen;
+    uint64_t device, inode, bytes, mtime_ns;
 };
 
 /* Length written, or -ENOBUFS. */
 long spec_encode(const struct spec *s, struct room out);
 
-/* 0, or -EBADMSG: not well formed, a list that does not end in NUL, no argument. Views borrow. */
+/* 0, or -EBADMSG: not well formed, a list that does not end in NUL, no argument, a program without ranks. Views borrow. */
 int spec_decode(struct bytes in, struct spec *ret);
+
+/* How many programs it has. */
+uint32_t spec_programs(const struct spec *s);
+
+/* The first, and the one behind it; false: there is none. */
+void spec_program_first(const struct spec *s, struct spec_program *ret);
+bool spec_program_next(const struct spec *s, struct spec_program *p);
+
+/* The one that this rank runs; false: none does. */
+bool spec_program_of(const struct spec *s, uint32_t rank, struct spec_program *ret);
+
+/* All ranks that its programs have; 0: as many as there are, as there is only one. */
+uint64_t spec_ranks(const struct spec *s);
+
+/* One of those behind the first, to be put behind what `programs` has. Length written, or -ENOBUFS. */
+long spec_program_store(const struct spec_program *p, struct room out);
 
 /* Strings in a list. */
 uint32_t strings_count(struct bytes list);

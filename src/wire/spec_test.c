@@ -124,6 +124,93 @@ static void test_places(void) {
         CHECK_EQ(spec_decode(bytes_of(bytes, cut), &back), -EBADMSG);
 }
 
+static struct spec_program program(uint32_t ranks, const char *name) {
+    return (struct spec_program){.ranks = ranks,
+                                 .program = bytes_from_str(name),
+                                 .image = bytes_from_str("ab/abcd/other"),
+                                 .argv0 = true,
+                                 .arguments = bytes_of("other\0", 7),
+                                 .folder = bytes_from_str("/there"),
+                                 .environment = bytes_of("A=1", 4),
+                                 .seen = true,
+                                 .inode = 9};
+}
+
+static size_t store(uint8_t *out, size_t at, const struct spec_program *p) {
+    long len = spec_program_store(p, room_of(out + at, ROOM - at));
+    CHECK(len > 0);
+    return at + (size_t)len;
+}
+
+/* 3 ranks of the first, 2 of the second, 1 of the third. */
+static struct spec several(uint8_t *more) {
+    struct spec s = sample();
+    struct spec_program two = program(2, "/two"), three = program(1, "/three");
+    s.ranks = 3;
+    s.first_folder = bytes_from_str("/first");
+    s.first_environment = bytes_of("B=2", 4);
+    s.programs = bytes_of(more, store(more, store(more, 0, &two), &three));
+    return s;
+}
+
+static void test_programs(void) {
+    uint8_t more[ROOM], bytes[ROOM];
+    struct spec s = several(more), back;
+    struct spec_program p;
+    long len = encode(&s, bytes);
+    CHECK(len > 0);
+    CHECK_EQ(spec_decode(bytes_of(bytes, (size_t)len), &back), 0);
+    CHECK_EQ(spec_programs(&back), 3);
+    CHECK_EQ(spec_ranks(&back), 6);
+    static const uint32_t expected[] = {0, 0, 0, 1, 1, 2}, firsts[] = {0, 3, 5};
+    for (uint32_t rank = 0; rank < 6; rank++) {
+        CHECK(spec_program_of(&back, rank, &p));
+        CHECK_EQ(p.index, expected[rank]);
+        CHECK_EQ(p.first, firsts[p.index]);
+        CHECK(same(p.program, p.index == 0   ? s.program
+                              : p.index == 1 ? bytes_from_str("/two")
+                                             : bytes_from_str("/three")));
+    }
+    CHECK(!spec_program_of(&back, 6, &p));
+    CHECK(spec_program_of(&back, 5, &p));
+    CHECK(p.argv0 && p.seen && p.inode == 9 && same(p.folder, bytes_from_str("/there")));
+    CHECK_EQ(strings_count(p.arguments), 2);
+    CHECK_EQ(strings_count(p.environment), 1);
+    CHECK(spec_program_of(&back, 0, &p));
+    CHECK(same(p.folder, bytes_from_str("/first")) && same(p.environment, s.first_environment));
+    struct spec alone = sample();
+    CHECK_EQ(spec_programs(&alone), 1);
+    CHECK_EQ(spec_ranks(&alone), 0);
+    CHECK(spec_program_of(&alone, 1000, &p) && p.index == 0 && same(p.program, alone.program));
+}
+
+static void test_programs_in_no_other_form(void) {
+    uint8_t more[ROOM], bytes[ROOM];
+    struct spec s = several(more), back;
+    CHECK_EQ(decode(&s), 0);
+    long len = encode(&s, bytes);
+    struct spec one = sample();
+    size_t before = (size_t)encode(&one, more);
+    s = several(more);
+    CHECK_EQ(encode(&s, bytes), len);
+    for (size_t cut = before + 1; cut < (size_t)len; cut++)
+        CHECK_EQ(spec_decode(bytes_of(bytes, cut), &back), -EBADMSG);
+    s.ranks = 0; /* of the first */
+    CHECK_EQ(decode(&s), -EBADMSG);
+    s = several(more);
+    s.programs.len--;
+    CHECK_EQ(decode(&s), -EBADMSG);
+    struct spec_program wrong = program(0, "/two");
+    s.programs.len = store(more, 0, &wrong);
+    CHECK_EQ(decode(&s), -EBADMSG);
+    wrong = program(UINT32_MAX, "/two");
+    s.programs.len = store(more, 0, &wrong);
+    CHECK_EQ(decode(&s), -EBADMSG);
+    wrong = program(1, "");
+    s.programs.len = store(more, 0, &wrong);
+    CHECK_EQ(decode(&s), -EBADMSG);
+}
+
 static void test_what_cannot_be_run_is_refused(void) {
     struct spec s = sample();
     CHECK_EQ(decode(&s), 0);
@@ -193,6 +280,8 @@ int main(void) {
     TEST(test_round_trip);
     TEST(test_no_other_length);
     TEST(test_places);
+    TEST(test_programs);
+    TEST(test_programs_in_no_other_form);
     TEST(test_what_cannot_be_run_is_refused);
     TEST(test_strings);
     TEST(test_garbage_never_hurts);

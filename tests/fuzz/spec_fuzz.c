@@ -17,6 +17,23 @@ static void check_strings(struct bytes list) {
     ASSERT(at == list.len && count == strings_count(list));
 }
 
+/* Each rank has the program that the list says, and nobody else has one. */
+static void check_programs(const struct spec *s) {
+    struct spec_program p, found;
+    uint32_t count = 0;
+    spec_program_first(s, &p);
+    do {
+        ASSERT(p.index == count++ && p.program.len > 0 && p.arguments.len > 0);
+        check_strings(p.arguments);
+        check_strings(p.environment);
+        ASSERT(spec_program_of(s, p.first, &found) && found.index == p.index);
+        if (p.ranks > 0)
+            ASSERT(spec_program_of(s, p.first + (p.ranks - 1), &found) && found.index == p.index);
+    } while (spec_program_next(s, &p));
+    ASSERT(count == spec_programs(s) && spec_ranks(s) <= UINT32_MAX);
+    ASSERT(spec_ranks(s) == 0 || !spec_program_of(s, (uint32_t)spec_ranks(s), &found));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct spec s;
     if (spec_decode(bytes_of(data, size), &s) < 0)
@@ -24,6 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     ASSERT(s.arguments.len > 0 && s.program.len > 0);
     check_strings(s.arguments);
     check_strings(s.environment);
+    check_programs(&s);
     struct rlimit_spec limit;
     uint32_t limits = 0;
     while (spec_limit_load(&limit, s.limits, limits))

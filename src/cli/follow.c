@@ -76,6 +76,7 @@ static void on_news(void *context, const struct message_news *n) {
     }
     if (f->output != NULL)
         output_nodes(f->output, n);
+    debug_news(f, n);
     if (n->state == STATE_RUNNING && f->typing != NULL)
         typing_begin(f->typing, n->run);
     if (state_over((enum job_state)n->state) || n->settled)
@@ -94,6 +95,10 @@ static void on_drained(void *context, const struct message_drained *m) {
     struct follow *f = context;
     if (f->typing != NULL)
         typing_drained(f->typing, m);
+}
+
+static void on_pids(void *context, const struct message_pids *m) {
+    debug_pids(context, m);
 }
 
 static void on_up(void *context) {
@@ -210,6 +215,7 @@ int follow_connect(struct follow *f, const struct wish *w) {
                                        .news = on_news,
                                        .output = on_output,
                                        .drained = on_drained,
+                                       .pids = on_pids,
                                        .lost = on_lost};
     f->wish = w;
     f->signals.source.fd = -1;
@@ -309,6 +315,7 @@ static void settle(struct follow *f) {
     if (f->giver != NULL)
         giver_settle(f->giver);
     signals_settle(f);
+    debug_settle(f);
     if (f->waits_at != 0)
         tell_why(f);
     if (!f->over || f->done)
@@ -369,6 +376,7 @@ static void finish(struct follow *f) {
         note_stages(f);
     if (f->over && (f->last.output > 0 || f->ran_on_storage != NULL)) /* until then nodes keep it */
         session_unfollow(f->contact.session, f->job);
+    debug_end(f);
     output_free(f->output);
     typing_free(f->typing);
     giver_free(f->giver);

@@ -262,6 +262,7 @@ static int order_output(struct order *o, const struct wish *w, enum wish_command
 static void order_terminal(struct order *o, const struct wish *w) {
     struct winsize size;
     o->spec.terminal = w->pty;
+    o->spec.hold = w->hold;
     if (!w->pty || ioctl(STDIN_FILENO, TIOCGWINSZ, &size) < 0)
         return;
     o->spec.columns = size.ws_col;
@@ -403,7 +404,7 @@ static int order_encode(struct order *o) {
     s->program = bytes_from_str(o->program);
     size_t cap = 256 + s->limits.len + s->folder.len + s->program.len + s->arguments.len +
                  s->environment.len + s->output.len + s->error.len + s->image.len + s->outfit.len +
-                 s->stubborn.len + s->places.len;
+                 s->stubborn.len + s->places.len + s->debugger.len + s->debugged.len;
     o->encoded = malloc(cap);
     if (o->encoded == NULL)
         return no_memory();
@@ -421,6 +422,8 @@ int order_make(struct order *o, struct wish *w, enum wish_command command,
     if (r == 0)
         r = order_size(o, w, cluster, name);
     if (r == 0)
+        r = debugging_ranks(o, w);
+    if (r == 0)
         r = order_memory(o, w);
     if (r == 0)
         r = order_bind(o, w);
@@ -436,6 +439,8 @@ int order_make(struct order *o, struct wish *w, enum wish_command command,
         r = order_folder(o, w);
     if (r == 0)
         r = order_surroundings(o, w);
+    if (r == 0)
+        r = debugging_command(o, w);
     if (r == 0)
         r = order_program(o, command, argv[0]);
     if (r == 0)

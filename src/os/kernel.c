@@ -366,6 +366,8 @@ static void carry_group(struct kernel *k, enum effect_kind kind, const struct ef
             watch(g);
     } else if (kind == EFFECT_GROUP_SIGNAL)
         herd_signal(g, (int)e->value);
+    else if (kind == EFFECT_GROUP_POKE)
+        herd_poke(g, e->index, (int)e->value);
     else if (kind == EFFECT_GROUP_FREEZE)
         herd_freeze(g, e->value != 0);
     else if (kind == EFFECT_GROUP_KILL)

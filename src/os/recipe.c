@@ -280,6 +280,27 @@ static void choose_program(struct recipe *r) {
     r->error = r->program == NULL ? -ENOMEM : 0;
 }
 
+/* ---- a debugger ---- */
+
+/* What starts it, the program's file, and then the program's own arguments as it would have had them. */
+static int fill_debugging(struct recipe *r) {
+    size_t at = 0, count = strings_count(r->spec.debugger);
+    char **own = r->vector + 2; /* behind the name that it has for itself */
+    while (own[at] != NULL)
+        at++;
+    r->debugging = calloc(count + at + 2, sizeof(char *));
+    if (r->debugging == NULL)
+        return -ENOMEM;
+    char **next = r->debugging;
+    at = 0;
+    for (const char *s; (s = strings_next(r->spec.debugger, &at)) != NULL;)
+        *next++ = (char *)s;
+    *next++ = r->program;
+    while (*own != NULL)
+        *next++ = *own++;
+    return 0;
+}
+
 /* ---- life ---- */
 
 static size_t pointers(const struct spec *s) {
@@ -332,6 +353,8 @@ static void fill(struct recipe *r, const struct inherited *have, struct heap_cut
     } else {
         choose_program(r);
     }
+    if (r->error == 0 && r->spec.debugger.len > 0)
+        r->error = fill_debugging(r);
 }
 
 struct recipe *recipe_new(struct bytes bytes, const struct inherited *have, int *ret_error) {
@@ -361,6 +384,7 @@ void recipe_free(struct recipe *r) {
     if (r != NULL) {
         free(r->program);
         free(r->dressed);
+        free(r->debugging);
         free(r->own);
     }
     free(r);
@@ -390,6 +414,7 @@ static void write_number(char *at, uint32_t value) {
 void recipe_turn(struct recipe *r, uint32_t index) {
     write_number(r->rank, setup_rank(&r->setup, index));
     write_number(r->local, index);
+    r->debugs = r->debugging != NULL && ranks_has(r->spec.debugged, setup_rank(&r->setup, index));
 }
 
 bool recipe_listens(const struct recipe *r, uint32_t index) {
@@ -398,14 +423,23 @@ bool recipe_listens(const struct recipe *r, uint32_t index) {
 }
 
 bool recipe_terminal(const struct recipe *r, uint32_t index) {
-    return r->spec.terminal && setup_rank(&r->setup, index) == 0;
+    return r->spec.terminal && setup_rank(&r->setup, index) == r->spec.terminal_rank;
+}
+
+bool recipe_holds(const struct recipe *r) {
+    return r->spec.hold && !r->debugs;
 }
 
 const char *recipe_file(const struct recipe *r) {
-    return r->shell ? "/bin/sh" : r->each != NULL ? r->each : r->program;
+    return r->debugs         ? r->debugging[0]
+           : r->shell        ? "/bin/sh"
+           : r->each != NULL ? r->each
+                             : r->program;
 }
 
 char *const *recipe_arguments(const struct recipe *r) {
+    if (r->debugs)
+        return r->debugging;
     if (!r->shell && r->each == NULL)
         return r->vector + 1;
     r->vector[0] = (char *)(r->shell ? "sh" : "storm-each");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sched/map.h"
+#include "wire/ranks.h"
 
 static void walk_strings(struct codec *c, struct bytes *list) {
     codec_bytes(c, list, 1);
@@ -20,8 +21,28 @@ static void walk_word(struct codec *c, struct bytes *word) {
         c->failed = true;
 }
 
+static bool has_debug(const struct spec *s) {
+    return s->debugger.len > 0 || s->debugged.len > 0 || s->terminal_rank != 0 || s->hold ||
+           s->cores;
+}
+
 static bool has_more(const struct spec *s) {
-    return s->places.len > 0 || s->bind != 0 || s->bind_told || s->memory != 0;
+    return s->places.len > 0 || s->bind != 0 || s->bind_told || s->memory != 0 || has_debug(s);
+}
+
+/* Blocks that came later begin with a byte of their own, so that they are told apart. */
+enum { BLOCK_DEBUG = 'D' };
+
+static void walk_debug(struct codec *c, struct spec *s) {
+    uint8_t block = BLOCK_DEBUG;
+    codec_u8(c, &block);
+    walk_strings(c, &s->debugger);
+    codec_bytes(c, &s->debugged, RANKS_RANGE_BYTES);
+    codec_u32(c, &s->terminal_rank);
+    codec_bool(c, &s->hold);
+    codec_bool(c, &s->cores);
+    if (!c->failed && (block != BLOCK_DEBUG || !ranks_good(s->debugged)))
+        c->failed = true;
 }
 
 static void walk(struct codec *c, struct spec *s) {
@@ -56,6 +77,8 @@ static void walk(struct codec *c, struct spec *s) {
         codec_bool(c, &s->bind_told);
         codec_u64(c, &s->memory);
     }
+    if (c->encoding ? has_debug(s) : c->at < c->len)
+        walk_debug(c, s);
 }
 
 long spec_encode(const struct spec *s, struct room out) {

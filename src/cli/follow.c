@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/complain.h"
+#include "cli/cores.h"
 #include "cli/when.h"
 #include "wire/row.h"
 
@@ -364,6 +365,8 @@ static void finish(struct follow *f) {
     signals_end(f);
     if (f->over && !is_expected(f))
         epilogue_print(&f->contact.cluster, &f->last, &f->epilogue);
+    if (f->wish->cores)
+        cores_tell(f->job);
     if (f->over && f->signals.interrupted_at != 0 && f->last.state == STATE_KILLED)
         f->status = STATUS_SIGNAL + SIGINT;
     if (f->signals.ending != 0 && f->status != 0)

@@ -366,18 +366,22 @@ static int order_program(struct order *o, enum wish_command command, const char 
 /* A folder for the job on each of its nodes, where it runs unless it is told where. */
 static int order_own_folder(struct order *o, const struct wish *w) {
     struct output_wish wish;
-    if (w->inputs.count == 0 && w->fetches.count == 0)
+    bool files = w->inputs.count > 0 || w->fetches.count > 0;
+    bool fetches = w->fetches.count > 0 || w->cores;
+    if (!files && !fetches)
         return 0;
-    if (w->fetches.count > 0 && w->detach)
-        return complain("--fetch", "who is to fetch it? with --detach this command may be gone");
+    if (fetches && w->detach)
+        return complain(w->cores ? "--cores" : "--fetch",
+                        "who is to fetch it? with --detach this command may be gone");
     for (uint32_t i = 0; i < w->fetches.count; i++) {
         int r = output_wish_read(w->fetches.at[i], &wish);
         if (r != 0)
             return r;
     }
     o->spec.own = w->inputs.count > 0 ? OWN_FILLED : OWN_MADE;
-    o->spec.inside = w->chdir == NULL;
-    o->submit.flags |= JOB_FOLDER | (w->fetches.count > 0 ? JOB_FETCH : 0U);
+    o->spec.inside = files && w->chdir == NULL;
+    o->spec.cores = w->cores;
+    o->submit.flags |= JOB_FOLDER | (fetches ? JOB_FETCH : 0U);
     return w->inputs.count > 0 ? freight_load_inputs(&o->freight, &w->sending, &w->inputs) : 0;
 }
 

@@ -38,6 +38,7 @@ void wish_table(struct wish *w, enum wish_command command, struct option table[W
         {JOBS, {"export", OPTION_TEXT, &w->exported, "NAMES", "from here: all, none or a list"}},
         {RUN, {"pty", OPTION_FLAG, &w->pty, NULL, "rank 0 gets a terminal"}},
         {RUN, {"debug", OPTION_TEXT, &w->debug, "COMMAND", "start processes by it: gdb, valgrind"}},
+        {RUN, {"cores", OPTION_FLAG, &w->cores, NULL, "bring what crashed processes leave here"}},
         {RUN, {"ranks", OPTION_TEXT, &w->ranks, "LIST", "--debug: only these: 0,3-5"}},
         {ALL, {"priority", OPTION_SIGNED, &w->priority, "N", "higher goes first"}},
         {ALL, {"begin", OPTION_TEXT, &w->begin, "TIME", "not before: 14:05, tomorrow, +90m"}},

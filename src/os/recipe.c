@@ -48,6 +48,8 @@ static const char *const names[VARIABLES] = {
 /* The same for the path of the job's folder, which may be longer than all of these. */
 static const char own_name[] = "STORM_JOB_DIR=";
 
+enum { LIMITS_OURS = 2 }; /* that may be added: on memory, on cores */
+
 enum {
     NAME_BYTES = 24,
     DIGITS = 24
@@ -154,6 +156,17 @@ static void fill_limits(struct recipe *r, const struct inherited *have) {
         r->limits[r->limit_count++] = (struct recipe_limit){
             .resource = l.resource, .limit = {.rlim_cur = l.soft, .rlim_max = l.hard}};
     }
+}
+
+/* As large as it may be. */
+static void raise_cores(struct recipe *r, const struct inherited *have) {
+    uint32_t i = 0;
+    while (i < r->limit_count && r->limits[i].resource != RLIMIT_CORE)
+        i++;
+    if (i == r->limit_count)
+        r->limits[r->limit_count++] =
+            (struct recipe_limit){.resource = RLIMIT_CORE, .limit = have->limits[RLIMIT_CORE]};
+    r->limits[i].limit.rlim_cur = r->limits[i].limit.rlim_max;
 }
 
 /* ---- the path ---- */
@@ -309,7 +322,7 @@ static size_t pointers(const struct spec *s) {
 
 static size_t room_for(const struct setup *setup, const struct spec *spec) {
     return pointers(spec) * sizeof(char *) +
-           (spec->limits.len / SPEC_LIMIT_BYTES + 1) * sizeof(struct recipe_limit) +
+           (spec->limits.len / SPEC_LIMIT_BYTES + LIMITS_OURS) * sizeof(struct recipe_limit) +
            spec->folder.len + 1 + VARIABLES * (NAME_BYTES + DIGITS) + setup->node_name.len +
            setup->node_list.len + 16;
 }
@@ -336,13 +349,16 @@ static int open_own(struct recipe *r, const char *root) {
 static void fill(struct recipe *r, const struct inherited *have, struct heap_cut c) {
     r->vector = cut(&c, (strings_count(r->spec.arguments) + 2) * sizeof(char *));
     r->environment = cut(&c, (strings_count(r->spec.environment) + VARIABLES + 2) * sizeof(char *));
-    r->limits = cut(&c, (r->spec.limits.len / SPEC_LIMIT_BYTES + 1) * sizeof(struct recipe_limit));
+    r->limits = cut(&c, (r->spec.limits.len / SPEC_LIMIT_BYTES + LIMITS_OURS) *
+                            sizeof(struct recipe_limit));
     if (r->spec.folder.len > 0)
         r->folder = cut_bytes(&c, r->spec.folder);
     int own = open_own(r, have->root);
     fill_arguments(r);
     fill_environment(r, &c);
     fill_limits(r, have);
+    if (r->spec.cores)
+        raise_cores(r, have);
     r->umask = r->spec.umask != have->umask;
     r->each = have->each;
     if (own < 0) {
@@ -415,6 +431,10 @@ void recipe_turn(struct recipe *r, uint32_t index) {
     write_number(r->rank, setup_rank(&r->setup, index));
     write_number(r->local, index);
     r->debugs = r->debugging != NULL && ranks_has(r->spec.debugged, setup_rank(&r->setup, index));
+}
+
+const char *recipe_own(const struct recipe *r) {
+    return r->own == NULL ? NULL : r->own + strlen(own_name);
 }
 
 bool recipe_listens(const struct recipe *r, uint32_t index) {

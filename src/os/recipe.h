@@ -59,6 +59,9 @@ void recipe_turn(struct recipe *r, uint32_t index);
 /* What a process of it allocates is limited to so many bytes. */
 void recipe_bound(struct recipe *r, const struct inherited *have, uint64_t bytes);
 
+/* The job's folder; NULL: it has none. */
+const char *recipe_own(const struct recipe *r);
+
 /* Does this process of the group get the standard input? */
 bool recipe_listens(const struct recipe *r, uint32_t index);
 bool recipe_terminal(const struct recipe *r, uint32_t index);

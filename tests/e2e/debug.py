@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Debugging: signals to some ranks, debuggers that start processes, and those that look for them.
 Speaks TAP."""
+import fcntl
 import json
 import os
 import shutil
-import signal
 import subprocess
 
 from harness import play
@@ -223,6 +223,68 @@ def found(t):
     t.finish(p)
 
 
+# ---- cores ----
+
+def setting(name, value=None):
+    """A setting of the kernel; with a value it is changed, and what it was comes back."""
+    path = '/proc/sys/kernel/' + name
+    with open(path) as f:
+        was = f.read().rstrip('\n')
+    if value is not None and value != was:
+        with open(path, 'w') as f:
+            f.write(value)
+    return was
+
+
+DUMP = 'if [ $STORM_RANK != 0 ]; then kill -SEGV $$; fi; sleep 0.2'
+
+
+def cores(t):
+    """Where the kernel puts cores is a matter of the whole machine: only root may change it, and it is changed back."""
+    one = open('/proc/sys/kernel/core_pattern')
+    fcntl.flock(one, fcntl.LOCK_EX)   # another of these tests may want to do the same
+    pattern, uses = setting('core_pattern'), setting('core_uses_pid')
+    if os.geteuid() != 0 and (pattern[0] in '|@/'):
+        print(f'# skipped: kernel.core_pattern is {pattern}, which only root may change')
+        return
+    try:
+        if os.geteuid() == 0:
+            setting('core_pattern', 'core')
+            setting('core_uses_pid', '1')
+        r = t.run('run', '-n', 3, '--cores', 'sh', '-c', DUMP)
+        job = json.loads(t.run('ps', '-a', '--json').out)[-1]['id']
+        t.check('the end says who has left a core', r.status == 139 and f'rank 1 on n0 dumped core: core.{job}.1.n0' in
+                r.err and f'rank 2 on n1 dumped core: core.{job}.2.n1' in r.err and 'rank 0' not in r.err, r)
+        names = sorted(x for x in os.listdir(t.work) if x.startswith('core'))
+        t.check('both are here, and nothing else', names == [f'core.{job}.1.n0', f'core.{job}.2.n1'], names)
+        with open(t.path(names[0]), 'rb') as f:
+            t.check('it is one', f.read(4) == b'\x7fELF')
+        for name in names:
+            os.unlink(t.path(name))
+        r = t.run('run', '-n', 2, '--cores', 'true')
+        t.check('who ends well says nothing', r.status == 0 and r.err == '', r)
+        r = t.run('run', '-n', 2, 'sh', '-c', f'ulimit -c 0; {DUMP}')
+        t.check('without --cores it is as always', not [x for x in os.listdir(t.work) if x.startswith('core')], r)
+        r = t.run('run', '--detach', '--cores', 'true')
+        t.check('somebody has to fetch it', r.status == 2 and r.is_one_line('--cores'), r)
+        if os.geteuid() == 0:
+            setting('core_pattern', '|/bin/false %p')
+            r = t.run('run', '-n', 2, '--cores', 'sh', '-c', DUMP)
+            t.check('a program has it', 'rank 1 on n0 dumped core' in r.err and '|/bin/false' in r.err, r)
+            folder = t.path('elsewhere')
+            os.mkdir(folder)
+            os.chmod(folder, 0o777)
+            setting('core_pattern', folder + '/c-%e-%p')
+            r = t.run('run', '-n', 2, '--cores', 'sh', '-c', DUMP)
+            names = [x for x in os.listdir(t.work) if x.startswith('core.')]
+            t.check('from another folder', len(names) == 1 and names[0] in r.err and not os.listdir(folder), (r, names))
+    finally:
+        if os.geteuid() == 0:
+            setting('core_pattern', pattern)
+            setting('core_uses_pid', uses)
+        one.close()
+
+
 # ---- Cplant's names ----
 
 def cplant(t):
@@ -254,4 +316,4 @@ def cplant(t):
 
 
 DEBUGGERS = (batch, wrong, person, held, found) if shutil.which('gdb') else ()
-play(ranks, ranks_itself, ranks_wrong, pids, *DEBUGGERS, cplant, up=('--local', '2', '--pes', '2'))
+play(ranks, ranks_itself, ranks_wrong, pids, *DEBUGGERS, cores, cplant, up=('--local', '2', '--pes', '2'))

@@ -71,8 +71,8 @@ static void share_out(struct order *o, struct wish *w) {
     bool one = ranks_count(o->spec.debugged) == 1, person = isatty(STDIN_FILENO) == 1;
     if (one) {
         uint32_t rank = ranks_lowest(o->spec.debugged);
-        snprintf(d->rank, sizeof d->rank, "%" PRIu32, rank);
-        w->input = w->input != NULL ? w->input : d->rank;
+        snprintf(w->debugged, sizeof w->debugged, "%" PRIu32, rank);
+        w->input = w->input != NULL ? w->input : w->debugged;
         w->pty = w->pty ||
                  (person && isatty(STDOUT_FILENO) == 1 && w->output == NULL && !is_batch(w->debug));
         o->spec.terminal_rank = w->pty ? rank : 0;

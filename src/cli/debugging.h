@@ -17,7 +17,6 @@ enum { DEBUGGER_BYTES = 4096, DEBUGGER_WORDS = 64 };
 struct debugging {
     bool windows; /* each has one of its own */
     bool served;  /* each waits for a debugger that is elsewhere */
-    char rank[24];
     uint8_t ranks[RANKS_BYTES_MAX];
     char strings[3 * DEBUGGER_BYTES];
 };

@@ -14,6 +14,6 @@ BY_NAME int MPIR_partial_attach_ok;
 BY_NAME int MPIR_acquired_pre_main;
 BY_NAME int MPIR_force_to_main;
 
-BY_NAME __attribute__((noinline, noclone)) void MPIR_Breakpoint(void) {
+BY_NAME __attribute__((noinline)) void MPIR_Breakpoint(void) {
     __asm__ volatile("" ::: "memory"); /* so that nobody leaves the call out */
 }

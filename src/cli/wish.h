@@ -41,6 +41,7 @@ struct wish {
     const char *array; /* submit */
     bool wait;
     const char *debug, *ranks; /* by a debugger, which of them */
+    char debugged[24];         /* the only one, as `input` has it */
     bool cores;                /* of processes that crash */
     bool hold;                 /* they wait for a parallel debugger: cli/mpir.h */
 };

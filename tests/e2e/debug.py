@@ -142,6 +142,26 @@ def person(t):
     t.check('without a terminal it has what is typed', r.status == 0 and 'exited normally' in r.out, r)
 
 
+def many(t):
+    """Several at a terminal: a window for each, or a server; both are played here."""
+    where = t.path('played')
+    os.mkdir(where)
+    for name, text in (('xterm', '[ "$1" = -e ] && shift && echo "window of $STORM_RANK: $*"'),
+                       ('gdbserver', 'echo "Listening for $STORM_RANK: $*"')):
+        t.write(f'played/{name}', f'#!/bin/sh\n{text}\n', 0o755)
+    path = {'PATH': f'{where}:{os.environ["PATH"]}'}
+    gdb, sh = shutil.which('gdb'), shutil.which('sh')
+    x = Terminal(t, 'run', '-n', 2, '--debug', 'gdb -q', 'sh', '-x', env={**path, 'DISPLAY': ':77'})
+    t.check('windows', all(x.expect(f'window of {n}: {gdb} -q --args {sh} -x') for n in (0, 1)), x.text)
+    t.check('end', x.wait() == 0, x.text)
+    x.close()
+    x = Terminal(t, 'run', '-n', 2, '--debug', 'gdb -q', 'sh', '-x', env={**path, 'DISPLAY': ''})
+    t.check('a hint', x.expect('target remote HOST:PORT'), x.text)
+    t.check('servers', all(x.expect(f'Listening for {n}: --once :0 {sh} -x') for n in (0, 1)), x.text)
+    t.check('end', x.wait() == 0, x.text)
+    x.close()
+
+
 # ---- debuggers that look for processes ----
 
 HELD = """set pagination off
@@ -315,5 +335,5 @@ def cplant(t):
     t.finish(p)
 
 
-DEBUGGERS = (batch, wrong, person, held, found) if shutil.which('gdb') else ()
+DEBUGGERS = (batch, wrong, person, many, held, found) if shutil.which('gdb') else ()
 play(ranks, ranks_itself, ranks_wrong, pids, *DEBUGGERS, cores, cplant, up=('--local', '2', '--pes', '2'))

@@ -13,7 +13,7 @@ import time
 class Terminal:
     """A command at a terminal of its own."""
 
-    def __init__(self, t, *args, size=(33, 77), shell=False):
+    def __init__(self, t, *args, size=(33, 77), shell=False, **more):
         self.main, end = pty.openpty()
         fcntl.ioctl(self.main, termios.TIOCSWINSZ, struct.pack('HHHH', *size, 0, 0))
 
@@ -21,7 +21,7 @@ class Terminal:
             os.setsid()
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
         begin = t.spawn if shell else t.start
-        self.p = begin(*args, stdin=end, stdout=end, stderr=end, preexec_fn=own)
+        self.p = begin(*args, stdin=end, stdout=end, stderr=end, preexec_fn=own, **more)
         os.close(end)
         self.text = ''
 

@@ -14,7 +14,7 @@
 #include "tap.h"
 
 static struct corefile sample = {
-    .folder = "/home/u", .own = "/own", .name = "core.1.2.n3", .pid = 77, .signal = 11};
+    .folder = "/job", .own = "/own", .name = "core.1.2.n3", .pid = 77, .signal = 11};
 
 static const char *expand(const char *pattern, bool uses_pid) {
     static char out[128];
@@ -22,16 +22,16 @@ static const char *expand(const char *pattern, bool uses_pid) {
 }
 
 static void test_patterns(void) {
-    CHECK_STR(expand("core", false), "/home/u/core");
-    CHECK_STR(expand("core", true), "/home/u/core.77");
-    CHECK_STR(expand("core.%p", true), "/home/u/core.77");
+    CHECK_STR(expand("core", false), "/job/core");
+    CHECK_STR(expand("core", true), "/job/core.77");
+    CHECK_STR(expand("core.%p", true), "/job/core.77");
     CHECK_STR(expand("/var/cores/%e.%s.%P%%", false), "/var/cores/*.11.77%");
-    CHECK_STR(expand("%h-%t/core%", false), "/home/u/*-*/core");
+    CHECK_STR(expand("%h-%t/core%", false), "/job/*-*/core");
     CHECK(expand("|/usr/share/apport/apport %p", false) == NULL);
     CHECK(expand("@socket", false) == NULL);
     sample.apart = true;
-    CHECK_STR(expand("core.%p", false), "/home/u/core.*");
-    CHECK_STR(expand("core", true), "/home/u/core.*");
+    CHECK_STR(expand("core.%p", false), "/job/core.*");
+    CHECK_STR(expand("core", true), "/job/core.*");
     sample.apart = false;
     char little[8];
     CHECK(!corefile_expand("core.%p", false, &sample, little, sizeof little));

@@ -306,6 +306,22 @@ static void test_kill_and_what_was_left_behind(void) {
     finish(&p);
 }
 
+/* One that there is not is refused, and nobody gets it. */
+static void test_a_signal_to_some(void) {
+    struct play p;
+    begin(&p, 3, 2, 2);
+    int32_t n = ask_run(&p, 3, 2, "hang");
+    wait_state(&p, n, STATE_RUNNING);
+    customer_signal(p.customers[0], n, 10, "0,6");
+    pass(&p, 8 * NS_PER_S);
+    CHECK(is_state(&p, n, STATE_RUNNING));
+    customer_signal(p.customers[0], n, 10, "1,4-5");
+    uint64_t took = wait_end(&p, n, 20 * NS_PER_S); /* the others are ended by us, later */
+    CHECK(took > 5 * NS_PER_S && took < 6500 * NS_PER_MS);
+    check_end(&p, n, STATE_FAILED, 128 + 10);
+    finish(&p);
+}
+
 static void test_suspended_and_resumed(void) {
     struct play p;
     begin(&p, 3, 1, 2);
@@ -919,6 +935,7 @@ int main(void) {
     TEST(test_a_bad_status);
     TEST(test_a_time_limit);
     TEST(test_kill_and_what_was_left_behind);
+    TEST(test_a_signal_to_some);
     TEST(test_suspended_and_resumed);
     TEST(test_the_manager_dies_on_the_way);
     TEST(test_a_node_manager_dies_on_the_way);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* storm kill, suspend, resume: something is done with jobs. */
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -28,6 +29,19 @@ static int signal_number(const char *text) {
     return 0;
 }
 
+/* "0,3-5": the signal goes to these alone. */
+static int read_ranks(const char *text, const char *command, uint8_t out[RANKS_BYTES_MAX],
+                      struct message_act *m) {
+    int r = ranks_parse(text, out, &m->ranks);
+    if (r == -E2BIG)
+        return complain(command, "--ranks: more than %d ranges; send it in parts",
+                        RANKS_RANGES_MAX);
+    if (r < 0)
+        return complain(command, "--ranks: \"%.40s\" is no list of ranks; for example 0,3-5", text);
+    m->verb = VERB_SIGNAL;
+    return 0;
+}
+
 static int act(const char *cluster, struct message_act *m, const struct joblist *l) {
     struct session_config callbacks = {.patience_ns = PATIENCE_ASKING};
     struct contact c;
@@ -52,9 +66,15 @@ static int act(const char *cluster, struct message_act *m, const struct joblist 
     return contact_refused(what, &plain);
 }
 
+/* What was said beside the jobs; each may be NULL. */
+struct words {
+    const char *cluster, *signal, *ranks;
+};
+
 static int run(int argc, char **argv, const struct option *table, const char *words,
-               struct message_act *m, const char **cluster, const char **signal) {
+               struct message_act *m, const struct words *w) {
     struct joblist l;
+    uint8_t ranks[RANKS_BYTES_MAX];
     int count = options_parse(table, argc, argv);
     if (count == OPTIONS_HELP) {
         printf("usage: storm %s [OPTIONS] JOB...\n\n%s\n", argv[0], words);
@@ -63,39 +83,44 @@ static int run(int argc, char **argv, const struct option *table, const char *wo
     }
     if (count == OPTIONS_WRONG)
         return STATUS_USAGE;
-    if (*signal != NULL) {
-        int number = signal_number(*signal);
+    if (w->signal != NULL) {
+        int number = signal_number(w->signal);
         if (number == 0)
-            return complain(argv[0], "\"%s\" is no signal; for example -s INT", *signal);
+            return complain(argv[0], "\"%s\" is no signal; for example -s INT", w->signal);
         m->verb = number == SIGKILL ? VERB_KILL : VERB_SIGNAL;
         m->value = (uint32_t)number;
     }
-    int r = joblist_read(&l, argv[0], argv + 1);
+    int r = w->ranks != NULL ? read_ranks(w->ranks, argv[0], ranks, m) : 0;
+    if (r != 0)
+        return r;
+    r = joblist_read(&l, argv[0], argv + 1);
     if (r == 0)
-        r = act(*cluster, m, &l);
+        r = act(w->cluster, m, &l);
     joblist_fini(&l);
     return r;
 }
 
 int kill_main(int argc, char **argv) {
-    const char *cluster = NULL, *signal = NULL;
+    struct words w = {0};
     struct message_act m = {.verb = VERB_END, .value = SIGTERM};
     const struct option table[] = {
-        {"signal,s", OPTION_TEXT, &signal, "SIG", "send this signal only: INT, 10"},
-        {"cluster", OPTION_TEXT, &cluster, "NAME", "which; otherwise STORM_CLUSTER"},
+        {"signal,s", OPTION_TEXT, &w.signal, "SIG", "send this signal only: INT, 10"},
+        {"ranks", OPTION_TEXT, &w.ranks, "LIST", "a signal to these processes only: 0,3-5"},
+        {"cluster", OPTION_TEXT, &w.cluster, "NAME", "which; otherwise STORM_CLUSTER"},
         {0}};
     return run(
         argc, argv, table,
-        "Ends jobs: their processes get SIGTERM, and SIGKILL if they are still there 5 s later.",
-        &m, &cluster, &signal);
+        "Ends jobs: their processes get SIGTERM, and SIGKILL if they are still there 5 s later.\n"
+        "With -s or --ranks nothing but that signal (SIGTERM) is sent.",
+        &m, &w);
 }
 
 static int plain(int argc, char **argv, enum verb verb, const char *words) {
-    const char *cluster = NULL, *signal = NULL;
+    struct words w = {0};
     struct message_act m = {.verb = (uint8_t)verb};
     const struct option table[] = {
-        {"cluster", OPTION_TEXT, &cluster, "NAME", "which; otherwise STORM_CLUSTER"}, {0}};
-    return run(argc, argv, table, words, &m, &cluster, &signal);
+        {"cluster", OPTION_TEXT, &w.cluster, "NAME", "which; otherwise STORM_CLUSTER"}, {0}};
+    return run(argc, argv, table, words, &m, &w);
 }
 
 int suspend_main(int argc, char **argv) {

@@ -23,6 +23,19 @@ static void on_attached(void *context, const struct message_answer *a) {
     f->done = true;
 }
 
+/* Debuggers want to know which program it is. */
+static void on_spec(void *context, const struct message_rows *m) {
+    struct follow *f = context;
+    struct spec spec;
+    if (f->done)
+        return;
+    if (m->rows.len > 0 && spec_decode(m->rows, &spec) == 0)
+        snprintf(f->debug.file, sizeof f->debug.file, "%.*s", (int)spec.program.len,
+                 (const char *)spec.program.at);
+    f->debug.program = f->debug.file;
+    session_follow(f->contact.session, f->job, 1, false, on_attached, f);
+}
+
 static int attach(struct follow *f, const struct wish *w, const char *typed) {
     uint32_t job;
     int r = contact_job("attach", typed, &job);
@@ -38,16 +51,23 @@ static int attach(struct follow *f, const struct wish *w, const char *typed) {
     f->job = job;
     f->keep = true;
     output_job(f->output, job);
-    session_follow(f->contact.session, job, 1, false, on_attached, f);
+    if (f->debug.asked) {
+        struct message_ask ask = {.subject = SUBJECT_SPEC, .job = job, .most = 1};
+        session_ask(f->contact.session, &ask, on_spec, f);
+    } else {
+        session_follow(f->contact.session, job, 1, false, on_attached, f);
+    }
     return follow_until_over(f);
 }
 
 int attach_main(int argc, char **argv) {
     struct wish w = {0};
+    bool debug = false;
     const struct option table[] = {
         {"label,l", OPTION_FLAG, &w.label, NULL, "each line behind its rank"},
         {"output,o", OPTION_TEXT, &w.output, "FILE", "%j job, %r rank, %n node"},
         {"error,e", OPTION_TEXT, &w.error, "FILE", "errors; otherwise with the output"},
+        {"debug", OPTION_FLAG, &debug, NULL, "tell when debuggers can find its processes here"},
         {"cluster", OPTION_TEXT, &w.cluster, "NAME", "which; otherwise STORM_CLUSTER"},
         {0}};
     int count = options_parse(table, argc, argv);
@@ -67,6 +87,7 @@ int attach_main(int argc, char **argv) {
     if (f == NULL)
         return STATUS_STORM;
     f->began_ns = clock_ns();
+    f->debug.asked = debug;
     int status = attach(f, &w, argv[1]);
     cluster_free(&f->contact.cluster);
     free(f);

@@ -52,16 +52,28 @@ const struct command *command_at(unsigned index) {
     return index < COMMANDS ? &commands[index] : NULL;
 }
 
-/* On hosts, for ourselves: nobody types it, and no list has it. */
-static const struct command berth = {"berth", "make this machine a node", berth_main};
+/* No list has these. On hosts, for ourselves: nobody types it. And Cplant's names, which are also names of this program
+ * itself. */
+static const struct command unlisted[] = {
+    {"berth", "make this machine a node", berth_main},
+    {"pingd", "what the nodes do, or a job: as on Cplant", pingd_main},
+    {"yod", "run a parallel program: as on Cplant", yod_main},
+};
+
+enum { UNLISTED = sizeof unlisted / sizeof *unlisted };
+
+static const struct command *find_unlisted(const char *name) {
+    for (unsigned i = 0; i < UNLISTED; i++)
+        if (strcmp(unlisted[i].name, name) == 0)
+            return &unlisted[i];
+    return NULL;
+}
 
 const struct command *command_find(const char *name) {
-    if (strcmp(name, berth.name) == 0)
-        return &berth;
     for (unsigned i = 0; i < COMMANDS; i++)
         if (strcmp(commands[i].name, name) == 0)
             return &commands[i];
-    return NULL;
+    return find_unlisted(name);
 }
 
 int command_unknown(const char *typed) {
@@ -86,6 +98,11 @@ int command_run(int argc, char **argv) {
     static char help[] = "help";
     static char version[] = "version";
     static char *nothing[] = {help, NULL};
+    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
+    const struct command *alias =
+        argc > 0 ? find_unlisted(slash != NULL ? slash + 1 : argv[0]) : NULL;
+    if (alias != NULL)
+        return alias->run(argc, argv);
     if (argc < 2)
         return help_main(1, nothing);
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)

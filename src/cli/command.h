@@ -26,6 +26,7 @@ int kill_main(int argc, char **argv);
 int login_main(int argc, char **argv);
 int model_main(int argc, char **argv);
 int nodes_main(int argc, char **argv);
+int pingd_main(int argc, char **argv);
 int policy_main(int argc, char **argv);
 int ps_main(int argc, char **argv);
 int reload_main(int argc, char **argv);
@@ -42,6 +43,7 @@ int undrain_main(int argc, char **argv);
 int up_main(int argc, char **argv);
 int version_main(int argc, char **argv);
 int wait_main(int argc, char **argv);
+int yod_main(int argc, char **argv);
 
 /* The arguments of the storm command itself. */
 int command_run(int argc, char **argv);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/complain.h"
+#include "cli/cores.h"
 #include "cli/when.h"
 #include "wire/row.h"
 
@@ -76,6 +77,7 @@ static void on_news(void *context, const struct message_news *n) {
     }
     if (f->output != NULL)
         output_nodes(f->output, n);
+    debug_news(f, n);
     if (n->state == STATE_RUNNING && f->typing != NULL)
         typing_begin(f->typing, n->run);
     if (state_over((enum job_state)n->state) || n->settled)
@@ -94,6 +96,10 @@ static void on_drained(void *context, const struct message_drained *m) {
     struct follow *f = context;
     if (f->typing != NULL)
         typing_drained(f->typing, m);
+}
+
+static void on_pids(void *context, const struct message_pids *m) {
+    debug_pids(context, m);
 }
 
 static void on_up(void *context) {
@@ -210,6 +216,7 @@ int follow_connect(struct follow *f, const struct wish *w) {
                                        .news = on_news,
                                        .output = on_output,
                                        .drained = on_drained,
+                                       .pids = on_pids,
                                        .lost = on_lost};
     f->wish = w;
     f->signals.source.fd = -1;
@@ -309,6 +316,7 @@ static void settle(struct follow *f) {
     if (f->giver != NULL)
         giver_settle(f->giver);
     signals_settle(f);
+    debug_settle(f);
     if (f->waits_at != 0)
         tell_why(f);
     if (!f->over || f->done)
@@ -366,6 +374,8 @@ static void finish(struct follow *f) {
     signals_end(f);
     if (f->over && !is_expected(f))
         print_epilogue(f);
+    if (f->wish->cores)
+        cores_tell(f->job);
     if (f->over && f->signals.interrupted_at != 0 && f->last.state == STATE_KILLED)
         f->status = STATUS_SIGNAL + SIGINT;
     if (f->signals.ending != 0 && f->status != 0)
@@ -380,6 +390,7 @@ static void finish(struct follow *f) {
         note_stages(f);
     if (f->over && (f->last.output > 0 || f->ran_on_storage != NULL)) /* until then nodes keep it */
         session_unfollow(f->contact.session, f->job);
+    debug_end(f);
     output_free(f->output);
     typing_free(f->typing);
     giver_free(f->giver);

@@ -10,6 +10,7 @@
 #include "cli/contact.h"
 #include "cli/rawtty.h"
 #include "cli/epilogue.h"
+#include "cli/pids.h"
 #include "cli/wish.h"
 #include "client/output.h"
 #include "client/typing.h"
@@ -28,6 +29,16 @@ struct follow_signals {
     uint64_t stop_at;
 };
 
+/* For debuggers: see follow_debug.c. */
+struct follow_debug {
+    bool asked;          /* the user wants to be told when it is filled */
+    const char *program; /* its file; NULL: not known */
+    char file[4096];     /* room for that */
+    struct pids pids;
+    uint64_t ask_at, pause_ns; /* 0: not any more */
+    uint32_t tries;
+};
+
 struct follow {
     struct contact contact;
     const struct wish *wish;
@@ -38,6 +49,7 @@ struct follow {
     struct typing *typing;
     struct rawtty tty;
     struct follow_signals signals;
+    struct follow_debug debug;
     bool keep;    /* the job goes on when this command ends */
     uint32_t job; /* 0: no number yet */
     bool over, done;
@@ -77,6 +89,12 @@ bool follow_hidden(const struct follow *f);
 
 /* What the job has left that is wanted here; follow_fetch.c. */
 void follow_fetch(struct follow *f);
+
+/* What parallel debuggers look for; follow_debug.c. */
+void debug_news(struct follow *f, const struct message_news *n);
+void debug_pids(struct follow *f, const struct message_pids *m);
+void debug_settle(struct follow *f);
+void debug_end(struct follow *f);
 
 /* -v: how long every stage took. */
 void follow_times(const struct follow *f);

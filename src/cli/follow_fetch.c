@@ -49,19 +49,17 @@ static bool fetch_all(struct follow *f, struct fetch_order *o, struct nodeset *f
     return all->bad == 0 && !is_stopped(f);
 }
 
-static bool fetch_one(struct follow *f, const char *text) {
-    struct output_wish wish;
+/* How many nodes had something; -1: not all that is there is here now. */
+static int fetch_from(struct follow *f, const struct output_wish *w, const char *who, bool apart) {
     struct fetch_outcome all;
     char inside[RUN_FOLDER_MAX], to[INPUT_NAME_MAX], path[RUN_FOLDER_MAX + INPUT_NAME_MAX];
-    if (output_wish_read(text, &wish) != 0)
-        return false;
-    int r = fetch_path(wish.folder, to, sizeof to);
+    int r = fetch_path(w->folder, to, sizeof to);
     if (r < 0) {
-        complain("--fetch", "%s: %s", wish.folder, strerror(-r));
-        return false;
+        complain(who, "%s: %s", w->folder, strerror(-r));
+        return -1;
     }
     run_folder_path(f->last.run, inside);
-    snprintf(path, sizeof path, "%s/%s", inside, wish.pattern);
+    snprintf(path, sizeof path, "%s/%s", inside, w->pattern);
     void *sets = malloc(2 * nodeset_bytes(f->contact.cluster.nodes));
     struct nodeset from, away;
     ASSERT(sets != NULL);
@@ -69,13 +67,13 @@ static bool fetch_one(struct follow *f, const char *text) {
     nodeset_init(&away, f->contact.cluster.nodes,
                  (uint8_t *)sets + nodeset_bytes(f->contact.cluster.nodes));
     nodeset_copy(&from, &f->ran_on);
-    struct fetch_order o = {.who = "--fetch",
+    struct fetch_order o = {.who = who,
                             .contact = &f->contact,
                             .from = &from,
                             .away = &away,
                             .path = path,
                             .to = to,
-                            .apart = f->order->submit.nodes > 1,
+                            .apart = apart,
                             .lenient = true,
                             .quiet = true,
                             .sending = &f->wish->sending,
@@ -83,9 +81,24 @@ static bool fetch_one(struct follow *f, const char *text) {
                             .context = f};
     bool good = fetch_all(f, &o, &from, &all);
     free(sets);
-    if (good && all.good == 0)
+    return good ? (int)all.good : -1;
+}
+
+static bool fetch_one(struct follow *f, const char *text) {
+    struct output_wish wish;
+    if (output_wish_read(text, &wish) != 0)
+        return false;
+    int nodes = fetch_from(f, &wish, "--fetch", f->order->submit.nodes > 1);
+    if (nodes == 0)
         complain("--fetch", "%s: no node has such a file", wish.pattern);
-    return good;
+    return nodes >= 0;
+}
+
+/* Their names are unique. Who ended well has none. */
+static void fetch_cores(struct follow *f) {
+    struct output_wish wish = {.pattern = "core.*", .folder = "."};
+    if (f->status != 0)
+        (void)fetch_from(f, &wish, "--cores", false);
 }
 
 /* The job's own failure says more than that its files could not be had. */
@@ -94,7 +107,7 @@ void follow_fetch(struct follow *f) {
     bool good = true;
     if (!f->over || f->lost || f->last.cause == CAUSE_FAILED)
         return;
-    if (f->signals.interrupted_at != 0 || f->signals.ending != 0) {
+    if (wanted->count > 0 && (f->signals.interrupted_at != 0 || f->signals.ending != 0)) {
         complain("--fetch", "interrupted; nothing was fetched");
         return;
     }
@@ -104,6 +117,8 @@ void follow_fetch(struct follow *f) {
     f->done = false; /* a signal says so again */
     for (uint32_t i = 0; i < wanted->count && !is_stopped(f); i++)
         good = fetch_one(f, wanted->at[i]) && good;
+    if (f->wish->cores && !is_stopped(f))
+        fetch_cores(f);
     if (f->status != status)
         complain("--fetch", "interrupted; not everything was fetched");
     else if (!good && status == 0)

@@ -266,6 +266,7 @@ static int order_output(struct order *o, const struct wish *w, enum wish_command
 static void order_terminal(struct order *o, const struct wish *w) {
     struct winsize size;
     o->spec.terminal = w->pty;
+    o->spec.hold = w->hold;
     if (!w->pty || ioctl(STDIN_FILENO, TIOCGWINSZ, &size) < 0)
         return;
     o->spec.columns = size.ws_col;
@@ -391,18 +392,22 @@ static int order_programs(struct order *o, const struct wish *w) {
 /* A folder for the job on each of its nodes, where it runs unless it is told where. */
 static int order_own_folder(struct order *o, const struct wish *w) {
     struct output_wish wish;
-    if (w->inputs.count == 0 && w->fetches.count == 0)
+    bool files = w->inputs.count > 0 || w->fetches.count > 0;
+    bool fetches = w->fetches.count > 0 || w->cores;
+    if (!files && !fetches)
         return 0;
-    if (w->fetches.count > 0 && w->detach)
-        return complain("--fetch", "who is to fetch it? with --detach this command may be gone");
+    if (fetches && w->detach)
+        return complain(w->cores ? "--cores" : "--fetch",
+                        "who is to fetch it? with --detach this command may be gone");
     for (uint32_t i = 0; i < w->fetches.count; i++) {
         int r = output_wish_read(w->fetches.at[i], &wish);
         if (r != 0)
             return r;
     }
     o->spec.own = w->inputs.count > 0 ? OWN_FILLED : OWN_MADE;
-    o->spec.inside = w->chdir == NULL;
-    o->submit.flags |= JOB_FOLDER | (w->fetches.count > 0 ? JOB_FETCH : 0U);
+    o->spec.inside = files && w->chdir == NULL;
+    o->spec.cores = w->cores;
+    o->submit.flags |= JOB_FOLDER | (fetches ? JOB_FETCH : 0U);
     return w->inputs.count > 0 ? freight_load_inputs(&o->freight, &w->sending, &w->inputs) : 0;
 }
 
@@ -456,7 +461,7 @@ static int order_encode(struct order *o) {
     size_t cap = 256 + s->limits.len + s->folder.len + s->program.len + s->arguments.len +
                  s->environment.len + s->output.len + s->error.len + s->image.len + s->outfit.len +
                  s->stubborn.len + s->places.len + s->first_folder.len + s->first_environment.len +
-                 s->programs.len;
+                 s->programs.len + s->debugger.len + s->debugged.len;
     o->encoded = malloc(cap);
     if (o->encoded == NULL)
         return no_memory();
@@ -473,6 +478,8 @@ int order_make(struct order *o, struct wish *w, enum wish_command command,
     int r = order_nodes(o, w, cluster, name);
     if (r == 0)
         r = order_size(o, w, cluster, name);
+    if (r == 0)
+        r = debugging_ranks(o, w);
     if (r == 0)
         r = order_memory(o, w);
     if (r == 0)
@@ -491,6 +498,8 @@ int order_make(struct order *o, struct wish *w, enum wish_command command,
         r = order_folder(o, w);
     if (r == 0)
         r = order_surroundings(o, w);
+    if (r == 0)
+        r = debugging_command(o, w);
     if (r == 0 && o->programs.count > 0)
         r = order_programs(o, w);
     else if (r == 0)

@@ -5,17 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/jobs.h"
 #include "cli/listing.h"
 #include "cli/options.h"
 #include "cli/past.h"
+#include "cli/pids.h"
 #include "cli/swf.h"
 #include "cli/use.h"
 #include "cli/when.h"
 
 enum { ROWS_SHOWN = 100 };
+
+#define CENSUS_NS       (5 * NS_PER_S)
+#define CENSUS_AGAIN_NS (250 * NS_PER_MS)
 
 /* Of one that waits: when it will start, and why it has not. */
 static const char *words_of(const struct job_row *r, char out[2 * WHEN_WORDS_MAX]) {
@@ -167,8 +172,101 @@ static int show(const char *cluster, const struct joblist *l, struct manner m) {
     return r;
 }
 
+/* --pids: where the processes of a job are. */
+struct census {
+    struct contact contact;
+    struct pids pids;
+    bool refused;
+    int status;
+};
+
+static struct census *census_of(struct contact *c) {
+    return CONTAINER_OF(c, struct census, contact);
+}
+
+static void on_news(void *context, const struct message_news *n) {
+    struct census *c = census_of(context);
+    if (n->run != c->pids.run)
+        pids_begin(&c->pids, n->run, n->procs);
+}
+
+static void on_pids(void *context, const struct message_pids *m) {
+    pids_take(&census_of(context)->pids, m);
+}
+
+static void on_asked(void *context, const struct message_answer *a) {
+    struct census *c = context;
+    char what[24];
+    if (a->code == ANSWER_DONE || c->refused)
+        return;
+    snprintf(what, sizeof what, "job %" PRIu32, a->job);
+    c->refused = true;
+    c->status = contact_refused(what, a);
+}
+
+/* Nodes that are away do not answer; those that have ended their part have nothing to say. */
+static void count(struct census *c, uint32_t job) {
+    struct loop *loop = &c->contact.loop;
+    uint64_t end = clock_ns() + CENSUS_NS, again = 0;
+    session_follow(c->contact.session, job, 0, false, on_asked, c);
+    while (!c->refused && !c->contact.lost && !pids_complete(&c->pids) && clock_ns() < end) {
+        if (clock_ns() >= again) {
+            session_do(c->contact.session, job, VERB_PIDS, 0, on_asked, c);
+            again = clock_ns() + CENSUS_AGAIN_NS;
+        }
+        loop_wake_at(loop, again < end ? again : end);
+        session_turn(c->contact.session);
+    }
+}
+
+static int print_pids(const struct pids *p, bool json) {
+    static const char *const titles[] = {">RANK", "NODE", "HOST", ">PID", NULL};
+    struct listing l;
+    listing_begin(&l, titles, json);
+    for (uint32_t rank = 0; rank < p->procs; rank++) {
+        const struct pids_row *row = &p->rows[rank];
+        if (row->pid == 0)
+            continue;
+        if (json) {
+            json_open(&l.json, NULL, '{');
+            json_number(&l.json, "rank", rank);
+            json_word(&l.json, "node", row->node);
+            json_word(&l.json, "host", row->host);
+            json_number(&l.json, "pid", row->pid);
+            json_close(&l.json, '}');
+        } else {
+            table_cell(&l.table, "%" PRIu32, rank);
+            table_cell(&l.table, "%s", row->node);
+            table_cell(&l.table, "%s", row->host);
+            table_cell(&l.table, "%" PRIu32, row->pid);
+        }
+    }
+    listing_end(&l, "no processes");
+    if (pids_complete(p))
+        return STATUS_OK;
+    complain("ps",
+             "%" PRIu32 " of %" PRIu32 " processes: the others have ended, or their nodes do "
+             "not answer",
+             p->known, p->procs);
+    return STATUS_STORM;
+}
+
+static int show_pids(const char *cluster, uint32_t job, bool json) {
+    struct census c = {0};
+    struct session_config callbacks = {
+        .patience_ns = PATIENCE_ASKING, .news = on_news, .pids = on_pids};
+    int r = contact_open(&c.contact, cluster, &callbacks);
+    if (r != 0)
+        return r;
+    count(&c, job);
+    contact_close(&c.contact);
+    r = c.refused ? c.status : c.contact.lost ? STATUS_STORM : print_pids(&c.pids, json);
+    pids_fini(&c.pids);
+    return r;
+}
+
 int ps_main(int argc, char **argv) {
-    bool all = false, swf = false;
+    bool all = false, swf = false, pids = false;
     struct manner m = {0};
     const char *cluster = NULL, *scale = NULL;
     uint64_t scale_x1000 = SWF_SCALE_ONE;
@@ -176,6 +274,7 @@ int ps_main(int argc, char **argv) {
     const struct option table[] = {
         {"all,a", OPTION_FLAG, &all, NULL, "those that are over too, newest last"},
         {"long,l", OPTION_FLAG, &m.wide, NULL, "also what they have used"},
+        {"pids", OPTION_FLAG, &pids, NULL, "the processes of a job: rank, node, process number"},
         {"json", OPTION_FLAG, &m.json, NULL, "as one JSON list"},
         {"swf", OPTION_FLAG, &swf, NULL, "those that are over, in the Standard Workload Format"},
         {"scale", OPTION_TEXT, &scale, "X", "--swf: times are X times as long, as before a replay"},
@@ -198,7 +297,11 @@ int ps_main(int argc, char **argv) {
     if (swf && m.json)
         return complain("ps", "--swf or --json, not both");
     int r = count > 0 ? joblist_read(&l, "ps", argv + 1) : 0;
-    if (r == 0 && swf)
+    if (r == 0 && pids && (l.count != 1 || swf || all))
+        r = complain("ps", "--pids is of one job: storm ps --pids JOB");
+    if (r == 0 && pids)
+        r = show_pids(cluster, l.at[0], m.json);
+    else if (r == 0 && swf)
         r = show_swf(cluster, &l, scale_x1000);
     else if (r == 0)
         r = all && l.count == 0 ? show_all(cluster, m) : show(cluster, &l, m);

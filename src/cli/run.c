@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/follow.h"
+#include "cli/mpir.h"
 
 static int help(const struct option *table) {
     puts(
@@ -44,6 +45,7 @@ static int run(struct follow *f, struct wish *w, struct order *o, char **argv) {
     f->keep = w->detach;
     f->epilogue.program = argv[0];
     f->epilogue.folder = o->folder;
+    f->debug.program = o->program;
     r = follow_begin(f, o);
     if (r != 0)
         return r;
@@ -83,6 +85,7 @@ int run_main(int argc, char **argv) {
         return STATUS_USAGE;
     if (count == 0 && w.load == NULL)
         return complain("run", "run what? for example: storm run -n 4 hostname");
+    w.hold = MPIR_being_debugged != 0;
     bool hidden = false;
     int status = wish_programs(&w, "run", reader.plain, &count, &program);
     if (status == 0)

@@ -2,6 +2,7 @@
 /* What somebody wants to be run: the options of run, submit and alloc, and the request made of them. */
 #pragma once
 
+#include "cli/debugging.h"
 #include "cli/freight.h"
 #include "cli/options.h"
 #include "cli/parts.h"
@@ -43,10 +44,14 @@ struct wish {
     bool wait;
     const char *load;   /* a file of programs */
     struct parts parts; /* if there are several; parts_fini is needed */
+    const char *debug, *ranks; /* by a debugger, which of them */
+    char debugged[24];         /* the only one, as `input` has it */
+    bool cores;                /* of processes that crash */
+    bool hold;                 /* they wait for a parallel debugger: cli/mpir.h */
 };
 
 enum wish_command { WISH_RUN = 1, WISH_SUBMIT = 2, WISH_ALLOC = 4 };
-enum { WISH_OPTIONS_MAX = 60 };
+enum { WISH_OPTIONS_MAX = 64 };
 
 /* The options that this command has. */
 void wish_table(struct wish *w, enum wish_command command, struct option table[WISH_OPTIONS_MAX]);
@@ -77,6 +82,7 @@ struct order {
     uint8_t *encoded;
     struct freight freight;
     struct programs programs; /* if there are several */
+    struct debugging debugging;
 };
 
 /* `argv` is the program and its arguments. 0, or the exit status after a complaint. */

@@ -155,7 +155,7 @@ static struct request *act(struct session *s, const struct message_act *asked,
     union message m = {.act = *asked};
     draw(s, m.act.request);
     m.act.nodes = some_set(s, asked->nodes);
-    size_t cap = set_room(s) + asked->jobs.len + asked->text.len;
+    size_t cap = set_room(s) + asked->jobs.len + asked->text.len + asked->ranks.len;
     return post(s, MESSAGE_ACT, &m, m.act.request, cap, then, context, ret_error);
 }
 
@@ -416,6 +416,8 @@ static void on_message(struct session *s, const struct input_message *in) {
         c->output(c->context, &m.output);
     else if (in->type == MESSAGE_DRAINED && c->drained != NULL)
         c->drained(c->context, &m.drained);
+    else if (in->type == MESSAGE_PIDS && c->pids != NULL)
+        c->pids(c->context, &m.pids);
 }
 
 static void feed(void *context, enum purpose purpose, const struct input *in) {

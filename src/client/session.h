@@ -36,6 +36,7 @@ struct session_config {
     void (*news)(void *context, const struct message_news *m);
     void (*output)(void *context, const struct message_output *m);
     void (*drained)(void *context, const struct message_drained *m);
+    void (*pids)(void *context, const struct message_pids *m);
     void (*lost)(void *context, enum session_loss why); /* once, at the end of our patience */
 };
 

@@ -41,6 +41,7 @@ struct program {
     struct shift *shift;
     struct source signals;
     bool socket, node, key;
+    char host[HOST_NAME_BYTES + 1];
 };
 
 static bool parse_number(const char *text, uint32_t *ret) {
@@ -189,6 +190,8 @@ int main(int argc, char **argv) {
         return EXIT_USAGE;
     }
     bool taken = take_low_descriptors();
+    gethostname(p.host, sizeof p.host - 1);
+    p.config.pl.host = bytes_from_str(p.host);
     int r = prepare(&p);
     if (r < 0)
         fprintf(stderr, "storm-pl: n%u: %s\n", p.config.node, strerror(-r));

@@ -425,6 +425,7 @@ enum effect_kind {
     EFFECT_GROUP_OPEN,    /* make everything ready for them but start none */
     EFFECT_GROUP_START,   /* start them all; CHILD tells of each */
     EFFECT_GROUP_SIGNAL,  /* to every process of it */
+    EFFECT_GROUP_POKE,    /* a signal to one of its processes, and to nothing that it has begun */
     EFFECT_GROUP_FREEZE,  /* stop them all, or let them go on */
     EFFECT_GROUP_KILL,    /* end everything that descends from it; EMPTY follows */
     EFFECT_GROUP_CLOSE,   /* forget it, its streams too; nothing of it runs */
@@ -508,8 +509,9 @@ struct effect_group {
     uint32_t group;     /* chosen by the machine, below limits.groups */
     struct bytes setup; /* OPEN: wire/setup.h */
     uint32_t value;     /* START: 1: as a gang, which has the processors to itself when it runs;
-                         * SIGNAL: which; FREEZE: 1 stops, 0 goes on; SIZE: columns */
+                         * SIGNAL, POKE: which; FREEZE: 1 stops, 0 goes on; SIZE: columns */
     uint32_t rows;      /* SIZE */
+    uint32_t index;     /* POKE: of the process */
 };
 
 struct effect_stream {

@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "mm/inside.h"
 #include "rm/say.h"
+#include "sched/map.h"
 
 enum { SIGNAL_KILL = 9, ACTS_MAX = 512, SPARE_AFTER = 64 };
 
@@ -45,6 +46,68 @@ static void signal_job(struct mm *m, struct job *j, uint32_t signal) {
     command(m, r, VERB_SIGNAL, signal, 0);
 }
 
+/* Words of a refusal that are not always the same. */
+struct refusal {
+    char words[96];
+};
+
+static bool goes(const struct job *j, const struct running *r) {
+    return r != NULL && r->phase == PHASE_GOING && j->kind != JOB_ALLOC;
+}
+
+/* The nodes of these ranks that have not ended. Of a listed job only its nodes know who is where. */
+static void find_nodes(struct mm *m, const struct job *j, const struct running *r,
+                       struct bytes ranks) {
+    uint32_t parts = nodeset_count(&r->set), place = 0;
+    struct map map = {
+        .kind = job_map(j->flags), .nodes = parts < j->procs ? parts : j->procs, .procs = j->procs};
+    nodeset_copy(&m->work, &r->waiting);
+    if (map.kind == MAP_LIST)
+        return;
+    for (uint32_t node = nodeset_first(&r->set); node != NODESET_NONE && place < map.nodes;
+         node = nodeset_next(&r->set, node), place++) {
+        uint32_t rank = map_first(&map, place);
+        while (rank < map.procs && !ranks_has(ranks, rank))
+            rank = map_next(&map, place, rank);
+        if (rank >= map.procs)
+            nodeset_remove(&m->work, node);
+    }
+}
+
+static const char *signal_ranks(struct mm *m, struct job *j, const struct message_act *a,
+                                struct refusal *no) {
+    const struct running *r = job_running(m, j);
+    uint32_t highest = ranks_highest(a->ranks);
+    if (highest >= j->procs) {
+        struct text t;
+        text_init(&t, no->words, sizeof no->words);
+        text_str(&t, "there is no rank ");
+        text_u64(&t, highest);
+        text_str(&t, j->procs == 1 ? ": it has one process, rank 0" : " among its ");
+        if (j->procs > 1) {
+            text_u64(&t, j->procs);
+            text_str(&t, " processes");
+        }
+        return no->words;
+    }
+    if (!goes(j, r))
+        return "it does not run";
+    union message c = {
+        .command = {.run = r->run, .verb = VERB_SIGNAL, .value = a->value, .ranks = a->ranks}};
+    find_nodes(m, j, r, a->ranks);
+    say_down(m->out, &m->work, MESSAGE_COMMAND, &c, (struct bytes){0});
+    return NULL;
+}
+
+/* Whoever asks must follow the job: that is how answers find the way back (stream.c). */
+static const char *ask_pids(struct mm *m, uint32_t link, const struct job *j) {
+    const struct running *r = job_running(m, j);
+    if (!goes(j, r))
+        return "it does not run";
+    command(m, r, VERB_PIDS, link, 0);
+    return NULL;
+}
+
 static const char *suspend(struct mm *m, struct job *j, bool stop) {
     struct running *r = job_running(m, j);
     if (r == NULL || r->phase != PHASE_GOING || j->state == STATE_ENDING)
@@ -79,7 +142,8 @@ static const char *follow(struct mm *m, uint32_t link, struct job *j, uint32_t v
 }
 
 /* NULL, or why not. */
-static const char *act_on(struct mm *m, uint32_t link, const struct message_act *a, struct job *j) {
+static const char *act_on(struct mm *m, uint32_t link, const struct message_act *a, struct job *j,
+                          struct refusal *no) {
     if (a->verb == VERB_FOLLOW)
         return follow(m, link, j, a->value);
     if (a->verb == VERB_UNFOLLOW) {
@@ -89,6 +153,10 @@ static const char *act_on(struct mm *m, uint32_t link, const struct message_act 
             client_unfollow(m, link, j);
         return NULL;
     }
+    if (a->verb == VERB_SIGNAL && a->ranks.len > 0)
+        return signal_ranks(m, j, a, no);
+    if (a->verb == VERB_PIDS)
+        return ask_pids(m, link, j);
     if (state_over((enum job_state)j->state))
         return a->verb == VERB_SIGNAL || a->verb == VERB_END || a->verb == VERB_KILL ? NULL
                                                                                      : "it is over";
@@ -149,7 +217,8 @@ static void act_on_jobs(struct mm *m, uint32_t link, const struct message_act *a
             client_follow(m, link, 0, true, false);
             continue;
         }
-        const char *why = j == NULL ? "there is no such job" : act_on(m, link, a, j);
+        struct refusal no;
+        const char *why = j == NULL ? "there is no such job" : act_on(m, link, a, j, &no);
         if (why != NULL) {
             answer(m, link, a, j == NULL ? ANSWER_UNKNOWN : ANSWER_REFUSED, id, why);
             return;

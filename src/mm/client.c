@@ -16,7 +16,7 @@ static uint32_t first_in(const struct mm *m, uint32_t job) {
     return m->follow_buckets[job % FOLLOW_BUCKETS];
 }
 
-static struct follow *find(struct mm *m, uint32_t link, uint32_t job) {
+static struct follow *find(const struct mm *m, uint32_t link, uint32_t job) {
     for (uint32_t at = first_in(m, job); at != NO_SLOT; at = m->follows[at].next)
         if (m->follows[at].link == link && m->follows[at].job == job)
             return &m->follows[at];
@@ -75,6 +75,10 @@ uint32_t client_of_output(const struct mm *m, const struct job *j) {
         if (m->follows[at].job == 0 && m->follows[at].output)
             batch = m->follows[at].link;
     return batch;
+}
+
+bool client_follows(const struct mm *m, uint32_t link, uint32_t job) {
+    return link != 0 && find(m, link, job) != NULL;
 }
 
 /* Nobody takes its output any more. */

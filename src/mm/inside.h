@@ -662,6 +662,8 @@ bool client_follow(struct mm *m, uint32_t link, uint32_t job, bool output, bool 
 void client_unfollow(struct mm *m, uint32_t link, struct job *j);
 /* The link that takes this job's output, 0 if none does. */
 uint32_t client_of_output(const struct mm *m, const struct job *j);
+/* Does this client follow the job? */
+bool client_follows(const struct mm *m, uint32_t link, uint32_t job);
 
 /* submit.c, act.c, ask.c: what clients want */
 void submit_heard(struct mm *m, uint32_t link, const struct message_submit *s, struct bytes body);
@@ -709,6 +711,7 @@ void strobe_turned(struct mm *m, uint32_t node, const struct message_turned *t);
 /* stream.c: output and input on their way through */
 void stream_again(struct mm *m, struct running *r);
 void stream_up(struct mm *m, const struct input_message *in);
+void stream_pids(struct mm *m, const struct input_message *in);
 void stream_down(struct mm *m, const struct input_message *in);
 
 /* vitals.c: how nodes are, and what runs have used until now */

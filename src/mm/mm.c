@@ -228,6 +228,10 @@ static void on_mail(struct mm *m, const struct input_message *in) {
         stream_up(m, in);
         return;
     }
+    if (in->type == MESSAGE_PIDS) {
+        stream_pids(m, in);
+        return;
+    }
     if (in->peer >= m->config.limits.nodes ||
         message_decode(in->type, in->body, m->scratch, &c) < 0)
         return;

@@ -17,6 +17,14 @@ void stream_up(struct mm *m, const struct input_message *in) {
         effects_send(m->out, link, 0, in->type, in->body, (struct bytes){0});
 }
 
+/* To who has asked, by the number of its link: should that be another's by now, it does not follow this job. */
+void stream_pids(struct mm *m, const struct input_message *in) {
+    union message c;
+    if (message_decode(in->type, in->body, m->scratch, &c) == 0 &&
+        client_follows(m, c.pids.asker, run_job(c.pids.run)))
+        effects_send(m->out, c.pids.asker, 0, in->type, in->body, (struct bytes){0});
+}
+
 /* What nobody has taken comes again. A short run may have written it before it was known to be on all its nodes. */
 void stream_again(struct mm *m, struct running *r) {
     union message c = {.command = {.run = r->run, .verb = VERB_RESEND}};

@@ -220,6 +220,8 @@ void keeper_hand(struct nm *n, struct run *r);
 /* It need not keep this any more. There is no hurry: it is told with the next launch, or in a while. */
 void keeper_drop(struct nm *n, uint64_t run);
 void keeper_command(struct nm *n, uint64_t run, enum verb verb, uint32_t value, uint32_t more);
+/* The same, as it came. */
+void keeper_pass(struct nm *n, const struct message_command *m);
 /* There is something for the launcher that can wait, but not for ever. */
 void keeper_later(struct nm *n);
 /* Tells the root that this is here. */

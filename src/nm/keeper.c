@@ -24,12 +24,15 @@ void keeper_boot(struct nm *n) {
     open_link(n);
 }
 
+void keeper_pass(struct nm *n, const struct message_command *m) {
+    if (n->launcher != 0)
+        say_link(n->out, n->launcher, MESSAGE_COMMAND, &(union message){.command = *m},
+                 (struct bytes){0});
+}
+
 void keeper_command(struct nm *n, uint64_t run, enum verb verb, uint32_t value, uint32_t more) {
-    if (n->launcher == 0)
-        return;
-    union message m = {
-        .command = {.run = run, .verb = (uint8_t)verb, .value = value, .more = more}};
-    say_link(n->out, n->launcher, MESSAGE_COMMAND, &m, (struct bytes){0});
+    keeper_pass(n, &(struct message_command){
+                       .run = run, .verb = (uint8_t)verb, .value = value, .more = more});
 }
 
 /* Not before it has told what it has: what it says of a run that it has forgotten since would bring that back. */
@@ -263,7 +266,7 @@ void keeper_message(struct nm *n, const struct input_message *in) {
     union message m;
     if (in->link != n->launcher)
         return;
-    if (in->type == MESSAGE_OUTPUT || in->type == MESSAGE_DRAINED) {
+    if (in->type == MESSAGE_OUTPUT || in->type == MESSAGE_DRAINED || in->type == MESSAGE_PIDS) {
         struct effect *e = effects_add(n->out, EFFECT_REQUEST);
         e->request = (struct primitive){
             .kind = PRIMITIVE_MAIL, .way = MAIL_ROOT, .type = in->type, .body = in->body};

@@ -241,7 +241,7 @@ void launch_command(struct nm *n, const struct message_command *m) {
     }
     if (!r->handed)
         keeper_hand(n, r);
-    keeper_command(n, m->run, (enum verb)m->verb, m->value, m->more);
+    keeper_pass(n, m);
 }
 
 void launch_forget(struct nm *n, const struct message_forget *m) {

@@ -125,6 +125,8 @@ void stall_tell(struct group *g);
 /* ---- herd.c: what is done to all processes of a group ---- */
 
 void herd_signal(struct group *g, int number);
+/* To one of its own processes, if it is still there. */
+void herd_poke(struct group *g, uint32_t index, int number);
 void herd_freeze(struct group *g, bool stop);
 void herd_kill(struct group *g);
 /* They may go anywhere: see home.h. */

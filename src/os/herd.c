@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/units.h"
 #include "os/group.h"
 #include "wire/message.h"
@@ -154,6 +155,13 @@ void herd_signal(struct group *g, int number) {
         sweep_fini(&g->stopped); /* it would let all of them go: when they are */
     else if (g->started && !g->empty)
         signal_found(g, number, false);
+}
+
+/* As long as nobody has waited for it, its number is nobody else's. */
+void herd_poke(struct group *g, uint32_t index, int number) {
+    ASSERT(index < g->count);
+    if (g->processes[index].live)
+        kill(g->processes[index].pid, number);
 }
 
 /* By stopping them: what was stopped before stays so afterwards. */

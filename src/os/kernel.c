@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/close_range.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,9 +17,11 @@
 
 #include "base/assert.h"
 #include "base/units.h"
+#include "os/corefile.h"
 #include "os/group.h"
 #include "os/hurry.h"
 #include "os/pty.h"
+#include "wire/message.h"
 
 #define STARVED_NS (100 * NS_PER_MS) /* before memory is asked for again */
 #define FAMINE_NS  (1 * NS_PER_MS)   /* before it is asked again whether somebody was ended */
@@ -62,6 +65,24 @@ static bool exceeded(struct process *p) {
     return true;
 }
 
+/* Before anybody hears of its end, and asks for it. */
+static void collect_core(const struct process *p, int signal) {
+    const struct recipe *r = recipe_for(p->group->recipe, p->index);
+    char name[NAME_MAX + 1];
+    if (!r->spec.cores || recipe_own(r) == NULL || r->folder == NULL)
+        return;
+    snprintf(name, sizeof name, "core.%u.%u.%.*s", run_job(r->setup.run),
+             setup_rank(&r->setup, p->index), (int)r->setup.node_name.len,
+             (const char *)r->setup.node_name.at);
+    struct corefile c = {.folder = r->folder,
+                         .own = recipe_own(r),
+                         .name = name,
+                         .pid = p->pid,
+                         .signal = signal,
+                         .apart = p->group->pen != NULL};
+    corefile_collect(&c);
+}
+
 static void process_ended(struct process *p, int status, const struct rusage *used) {
     struct group *g = p->group;
     bool exited = WIFEXITED(status);
@@ -76,6 +97,8 @@ static void process_ended(struct process *p, int status, const struct rusage *us
         p->end.event = CHILD_EXCEEDED;
         p->end.value = (uint32_t)(p->ration.bytes / MEMORY_UNIT);
     }
+    if (!exited && WCOREDUMP(status))
+        collect_core(p, WTERMSIG(status));
     p->end_due = true;
     group_due(p);
     if (--g->live == 0)
@@ -388,6 +411,8 @@ static void carry_group(struct kernel *k, enum effect_kind kind, const struct ef
             watch(g);
     } else if (kind == EFFECT_GROUP_SIGNAL)
         herd_signal(g, (int)e->value);
+    else if (kind == EFFECT_GROUP_POKE)
+        herd_poke(g, e->index, (int)e->value);
     else if (kind == EFFECT_GROUP_FREEZE)
         herd_freeze(g, e->value != 0);
     else if (kind == EFFECT_GROUP_KILL)

@@ -306,6 +306,101 @@ static void test_signal(void) {
     stage_end();
 }
 
+/* One of them, itself: neither its neighbour nor what it has started. */
+static void test_poke(void) {
+    struct order o;
+    struct heard *h = stage.groups[0].heard;
+    order_shell(&o, "trap 'echo caught; exit 9' USR1; trap 'echo second; exit 8' USR2; "
+                    "(trap 'echo inner' USR1; echo ready; while :; do sleep 0.01; done) & "
+                    "wait; wait");
+    order_count(&o, 2);
+    stage_begin();
+    open_group(0, &o);
+    CHECK(UNTIL(strstr(h[0].stream[0].text, "ready") && strstr(h[1].stream[0].text, "ready")));
+    kernel_carry(stage.kernel, &(struct effect){.kind = EFFECT_GROUP_POKE,
+                                                .group = {.value = SIGUSR1, .index = 1}});
+    CHECK(UNTIL(strstr(h[1].stream[0].text, "caught") != NULL));
+    kernel_carry(stage.kernel, &(struct effect){.kind = EFFECT_GROUP_POKE,
+                                                .group = {.value = SIGUSR2, .index = 0}});
+    CHECK(UNTIL(h[0].ends > 0 && h[1].ends > 0));
+    carry(EFFECT_GROUP_KILL, 0, 0);
+    CHECK(UNTIL(over(0, 2)));
+    check_ended(&h[0], CHILD_EXITED, 8);
+    check_ended(&h[1], CHILD_EXITED, 9);
+    CHECK(strstr(h[1].stream[0].text, "inner") == NULL);
+    close_group(0);
+    stage_end();
+}
+
+/* How the system says it stands; 0: it is gone. */
+static char state_of(uint32_t pid) {
+    char path[32], line[256] = "";
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    FILE *f = fopen(path, "re");
+    if (f != NULL && fgets(line, sizeof line, f) == NULL)
+        line[0] = '\0';
+    if (f != NULL)
+        fclose(f);
+    const char *end = strrchr(line, ')');
+    return end == NULL ? '\0' : end[2];
+}
+
+/* Stopped before it has done anything, until somebody lets it go. */
+static void test_hold(void) {
+    struct order o;
+    struct heard *h = stage.groups[0].heard;
+    order_shell(&o, "echo begun");
+    order_count(&o, 2);
+    o.spec.hold = true;
+    stage_begin();
+    open_group(0, &o);
+    CHECK(UNTIL(h[0].starts > 0 && h[1].starts > 0));
+    for (uint32_t i = 0; i < 2; i++) {
+        CHECK(UNTIL(state_of(h[i].start.value) == 'T'));
+        CHECK_EQ(h[i].stream[0].next, 0);
+    }
+    carry(EFFECT_GROUP_SIGNAL, 0, SIGCONT);
+    CHECK(UNTIL(over(0, 2)));
+    for (uint32_t i = 0; i < 2; i++) {
+        check_ended(&h[i], CHILD_EXITED, 0);
+        CHECK_STR(h[i].stream[0].text, "begun\n");
+    }
+    close_group(0);
+    order_shell(&o, "echo begun");
+    o.spec.hold = true;
+    open_group(0, &o);
+    CHECK(UNTIL(h->starts > 0));
+    carry(EFFECT_GROUP_KILL, 0, 0);
+    CHECK(UNTIL(over(0, 1)));
+    check_ended(h, CHILD_KILLED, SIGKILL);
+    close_group(0);
+    stage_end();
+}
+
+/* What starts some of them gets the program and its arguments. */
+static void test_debugger(void) {
+    static const char debugger[] = "/usr/bin/env\0A=b";
+    struct order o;
+    struct heard *h = stage.groups[0].heard;
+    uint8_t ranks[RANKS_BYTES_MAX];
+    order_program(&o, "sh", (const char *[]){"me", "-c", "echo \"$A $0 $1\"", "x", "y", NULL});
+    order_count(&o, 3);
+    o.spec.debugger = bytes_of(debugger, sizeof debugger);
+    CHECK_EQ(ranks_parse("0,2", ranks, &o.spec.debugged), 0);
+    o.spec.hold = true; /* a debugger is not held */
+    stage_begin();
+    open_group(0, &o);
+    CHECK(UNTIL(h[0].ends > 0 && h[2].ends > 0));
+    CHECK_EQ(h[1].ends, 0);
+    carry(EFFECT_GROUP_SIGNAL, 0, SIGCONT);
+    CHECK(UNTIL(over(0, 3)));
+    CHECK_STR(h[0].stream[0].text, "b x y\n");
+    CHECK_STR(h[1].stream[0].text, " x y\n");
+    CHECK_STR(h[2].stream[0].text, "b x y\n");
+    close_group(0);
+    stage_end();
+}
+
 /* A process that ignores everything, one that left its session and its parent behind. */
 static void test_kill(void) {
     struct order o;
@@ -646,6 +741,9 @@ static void all(void) {
     TEST(test_usage);
     TEST(test_usage_until_now);
     TEST(test_signal);
+    TEST(test_poke);
+    TEST(test_hold);
+    TEST(test_debugger);
     TEST(test_kill);
     TEST(test_left_behind);
     TEST(test_kill_one_of_two);

@@ -54,6 +54,8 @@ static const char *const names[VARIABLES] = {
 /* The same for the path of the job's folder, which may be longer than all of these. */
 static const char own_name[] = "STORM_JOB_DIR=";
 
+enum { LIMITS_OURS = 2 }; /* that may be added: on memory, on cores */
+
 enum {
     NAME_BYTES = 24,
     DIGITS = 24
@@ -190,6 +192,17 @@ static void fill_limits(struct recipe *r, const struct inherited *have) {
     }
 }
 
+/* As large as it may be. */
+static void raise_cores(struct recipe *r, const struct inherited *have) {
+    uint32_t i = 0;
+    while (i < r->limit_count && r->limits[i].resource != RLIMIT_CORE)
+        i++;
+    if (i == r->limit_count)
+        r->limits[r->limit_count++] =
+            (struct recipe_limit){.resource = RLIMIT_CORE, .limit = have->limits[RLIMIT_CORE]};
+    r->limits[i].limit.rlim_cur = r->limits[i].limit.rlim_max;
+}
+
 /* ---- the path ---- */
 
 static const char *variable_of(const struct recipe *r, const char *name) {
@@ -311,6 +324,27 @@ static void choose_program(struct recipe *r) {
     r->error = r->program == NULL ? -ENOMEM : 0;
 }
 
+/* ---- a debugger ---- */
+
+/* What starts it, the program's file, and then the program's own arguments as it would have had them. */
+static int fill_debugging(struct recipe *r) {
+    size_t at = 0, count = strings_count(r->spec.debugger);
+    char **own = r->vector + 2; /* behind the name that it has for itself */
+    while (own[at] != NULL)
+        at++;
+    r->debugging = calloc(count + at + 2, sizeof(char *));
+    if (r->debugging == NULL)
+        return -ENOMEM;
+    char **next = r->debugging;
+    at = 0;
+    for (const char *s; (s = strings_next(r->spec.debugger, &at)) != NULL;)
+        *next++ = (char *)s;
+    *next++ = r->program;
+    while (*own != NULL)
+        *next++ = *own++;
+    return 0;
+}
+
 /* ---- life ---- */
 
 static size_t entries(const struct spec *s, struct bytes changed) {
@@ -319,7 +353,7 @@ static size_t entries(const struct spec *s, struct bytes changed) {
 
 static size_t room_for(const struct setup *setup, const struct spec *spec, struct bytes changed) {
     return (strings_count(spec->arguments) + 2 + entries(spec, changed)) * sizeof(char *) +
-           (spec->limits.len / SPEC_LIMIT_BYTES + 1) * sizeof(struct recipe_limit) +
+           (spec->limits.len / SPEC_LIMIT_BYTES + LIMITS_OURS) * sizeof(struct recipe_limit) +
            spec->folder.len + 1 + VARIABLES * (NAME_BYTES + DIGITS) + setup->node_name.len +
            setup->node_list.len + 16;
 }
@@ -346,13 +380,16 @@ static int open_own(struct recipe *r, const char *root) {
 static void fill(struct recipe *r, const struct inherited *have, struct heap_cut c) {
     r->vector = cut(&c, (strings_count(r->spec.arguments) + 2) * sizeof(char *));
     r->environment = cut(&c, entries(&r->spec, r->changed) * sizeof(char *));
-    r->limits = cut(&c, (r->spec.limits.len / SPEC_LIMIT_BYTES + 1) * sizeof(struct recipe_limit));
+    r->limits = cut(&c, (r->spec.limits.len / SPEC_LIMIT_BYTES + LIMITS_OURS) *
+                            sizeof(struct recipe_limit));
     if (r->spec.folder.len > 0)
         r->folder = cut_bytes(&c, r->spec.folder);
     int own = open_own(r, have->root);
     fill_arguments(r);
     fill_environment(r, &c);
     fill_limits(r, have);
+    if (r->spec.cores)
+        raise_cores(r, have);
     r->umask = r->spec.umask != have->umask;
     r->each = have->each;
     if (own < 0) {
@@ -363,6 +400,8 @@ static void fill(struct recipe *r, const struct inherited *have, struct heap_cut
     } else {
         choose_program(r);
     }
+    if (r->error == 0 && r->spec.debugger.len > 0)
+        r->error = fill_debugging(r);
 }
 
 static void fill_behind(struct recipe *r, const struct inherited *have, char *at) {
@@ -480,6 +519,7 @@ void recipe_free(struct recipe *r) {
         next = r->next;
         free(r->program);
         free(r->dressed);
+        free(r->debugging);
         free(r->own);
         free(r);
     }
@@ -516,6 +556,11 @@ void recipe_turn(struct recipe *r, uint32_t index) {
     write_number(r->local, index);
     if (r->turn != NULL)
         write_number(r->turn, setup_rank(&r->setup, index) - r->first);
+    r->debugs = r->debugging != NULL && ranks_has(r->spec.debugged, setup_rank(&r->setup, index));
+}
+
+const char *recipe_own(const struct recipe *r) {
+    return r->own == NULL ? NULL : r->own + strlen(own_name);
 }
 
 bool recipe_listens(const struct recipe *r, uint32_t index) {
@@ -524,14 +569,23 @@ bool recipe_listens(const struct recipe *r, uint32_t index) {
 }
 
 bool recipe_terminal(const struct recipe *r, uint32_t index) {
-    return r->spec.terminal && setup_rank(&r->setup, index) == 0;
+    return r->spec.terminal && setup_rank(&r->setup, index) == r->spec.terminal_rank;
+}
+
+bool recipe_holds(const struct recipe *r) {
+    return r->spec.hold && !r->debugs;
 }
 
 const char *recipe_file(const struct recipe *r) {
-    return r->shell ? "/bin/sh" : r->each != NULL ? r->each : r->program;
+    return r->debugs         ? r->debugging[0]
+           : r->shell        ? "/bin/sh"
+           : r->each != NULL ? r->each
+                             : r->program;
 }
 
 char *const *recipe_arguments(const struct recipe *r) {
+    if (r->debugs)
+        return r->debugging;
     if (!r->shell && r->each == NULL)
         return r->vector + 1;
     r->vector[0] = (char *)(r->shell ? "sh" : "storm-each");

@@ -47,7 +47,9 @@ struct recipe {
     struct recipe_limit *limits;
     uint32_t limit_count;
     const char *each;
-    void *dressed; /* arguments of one that brings its libraries; NULL: it does not */
+    void *dressed;    /* arguments of one that brings its libraries; NULL: it does not */
+    char **debugging; /* the debugger's arguments, the program's among them; NULL: there is none */
+    bool debugs;      /* the process whose turn it is starts so */
     bool umask;
     bool shell; /* the program is a script that says not for whom */
     char bytes[];
@@ -70,9 +72,15 @@ void recipe_turn(struct recipe *r, uint32_t index);
 /* What a process of it allocates is limited to so many bytes. */
 void recipe_bound(struct recipe *r, const struct inherited *have, uint64_t bytes);
 
+/* The job's folder; NULL: it has none. */
+const char *recipe_own(const struct recipe *r);
+
 /* Does this process of the group get the standard input? */
 bool recipe_listens(const struct recipe *r, uint32_t index);
 bool recipe_terminal(const struct recipe *r, uint32_t index);
+
+/* Is the process whose turn it is to be stopped before its first instruction? A debugger has its own ways. */
+bool recipe_holds(const struct recipe *r);
 
 /* What to hand to execve. */
 const char *recipe_file(const struct recipe *r);

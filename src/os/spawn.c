@@ -8,7 +8,9 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -24,6 +26,7 @@ struct birth {
     const struct place *place;
     const char *file;
     char *const *arguments;
+    bool hold;           /* stopped before the first instruction of what it executes */
     volatile bool begun; /* some process has: the call works */
     volatile pid_t pid;  /* started by the passing process */
     int join;            /* file to write to in order to enter the cgroup; -1: born there */
@@ -106,6 +109,8 @@ IN_CHILD static int child(void *argument) {
     connect_stdio(b);
     settle_in(b);
     reset_signals(b->spawner);
+    if (b->hold && ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
+        give_up(b, SPAWN_FORK);
     execve(b->file, b->arguments, b->recipe->environment);
     give_up(b, SPAWN_PROGRAM);
 }
@@ -201,6 +206,18 @@ static pid_t start(struct spawner *s, struct birth *b) {
     return start_plain(s, b);
 }
 
+/* It has executed something, and is stopped for us to see. We let it go, stopped: whoever wants to may attach to
+ * it, and SIGCONT sets it free. Should it have been ended meanwhile, that is found as always. */
+static int hold_back(pid_t pid) {
+    siginfo_t info;
+    while (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WEXITED | WNOWAIT | __WALL) < 0)
+        if (errno != EINTR)
+            return -errno;
+    if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED)
+        return 0;
+    return ptrace(PTRACE_DETACH, pid, NULL, SIGSTOP) < 0 && errno != ESRCH ? -errno : 0;
+}
+
 static pid_t attempt(struct spawner *s, struct recipe *r, const struct place *p,
                      enum spawn_step *ret_step) {
     struct birth b = {.spawner = s,
@@ -208,9 +225,12 @@ static pid_t attempt(struct spawner *s, struct recipe *r, const struct place *p,
                       .place = p,
                       .file = recipe_file(r),
                       .arguments = recipe_arguments(r),
+                      .hold = recipe_holds(r),
                       .join = -1};
     pid_t pid = start(s, &b);
     *ret_step = pid < 0 ? SPAWN_FORK : b.step;
+    if (pid > 0 && b.error == 0 && b.hold && hold_back(pid) < 0)
+        kill(pid, SIGKILL); /* nobody could ever set it free */
     if (pid < 0 || b.error == 0)
         return pid;
     clone_wait(pid);

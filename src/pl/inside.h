@@ -25,6 +25,7 @@ struct process {
     struct stream streams[STREAMS]; /* 1 and 2 */
     uint64_t drained;               /* of its input; UINT64_MAX: it reads no more */
     uint32_t rank;
+    uint32_t pid;   /* 0: not started yet, or it could not be */
     uint32_t value; /* as in CHILD */
     uint8_t event;  /* CHILD_STARTED until it is over */
     uint8_t step;

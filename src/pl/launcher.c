@@ -44,7 +44,7 @@ uint32_t pl_effects_max(const struct pl_config *c) {
 }
 
 size_t pl_effect_bytes_max(const struct pl_config *c) {
-    return (size_t)c->setup_bytes + (size_t)pl_effects_max(c) * SEND_BYTES;
+    return (size_t)c->setup_bytes + (size_t)pl_effects_max(c) * SEND_BYTES + HOST_NAME_BYTES;
 }
 
 uint32_t pl_runs(const struct pl *p) {
@@ -162,6 +162,49 @@ static void signal_group(struct pl *p, struct run *r, uint32_t number, struct ef
         group_effect(p, r, EFFECT_GROUP_SIGNAL, out)->value = number;
 }
 
+/* The processes themselves: what they have begun is their affair. */
+static void signal_ranks(struct pl *p, struct run *r, const struct message_command *m,
+                         struct effects *out) {
+    if (r->state != RUN_STARTED || m->value == 0 || m->value > SIGNALS_MAX)
+        return;
+    for (uint32_t i = 0; i < r->count; i++) {
+        const struct process *process = run_process(p, r, i);
+        if (process->event != CHILD_STARTED || !ranks_has(m->ranks, process->rank))
+            continue;
+        struct effect_group *e = group_effect(p, r, EFFECT_GROUP_POKE, out);
+        e->value = m->value;
+        e->index = i;
+    }
+}
+
+enum { PIDS_ROWS_MAX = 1024 };
+
+/* Those that run: who asks before all do asks again. */
+static void say_pids(struct pl *p, struct run *r, uint32_t asker, struct effects *out) {
+    struct setup setup;
+    int good = setup_decode(bytes_of(p->setups + r->setup, r->setup_bytes), &setup);
+    ASSERT(good == 0);
+    for (uint32_t i = 0; i < r->count;) {
+        uint8_t rows[PIDS_ROWS_MAX * PIDS_ROW_BYTES];
+        size_t len = 0;
+        for (; i < r->count && len < sizeof rows; i++) {
+            const struct process *process = run_process(p, r, i);
+            if (process->pid == 0)
+                continue;
+            store_le32(rows + len, process->rank);
+            store_le32(rows + len + 4, process->pid);
+            len += PIDS_ROW_BYTES;
+        }
+        union message m = {.pids = {.run = r->run,
+                                    .asker = asker,
+                                    .node = setup.node_name,
+                                    .host = p->config.host,
+                                    .rows = bytes_of(rows, len)}};
+        if (len > 0)
+            pl_send(p, MESSAGE_PIDS, &m, (struct bytes){0}, out);
+    }
+}
+
 /* What is stopped would not see the signal. */
 static void end_gently(struct pl *p, struct run *r, struct effects *out) {
     if (r->state == RUN_READY || r->empty) {
@@ -256,7 +299,13 @@ static void on_command_run(struct pl *p, struct run *r, const struct message_com
         start(p, r, out);
         break;
     case VERB_SIGNAL:
-        signal_group(p, r, m->value, out);
+        if (m->ranks.len > 0)
+            signal_ranks(p, r, m, out);
+        else
+            signal_group(p, r, m->value, out);
+        break;
+    case VERB_PIDS:
+        say_pids(p, r, m->value, out);
         break;
     case VERB_SUSPEND:
     case VERB_RESUME:

@@ -20,6 +20,8 @@
 #include "base/arena.h"
 #include "machine/machine.h"
 
+enum { HOST_NAME_BYTES = 255 };
+
 struct pl_config {
     uint32_t groups;
     uint32_t processes;     /* in all groups */
@@ -29,6 +31,7 @@ struct pl_config {
     uint64_t lease_ns;      /* until the manager has said its own; 0: for ever */
     uint32_t means;         /* enum gang_means (wire/message.h) */
     bool prompt;            /* EFFECT_PROMPT has an effect */
+    struct bytes host;      /* what this machine calls itself; HOST_NAME_BYTES at most */
 };
 
 struct pl;

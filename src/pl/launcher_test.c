@@ -32,7 +32,8 @@ static const struct pl_config config = {.groups = GROUPS,
                                         .setup_bytes = SETUP_BYTES,
                                         .resend_ns = NS_PER_S,
                                         .resend_max_ns = 10 * NS_PER_S,
-                                        .lease_ns = 5 * NS_PER_S};
+                                        .lease_ns = 5 * NS_PER_S,
+                                        .host = {(const uint8_t *)"here", 4}};
 
 /* ---- effects as text ---- */
 
@@ -63,6 +64,13 @@ static void tell_ended(struct bench *b, const union message *m) {
         say(b, "step %u", e.step);
 }
 
+static void tell_pids(struct bench *b, const struct message_pids *m) {
+    say(b, "PIDS %llu to %u from %.*s on %.*s", (unsigned long long)m->run, m->asker,
+        (int)m->host.len, (const char *)m->host.at, (int)m->node.len, (const char *)m->node.at);
+    for (size_t at = 0; at < m->rows.len; at += PIDS_ROW_BYTES)
+        say(b, "%u is %u", load_le32(m->rows.at + at), load_le32(m->rows.at + at + 4));
+}
+
 static void tell_send(struct bench *b, const struct effect_send *s) {
     union message m;
     uint8_t body[2048];
@@ -81,6 +89,8 @@ static void tell_send(struct bench *b, const struct effect_send *s) {
     else if (s->type == MESSAGE_HOLD)
         say(b, "HOLD %llu %s %zu", (unsigned long long)m.hold.run,
             m.hold.started ? "started" : "ready", m.hold.setup.len);
+    else if (s->type == MESSAGE_PIDS)
+        tell_pids(b, &m.pids);
     else if (s->type == MESSAGE_OUTPUT)
         say(b, "OUTPUT %llu.%u.%u @%llu %.*s%s", (unsigned long long)m.output.run, m.output.rank,
             m.output.stream, (unsigned long long)m.output.offset, (int)m.output.bytes.len,
@@ -119,6 +129,9 @@ static void tell(struct bench *b, const struct effect *e) {
         break;
     case EFFECT_GROUP_SIGNAL:
         say(b, "signal %u %u", e->group.group, e->group.value);
+        break;
+    case EFFECT_GROUP_POKE:
+        say(b, "poke %u.%u %u", e->group.group, e->group.index, e->group.value);
         break;
     case EFFECT_GROUP_FREEZE:
         say(b, "%s %u", e->group.value ? "freeze" : "thaw", e->group.group);
@@ -442,6 +455,43 @@ static void test_signals_of_users_count(void) {
     finish(&b);
 }
 
+static const char *signal_ranks(struct bench *b, uint32_t signal, const char *ranks) {
+    uint8_t bytes[RANKS_BYTES_MAX];
+    union message m = {.command = {.run = 5, .verb = VERB_SIGNAL, .value = signal}};
+    CHECK_EQ(ranks_parse(ranks, bytes, &m.command.ranks), 0);
+    return message(b, MESSAGE_COMMAND, &m);
+}
+
+/* Ranks 4, 5 and 6 are here. */
+static void test_signals_to_some(void) {
+    struct bench b;
+    begin_started(&b);
+    CHECK_STR(signal_ranks(&b, SIGUSR1, "0,5-9"), "poke 0.1 10; poke 0.2 10");
+    CHECK_STR(signal_ranks(&b, SIGUSR1, "0-3,7"), "");
+    CHECK_STR(signal_ranks(&b, 0, "4"), "");
+    CHECK_STR(signal_ranks(&b, 65, "4"), "");
+    child(&b, 0, 1, CHILD_EXITED, 0);
+    CHECK_STR(signal_ranks(&b, SIGKILL, "4-5"), "poke 0.0 9");
+    finish(&b);
+}
+
+/* Those that have begun; that they have ended since does not matter. */
+static void test_numbers_of_processes(void) {
+    struct bench b;
+    begin(&b);
+    setup(&b, 5, 4, 3);
+    command(&b, 5, VERB_START);
+    CHECK_STR(command_value(&b, 5, VERB_PIDS, 7, 0), "");
+    child(&b, 0, 2, CHILD_STARTED, 1002);
+    CHECK_STR(command_value(&b, 5, VERB_PIDS, 7, 0), "PIDS 5 to 7 from here on ; 6 is 1002");
+    child(&b, 0, 0, CHILD_STARTED, 1000);
+    child(&b, 0, 1, CHILD_FAILED, ENOENT);
+    child(&b, 0, 2, CHILD_EXITED, 0);
+    CHECK_STR(command_value(&b, 5, VERB_PIDS, 8, 0),
+              "PIDS 5 to 8 from here on ; 4 is 1000; 6 is 1002");
+    finish(&b);
+}
+
 static void test_before_it_is_started(void) {
     struct bench b;
     begin(&b);
@@ -694,6 +744,8 @@ int main(void) {
     TEST(test_what_we_end_does_not_count);
     TEST(test_what_went_wrong_itself_counts);
     TEST(test_signals_of_users_count);
+    TEST(test_signals_to_some);
+    TEST(test_numbers_of_processes);
     TEST(test_before_it_is_started);
     TEST(test_dropped_while_it_runs);
     TEST(test_a_new_manager_is_told_everything);

@@ -81,6 +81,8 @@ void run_child(struct pl *p, struct run *r, const struct input_child *c) {
     ASSERT(c->index < r->count);
     struct process *process = run_process(p, r, c->index);
     r->loose = r->loose || c->loose;
+    if (c->event == CHILD_STARTED)
+        process->pid = c->value;
     if (c->event == CHILD_STARTED || process->event != CHILD_STARTED)
         return;
     process->event = (uint8_t)c->event;

@@ -51,6 +51,7 @@ struct wish {
     uint8_t verb;
     uint32_t value, more;
     const char *text;
+    const char *ranks; /* NULL: all */
     uint64_t request[2];
     uint64_t said_at;
     uint32_t reservation; /* its number; 0: it is none */
@@ -533,6 +534,11 @@ static void say_wish(struct customer *c, struct wish *w) {
                                .nodes = &c->nodes,
                                .jobs = bytes_of(jobs, 4 * (size_t)count),
                                .text = bytes_from_str(w->text)}};
+    uint8_t ranks[RANKS_BYTES_MAX];
+    if (w->ranks != NULL) {
+        int good = ranks_parse(w->ranks, ranks, &m.act.ranks);
+        ASSERT(good == 0);
+    }
     w->said_at = c->now;
     say(c, MESSAGE_ACT, &m);
 }
@@ -690,6 +696,10 @@ static struct wish *wish(struct customer *c, int32_t order, enum verb verb, uint
 
 void customer_act(struct customer *c, int32_t order, enum verb verb, uint32_t value) {
     wish(c, order, verb, value);
+}
+
+void customer_signal(struct customer *c, int32_t order, uint32_t signal, const char *ranks) {
+    wish(c, order, VERB_SIGNAL, signal)->ranks = ranks;
 }
 
 void customer_policy(struct customer *c, const char *name, uint32_t slots, uint32_t quantum_us) {

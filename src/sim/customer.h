@@ -38,6 +38,8 @@ int32_t customer_order(struct customer *c, const struct order *o);
 
 /* For tests: does this with the order's jobs, or with nodes (DRAIN, UNDRAIN), when it looks. */
 void customer_act(struct customer *c, int32_t order, enum verb verb, uint32_t value);
+/* A signal to these ranks, a text that is borrowed. */
+void customer_signal(struct customer *c, int32_t order, uint32_t signal, const char *ranks);
 void customer_drain(struct customer *c, uint32_t node, bool drained);
 /* Reserves nodes in the name of that number, for then; or takes it back if `to_ns` is 0. */
 void customer_reserve(struct customer *c, uint32_t number, uint32_t first, uint32_t last,

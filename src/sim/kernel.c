@@ -197,6 +197,10 @@ static void carry_group(struct sim_kernel *k, const struct effect *e, uint64_t n
     case EFFECT_GROUP_SIGNAL:
         signal_all(*g, e->group.value, now);
         break;
+    case EFFECT_GROUP_POKE:
+        ASSERT(e->group.index < (*g)->count);
+        actor_signal(&(*g)->members[e->group.index].self, e->group.value, now);
+        break;
     case EFFECT_GROUP_FREEZE:
         freeze(*g, e->group.value != 0, now);
         break;

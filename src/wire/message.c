@@ -225,11 +225,18 @@ static void walk_launch(struct codec *c, union message *m) {
     codec_rest(c, &m->launch.spec);
 }
 
+static void walk_ranks(struct codec *c, struct bytes *ranks) {
+    codec_bytes(c, ranks, RANKS_RANGE_BYTES);
+    if (!c->failed && !ranks_good(*ranks))
+        c->failed = true;
+}
+
 static void walk_command(struct codec *c, union message *m) {
     codec_u64(c, &m->command.run);
     codec_enum(c, &m->command.verb, VERBS);
     codec_u32(c, &m->command.value);
     codec_u32(c, &m->command.more);
+    walk_ranks(c, &m->command.ranks);
 }
 
 static void walk_forget(struct codec *c, union message *m) {
@@ -282,6 +289,14 @@ static void walk_stream(struct codec *c, uint8_t *stream) {
     codec_u8(c, stream);
     if (*stream != 1 && *stream != 2)
         c->failed = true;
+}
+
+static void walk_pids(struct codec *c, union message *m) {
+    codec_u64(c, &m->pids.run);
+    codec_u32(c, &m->pids.asker);
+    codec_bytes(c, &m->pids.node, 1);
+    codec_bytes(c, &m->pids.host, 1);
+    codec_bytes(c, &m->pids.rows, PIDS_ROW_BYTES);
 }
 
 static void walk_output(struct codec *c, union message *m) {
@@ -386,6 +401,7 @@ static void walk_act(struct codec *c, union message *m) {
     codec_set(c, m->act.nodes);
     codec_bytes(c, &m->act.jobs, 4);
     codec_bytes(c, &m->act.text, 1);
+    walk_ranks(c, &m->act.ranks);
 }
 
 static void walk_reserve(struct codec *c, union message *m) {
@@ -686,6 +702,7 @@ enum { GIVER = 1 << ROLE_GIVER, TAKER = 1 << ROLE_TAKER };
 enum { LODGE = 1 << ROLE_LODGE, GUEST = 1 << ROLE_GUEST };
 enum {
     SMALL = 64,
+    SOME = KIB,
     SET = 16 * KIB,
     STATE = 64 * KIB,
     BODY = 512 * KIB,
@@ -725,7 +742,7 @@ static const struct message_rule rules[MESSAGE_TYPES] = {
     ROW(MAIL, PARENT | CHILD, CONTROL, BODY, walk_mail),
     ROW(PARCEL, PARENT | CHILD, BULK, BODY, walk_mail),
     ROW(LAUNCH, ROOT, CONTROL, BODY, walk_launch),
-    ROW(COMMAND, ROOT | KEEPER, CONTROL, SMALL, walk_command),
+    ROW(COMMAND, ROOT | KEEPER, CONTROL, SOME, walk_command),
     ROW(FORGET, ROOT, CONTROL, STATE, walk_forget),
     ROW(HAVE, NODE, CONTROL, STATE, walk_have),
     ROW(ENDS, NODE, CONTROL, PART, walk_ends),
@@ -768,6 +785,7 @@ static const struct message_rule rules[MESSAGE_TYPES] = {
     ROW(COME, GUEST, CONTROL, SMALL, walk_come),
     ROW(SEEK, GUEST, CONTROL, SMALL, walk_seek),
     ROW(LETTER, LODGE, CONTROL, STATE, walk_letter),
+    ROW(PIDS, LAUNCHER | NODE | MANAGER, BULK, PART, walk_pids),
 };
 
 const struct message_rule *message_rule(uint16_t type) {

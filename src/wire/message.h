@@ -11,6 +11,7 @@
 #include "machine/machine.h"
 #include "sched/map.h"
 #include "wire/codec.h"
+#include "wire/ranks.h"
 
 enum message_type {
     MESSAGE_NONE,
@@ -106,6 +107,8 @@ enum message_type {
     MESSAGE_LETTER, /* lodge to guest: there, and by these keys */
     /* launcher to its manager */
     MESSAGE_MEASURED, /* what a run has used until now */
+    /* launcher, node, root, client */
+    MESSAGE_PIDS, /* the processes of a run, and how their systems number them */
     MESSAGE_TYPES
 };
 
@@ -394,8 +397,8 @@ struct message_turned {
 };
 
 enum verb {
-    VERB_START,   /* launcher only: what was set up is to run */
-    VERB_SIGNAL,  /* value: the signal */
+    VERB_START, /* launcher only: what was set up is to run */
+    VERB_SIGNAL, /* value: the signal; ranks: to these processes alone, not to what they have begun */
     VERB_SUSPEND, /* stop the processes where they are */
     VERB_RESUME,
     VERB_END,    /* SIGTERM on STORM's behalf: who ends by it does not count */
@@ -403,6 +406,7 @@ enum verb {
     VERB_RESEND, /* output that nobody has taken yet */
     VERB_CHECK,  /* nodes: tell whether you have it, and how it stands */
     VERB_SIZE,   /* value, more: columns and rows of the terminal */
+    VERB_PIDS,   /* answered by PIDS; value: of nodes, who has asked */
     VERB_RENEW, /* launcher only, no run: the manager is alive; value: milliseconds until the next */
     VERB_DROP,  /* launcher only: forget it, it is over or was never started */
     /* from clients, about jobs */
@@ -423,6 +427,7 @@ struct message_command {
     uint8_t verb;
     uint32_t value;
     uint32_t more;
+    struct bytes ranks; /* wire/ranks.h; none: it is for all */
 };
 
 struct message_forget {
@@ -521,6 +526,17 @@ struct message_drained {
     uint64_t offset; /* UINT64_MAX: it reads no more */
 };
 
+enum { PIDS_ROW_BYTES = 8 };
+
+/* Those of one node, or some of them. */
+struct message_pids {
+    uint64_t run;
+    uint32_t asker;    /* as it came in COMMAND */
+    struct bytes node; /* its name */
+    struct bytes host; /* what the machine calls itself */
+    struct bytes rows; /* a rank and its process's number there, 4 bytes each; ascending ranks */
+};
+
 struct message_setup {
     uint64_t run;
     uint64_t slots; /* as in LAUNCH */
@@ -617,8 +633,9 @@ struct message_act {
     uint32_t value;
     uint32_t more;
     struct nodeset *nodes;
-    struct bytes jobs; /* 4 bytes each */
-    struct bytes text; /* a reason */
+    struct bytes jobs;  /* 4 bytes each */
+    struct bytes text;  /* a reason */
+    struct bytes ranks; /* wire/ranks.h; none: all */
 };
 
 enum { RESERVATION_NAME_MAX = 40 };
@@ -950,6 +967,7 @@ union message {
     struct message_seek seek;
     struct message_letter letter;
     struct message_reserve reserve;
+    struct message_pids pids;
 };
 
 struct message_rule {

@@ -60,6 +60,14 @@ static void fill_file(uint16_t type, union message *m) {
         m->letter.files = bytes_of(body, 21);
         m->letter.letter = bytes_of(body, 96);
         break;
+    case MESSAGE_COMMAND:
+        m->command.ranks = bytes_of(body, RANKS_RANGE_BYTES);
+        break;
+    case MESSAGE_PIDS:
+        m->pids.node = bytes_of(body, 3);
+        m->pids.host = bytes_of(body, 5);
+        m->pids.rows = bytes_of(body, (size_t)3 * PIDS_ROW_BYTES);
+        break;
     case MESSAGE_CLEAR:
         m->clear.runs = bytes_of(body, 16);
         break;
@@ -184,6 +192,7 @@ static void fill_job(uint16_t type, union message *m) {
         m->act.nodes = &sets[0];
         m->act.jobs = bytes_of(body, 12);
         m->act.text = bytes_of(body, 3);
+        m->act.ranks = bytes_of(body, RANKS_RANGE_BYTES);
         break;
     case MESSAGE_ANSWER:
         m->answer.text = bytes_of(body, 11);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sched/map.h"
+#include "wire/ranks.h"
 
 static void walk_strings(struct codec *c, struct bytes *list) {
     codec_bytes(c, list, 1);
@@ -24,8 +25,14 @@ static bool has_programs(const struct spec *s) {
     return s->programs.len > 0;
 }
 
+static bool has_debug(const struct spec *s) {
+    return s->debugger.len > 0 || s->debugged.len > 0 || s->terminal_rank != 0 || s->hold ||
+           s->cores;
+}
+
 static bool has_more(const struct spec *s) {
-    return s->places.len > 0 || s->bind != 0 || s->bind_told || s->memory != 0 || has_programs(s);
+    return s->places.len > 0 || s->bind != 0 || s->bind_told || s->memory != 0 || has_debug(s) ||
+           has_programs(s);
 }
 
 static void walk_program(struct codec *c, struct spec_program *p) {
@@ -59,6 +66,35 @@ static bool programs_good(const struct spec *s) {
     return !c.failed && s->ranks > 0;
 }
 
+/* Blocks that came later begin with a byte of their own, so that they are told apart. */
+enum { BLOCK_DEBUG = 'D', BLOCK_PROGRAMS = 'P' };
+
+static bool block_begins(struct codec *c, uint8_t block, bool said) {
+    if (c->encoding ? !said : c->at >= c->len || c->in[c->at] != block)
+        return false;
+    codec_u8(c, &block);
+    return true;
+}
+
+static void walk_debug(struct codec *c, struct spec *s) {
+    walk_strings(c, &s->debugger);
+    codec_bytes(c, &s->debugged, RANKS_RANGE_BYTES);
+    codec_u32(c, &s->terminal_rank);
+    codec_bool(c, &s->hold);
+    codec_bool(c, &s->cores);
+    if (!c->failed && (!has_debug(s) || !ranks_good(s->debugged)))
+        c->failed = true;
+}
+
+static void walk_programs(struct codec *c, struct spec *s) {
+    codec_u32(c, &s->ranks);
+    walk_word(c, &s->first_folder);
+    walk_strings(c, &s->first_environment);
+    codec_bytes(c, &s->programs, 1);
+    if (!c->encoding && !c->failed && !(has_programs(s) && programs_good(s)))
+        c->failed = true;
+}
+
 /* What came later. A tail that says nothing is not written, so none is read: every spec has one form. */
 static void walk_tails(struct codec *c, struct spec *s) {
     if (c->encoding ? !has_more(s) : c->at == c->len) /* specs of before end here */
@@ -67,14 +103,10 @@ static void walk_tails(struct codec *c, struct spec *s) {
     codec_enum(c, &s->bind, BINDS);
     codec_bool(c, &s->bind_told);
     codec_u64(c, &s->memory);
-    if (c->encoding ? has_programs(s) : c->at < c->len) { /* or here */
-        codec_u32(c, &s->ranks);
-        walk_word(c, &s->first_folder);
-        walk_strings(c, &s->first_environment);
-        codec_bytes(c, &s->programs, 1);
-        if (!c->encoding && !c->failed && !(has_programs(s) && programs_good(s)))
-            c->failed = true;
-    }
+    if (block_begins(c, BLOCK_DEBUG, has_debug(s)))
+        walk_debug(c, s);
+    if (block_begins(c, BLOCK_PROGRAMS, has_programs(s)))
+        walk_programs(c, s);
     if (!has_more(s))
         c->failed = true;
 }

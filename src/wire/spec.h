@@ -26,7 +26,7 @@ enum bind_to { BIND_NONE, BIND_CORE, BIND_SOCKET, BIND_NUMA, BINDS };
 struct spec {
     uint8_t stdin_mode;
     uint32_t stdin_rank;
-    bool terminal; /* the process of rank 0 gets a terminal */
+    bool terminal; /* one process gets a terminal */
     bool merged; /* what is written to both streams goes to one place: it is one stream, in order */
     uint32_t columns, rows;
     uint32_t umask;
@@ -55,6 +55,12 @@ struct spec {
     uint8_t bind;    /* enum bind_to */
     bool bind_told;  /* where each is bound is told, in its errors */
     uint64_t memory; /* bytes that each process may use, with all that it starts; 0: any */
+    /* Debugging: a block of its own. */
+    struct bytes debugger;  /* strings before the program's file; empty: no process has one */
+    struct bytes debugged;  /* the ranks that start so: wire/ranks.h */
+    uint32_t terminal_rank; /* who gets the terminal, if there is one */
+    bool hold;              /* they are stopped before their first instruction */
+    bool cores;             /* what a process leaves when it crashes goes to the job's folder */
     /* Of a job of several programs: the first is the one above and has the first `ranks` ranks, the others follow, as
      * spec_program_store writes them. All 0 and empty: there is only the one. */
     uint32_t ranks;

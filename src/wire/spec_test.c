@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "wire/ranks.h"
 #include "tap.h"
 
 enum { ROOM = 1024 };
@@ -211,6 +212,31 @@ static void test_programs_in_no_other_form(void) {
     CHECK_EQ(decode(&s), -EBADMSG);
 }
 
+/* A block of its own, behind that. */
+static void test_debugging(void) {
+    static const char debugger[] = "/usr/bin/gdb\0--args";
+    uint8_t bytes[ROOM], ranks[RANKS_BYTES_MAX];
+    struct spec s = bare(), back;
+    long before = encode(&s, bytes);
+    s.debugger = bytes_of(debugger, sizeof debugger);
+    CHECK_EQ(ranks_parse("0,3-5", ranks, &s.debugged), 0);
+    s.terminal_rank = 3;
+    s.hold = s.cores = true;
+    long len = encode(&s, bytes);
+    CHECK_EQ(spec_decode(bytes_of(bytes, (size_t)len), &back), 0);
+    CHECK(same(back.debugger, s.debugger) && same(back.debugged, s.debugged));
+    CHECK(back.terminal_rank == 3 && back.hold && back.cores);
+    uint32_t whole = 0;
+    for (size_t cut = (size_t)before; cut < (size_t)len; cut++)
+        whole += spec_decode(bytes_of(bytes, cut), &back) == 0;
+    CHECK_EQ(whole, 2);   /* before anything could be said, and before this could be */
+    store_le32(ranks, 9); /* they do not ascend */
+    CHECK_EQ(decode(&s), -ENOBUFS);
+    s = bare();
+    s.cores = true;
+    CHECK_EQ(decode(&s), 0);
+}
+
 static void test_what_cannot_be_run_is_refused(void) {
     struct spec s = sample();
     CHECK_EQ(decode(&s), 0);
@@ -282,6 +308,7 @@ int main(void) {
     TEST(test_places);
     TEST(test_programs);
     TEST(test_programs_in_no_other_form);
+    TEST(test_debugging);
     TEST(test_what_cannot_be_run_is_refused);
     TEST(test_strings);
     TEST(test_garbage_never_hurts);

@@ -10,26 +10,27 @@ __storm_options() {
     local size='-n= --procs= -N= --nodes= --size= -w= --on= -x= --exclude= --need= --exclusive -t= --time= --name= --priority= --begin= --reservation= --after= --after-any= --after-ok= --after-not-ok='
     local program='--map= --dry-run -o= --output= -e= --error= -D= --chdir= --env= --export= --kill-on-bad-exit --requeue --mem= --bind='
     case $1 in
-    run) echo "$size $program -l --label --stdin= --pty --detach --auto --copy --no-copy --with-libs --input= --fetch= --tree= --chunk= --slots= --fabric= -v --cluster=" ;;
+    run) echo "$size $program -l --label --stdin= --pty --debug= --ranks= --cores --detach --auto --copy --no-copy --with-libs --input= --fetch= --tree= --chunk= --slots= --fabric= -v --cluster=" ;;
     submit) echo "$size $program --array= --wait -v --verbose --cluster=" ;;
     alloc) echo "$size --cluster=" ;;
     up) echo '--local= --hosts= --min-nodes= --max-nodes= --connector= --connect-timeout= --user= --interface= --ports= --node-folder= --foreground --pes= --tree= --links= --policy= --quantum= --mpl= --confine= --system-cores= --orphan= --fabric= --hook= --bandwidth= --attribs= --nodespec= --share= --cluster= -v --verbose' ;;
     cp) echo '--tree= --chunk= --slots= --send= --fabric= -v --verbose -q --quiet --json --cluster=' ;;
     exec) echo '-w= --on= -x= --exclude= -l= --user= -b --gather -N --no-label --json -q --quiet -S --status --stdin= --put= --get= -u= --timeout= -t= --connect-timeout= --shape= -f= --fanout= --at-once= --connector=' ;;
     down) echo '--keep-jobs --cluster=' ;;
-    ps) echo '-a --all -l --long --json --swf --scale= --cluster=' ;;
+    ps) echo '-a --all -l --long --json --pids --swf --scale= --cluster=' ;;
     replay) echo '--scale= --jobs= --begin= --fit --busy= --grace= --strict --dry-run --detach --json --cluster=' ;;
     show | why) echo '--json --cluster=' ;;
     nodes) echo '--need= -l --long --json --cluster=' ;;
     reload) echo '--attribs= --nodespec= --cluster=' ;;
-    kill) echo '-s= --cluster=' ;;
+    kill) echo '-s= --ranks= --cluster=' ;;
     login) echo '--connector= --command= --issue --cluster=' ;;
     drain) echo '--reason= --cluster=' ;;
     reserve) echo '--from= --for= --name= --cancel= --json --cluster=' ;;
     policy) echo '--quantum= --mpl= --json --cluster=' ;;
     remove) echo '--now --cluster=' ;;
     wait) echo '-v --verbose --cluster=' ;;
-    add | attach | suspend | resume | undrain) echo '--cluster=' ;;
+    attach) echo '--debug --cluster=' ;;
+    add | suspend | resume | undrain) echo '--cluster=' ;;
     version | doctor) echo '--json' ;;
     bench) echo '--nodes= --runs= --json --launchers= --image= --peers --svg= --jobs= --queued= --size= --tree= --chunk=
         --slots= --send= --source= --flat --breakdown --load= --timeline= --links --sim -w= --on= --counts= --ways= --put= --connector= --lambda= --at-once' ;;
@@ -56,6 +57,7 @@ __storm_value() {
     -D | --chdir) compgen -d -- "$2" ;;
     --reservation | --cancel) compgen -W "$(__storm_values name reserve)" -- "$2" ;;
     --stdin) compgen -W 'all none 0' -- "$2" ;;
+    --debug) compgen -W 'gdb lldb valgrind' -- "$2"; compgen -c -- "$2" ;;
     --export) compgen -W "all none $(compgen -e)" -- "$2" ;;
     --env) compgen -S = -e -- "$2" ;;
     --confine) compgen -W 'auto cgroup namespace none' -- "$2" ;;

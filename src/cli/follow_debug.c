@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* What debuggers find in a command that waits for a job: see mpir.h.
+ *
+ * Processes that are held are asked for at once. Of others the table is filled a while after they have begun, for who
+ * attaches later: a launch is over by then, and short jobs never come to it. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/complain.h"
+#include "cli/follow.h"
+#include "cli/mpir.h"
+
+#define LATER_NS     NS_PER_S
+#define PAUSE_NS     (5 * NS_PER_MS)
+#define PAUSE_MAX_NS (2 * NS_PER_S)
+enum { TRIES_LATER = 4 };
+
+static bool is_held(const struct follow *f) {
+    return f->order != NULL && f->order->spec.hold;
+}
+
+void debug_news(struct follow *f, const struct message_news *n) {
+    struct follow_debug *d = &f->debug;
+    if (n->state != STATE_RUNNING || n->run == d->pids.run)
+        return;
+    pids_begin(&d->pids, n->run, n->procs);
+    bool now = is_held(f) || f->debug.asked;
+    d->pause_ns = now ? PAUSE_NS : LATER_NS;
+    d->ask_at = f->contact.loop.now + (now ? 0 : LATER_NS);
+    d->tries = TRIES_LATER;
+}
+
+/* Whoever is held cannot end by itself, so all will be known; of others some may have ended before we asked. */
+void debug_settle(struct follow *f) {
+    struct follow_debug *d = &f->debug;
+    if (d->ask_at == 0 || f->over || f->done)
+        return;
+    if (d->ask_at > f->contact.loop.now) {
+        loop_wake_at(&f->contact.loop, d->ask_at);
+        return;
+    }
+    if (!is_held(f) && d->tries-- == 0) {
+        d->ask_at = 0;
+        return;
+    }
+    session_do(f->contact.session, f->job, VERB_PIDS, 0, NULL, NULL);
+    d->ask_at = f->contact.loop.now + d->pause_ns;
+    d->pause_ns = d->pause_ns * 2 > PAUSE_MAX_NS ? PAUSE_MAX_NS : d->pause_ns * 2;
+    loop_wake_at(&f->contact.loop, d->ask_at);
+}
+
+static void fill_table(const struct follow *f) {
+    const struct pids *p = &f->debug.pids;
+    const char *program = f->debug.program != NULL ? f->debug.program : "";
+    MPIR_PROCDESC *table = calloc(p->procs, sizeof *table);
+    ASSERT(table != NULL);
+    for (uint32_t rank = 0; rank < p->procs; rank++)
+        table[rank] = (MPIR_PROCDESC){.host_name = (char *)p->rows[rank].host,
+                                      .executable_name = (char *)program,
+                                      .pid = (int)p->rows[rank].pid};
+    free(MPIR_proctable);
+    MPIR_proctable = table;
+    MPIR_proctable_size = (int)p->procs;
+    MPIR_debug_state = MPIR_DEBUG_SPAWNED;
+}
+
+void debug_pids(struct follow *f, const struct message_pids *m) {
+    struct follow_debug *d = &f->debug;
+    if (!pids_take(&d->pids, m))
+        return;
+    d->ask_at = 0;
+    fill_table(f);
+    if (d->asked)
+        complain(NULL, "job %" PRIu32 ": a debugger finds its processes in process %d", f->job,
+                 (int)getpid());
+    MPIR_Breakpoint();
+    if (is_held(f))
+        session_do(f->contact.session, f->job, VERB_SIGNAL, SIGCONT, NULL, NULL);
+}
+
+void debug_end(struct follow *f) {
+    MPIR_proctable_size = 0;
+    free(MPIR_proctable);
+    MPIR_proctable = NULL;
+    MPIR_debug_state = MPIR_NULL;
+    pids_fini(&f->debug.pids);
+}

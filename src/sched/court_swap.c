@@ -205,7 +205,7 @@ static void add(struct swap *s, const struct court_job *j, uint32_t slot, struct
 }
 
 bool court_swap(struct court *c, const struct court_job *j, uint32_t slot, bool within) {
-    if (!c->deciding || !court_swaps_open(c))
+    if (!c->deciding || j->section_count > 0 || !court_swaps_open(c))
         return false;
     struct swap s = {.court = c};
     c->swaps.tries--;
@@ -215,7 +215,7 @@ bool court_swap(struct court *c, const struct court_job *j, uint32_t slot, bool 
             add(&s, k, slot, &c->sets[k->set], court_outlasts(c, k, slot) && c->room.exact);
     }
     struct mover *x = &s.movers[s.count];
-    struct nodeset *set = &c->sets[c->set_free[c->set_free_count - 1]];
+    struct nodeset *set = court_next_set(c);
     nodeset_clear(set);
     add(&s, j, slot, set, within);
     bool found = augment(&s, x);
@@ -241,17 +241,25 @@ static const struct nodeset *chosen(const struct court_job *j) {
     return nodeset_count(j->only) < nodeset_count(j->meets) ? j->only : j->meets;
 }
 
+/* It wants one of these, if they are fewer than so many. */
+static void covet(struct court *c, const struct court_job *j, uint32_t size) {
+    const struct nodeset *set = chosen(j);
+    if (set != NULL && nodeset_count(set) < size)
+        nodeset_unite(&c->scratch, set);
+    for (uint32_t k = 0; k < j->section_count; k++)
+        if (j->sections[k].meets != NULL && nodeset_count(j->sections[k].meets) < size)
+            nodeset_unite(&c->scratch, j->sections[k].meets);
+}
+
 const struct nodeset *court_coveted(struct court *c, const struct court_job *j) {
     const struct nodeset *own = chosen(j);
     uint32_t size = own != NULL ? nodeset_count(own) : c->config.limits.nodes, looks = 0;
     if (c->choosers == 0)
         return NULL;
-    nodeset_clear(&c->coveted);
+    nodeset_clear(&c->scratch);
     for (uint32_t i = c->queue.first; i != COURT_NONE && looks < COVET_LOOKS;
-         i = c->jobs[i].next, looks++) {
-        const struct nodeset *set = chosen(&c->jobs[i]);
-        if (&c->jobs[i] != j && set != NULL && nodeset_count(set) < size)
-            nodeset_unite(&c->coveted, set);
-    }
-    return nodeset_empty(&c->coveted) ? NULL : &c->coveted;
+         i = c->jobs[i].next, looks++)
+        if (&c->jobs[i] != j)
+            covet(c, &c->jobs[i], size);
+    return nodeset_empty(&c->scratch) ? NULL : &c->scratch;
 }

@@ -128,32 +128,52 @@ static bool displace(struct swap *s, struct mover *x, struct mover *y, uint32_t 
     return false;
 }
 
+/* It takes one from somebody who finds another. */
+static bool oust(struct swap *s, struct mover *x) {
+    const struct matrix *m = &s->court->matrix;
+    x->seen = true;
+    for (struct mover *y = s->movers; y < s->movers + s->count; y++) {
+        if (y->seen)
+            continue;
+        NODESET_EACH (n, y->set) { /* as it was, behind each that would not do */
+            if (!look(s))
+                return false;
+            if (!nodeset_has(x->set, n) && want_chooses(&x->want, n) &&
+                matrix_node_pes(m, n) >= x->want.ppn && displace(s, x, y, n))
+                return true;
+            if (y->seen) /* it has nowhere to go, whatever is taken from it */
+                break;
+        }
+    }
+    return false;
+}
+
 /* One more node for it. */
 static bool place(struct swap *s, struct mover *x) {
     const struct matrix *m = &s->court->matrix;
-    x->seen = true;
     for (uint32_t i = 0; i < m->config.nodes && look(s); i++) {
         uint32_t n = matrix_nth(m, i);
         if (suits(s, x, n))
             return act(s, x, n, true);
     }
-    for (uint32_t i = 0; i < m->config.nodes && look(s); i++) {
-        uint32_t n = matrix_nth(m, i);
-        if (nodeset_has(x->set, n) || !want_chooses(&x->want, n) ||
-            matrix_node_pes(m, n) < x->want.ppn)
-            continue;
-        for (struct mover *y = s->movers; y < s->movers + s->count; y++)
-            if (!y->seen && nodeset_has(y->set, n) && look(s) && displace(s, x, y, n))
-                return true;
-    }
-    return false;
+    return oust(s, x);
 }
 
+static void drop(struct swap *s, struct mover *x) {
+    while (!nodeset_empty(x->set))
+        put(s, x, nodeset_first(x->set), false);
+}
+
+/* What is free goes to it at once, then it is one for one. */
 static bool augment(struct swap *s, struct mover *x) {
+    const struct matrix *m = &s->court->matrix;
+    for (uint32_t i = 0; i < m->config.nodes && nodeset_count(x->set) < x->want.nodes; i++)
+        if (suits(s, x, matrix_nth(m, i)))
+            put(s, x, matrix_nth(m, i), true);
     while (nodeset_count(x->set) < x->want.nodes) {
         for (uint32_t i = 0; i < s->count; i++)
             s->movers[i].seen = false;
-        if (!place(s, x))
+        if (!oust(s, x))
             return false;
     }
     return true;
@@ -221,12 +241,12 @@ bool court_swap(struct court *c, const struct court_job *j, uint32_t slot, bool 
     bool found = augment(&s, x);
     if (!found) {
         undo(&s, 0);
+        drop(&s, x);
         found = search_all(&s);
     }
     if (!found)
         undo(&s, 0);
-    while (!nodeset_empty(set)) /* it is the policy's to start it */
-        put(&s, x, nodeset_first(set), false);
+    drop(&s, x); /* it is the policy's to start it */
     return found;
 }
 

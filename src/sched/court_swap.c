@@ -14,6 +14,8 @@
 enum {
     TRIES = 64,       /* in a decision */
     STEPS = 1 << 15,  /* looks at a node, in a decision */
+    MOVED = 16,       /* looks that it takes to move somebody */
+    SCANNED = 4,      /* nodes that are scanned in a look */
     MOVES = 1024,     /* for one job */
     SMALL_NODES = 16, /* where all ways are tried */
     SMALL_JOBS = 10
@@ -23,7 +25,8 @@ struct mover {
     struct want want;
     struct matrix_where at;
     struct nodeset *set;
-    bool seen; /* by this search */
+    uint32_t free; /* nodes before this place of the order are not, and do not become so */
+    bool seen;     /* by this search */
 };
 
 struct move {
@@ -121,7 +124,8 @@ static bool place(struct swap *s, struct mover *x);
 
 /* It takes the node of another one, who finds another. */
 static bool displace(struct swap *s, struct mover *x, struct mover *y, uint32_t n) {
-    uint32_t mark = s->done;
+    uint32_t mark = s->done, *steps = &s->court->swaps.steps;
+    *steps -= *steps < MOVED ? *steps : MOVED;
     if (act(s, y, n, false) && suits(s, x, n) && act(s, x, n, true) && place(s, y))
         return true;
     undo(s, mark);
@@ -136,7 +140,7 @@ static bool oust(struct swap *s, struct mover *x) {
         if (y->seen)
             continue;
         NODESET_EACH (n, y->set) { /* as it was, behind each that would not do */
-            if (!look(s))
+            if (n % SCANNED == 0 && !look(s))
                 return false;
             if (!nodeset_has(x->set, n) && want_chooses(&x->want, n) &&
                 matrix_node_pes(m, n) >= x->want.ppn && displace(s, x, y, n))
@@ -151,8 +155,8 @@ static bool oust(struct swap *s, struct mover *x) {
 /* One more node for it. */
 static bool place(struct swap *s, struct mover *x) {
     const struct matrix *m = &s->court->matrix;
-    for (uint32_t i = 0; i < m->config.nodes && look(s); i++) {
-        uint32_t n = matrix_nth(m, i);
+    for (; x->free < m->config.nodes && look(s); x->free++) {
+        uint32_t n = matrix_nth(m, x->free);
         if (suits(s, x, n))
             return act(s, x, n, true);
     }
@@ -168,7 +172,9 @@ static void drop(struct swap *s, struct mover *x) {
 static bool augment(struct swap *s, struct mover *x) {
     const struct matrix *m = &s->court->matrix;
     for (uint32_t i = 0; i < m->config.nodes && nodeset_count(x->set) < x->want.nodes; i++)
-        if (suits(s, x, matrix_nth(m, i)))
+        if (i % SCANNED == 0 && !look(s))
+            return false;
+        else if (suits(s, x, matrix_nth(m, i)))
             put(s, x, matrix_nth(m, i), true);
     while (nodeset_count(x->set) < x->want.nodes) {
         for (uint32_t i = 0; i < s->count; i++)

@@ -61,11 +61,13 @@ static uint64_t *carve(struct court *c, struct arena *a) {
     c->ends = ARENA_TAKE(a, struct court_end_entry, l->jobs);
     c->sets = ARENA_TAKE(a, struct nodeset, c->config.running);
     c->set_free = ARENA_TAKE(a, uint32_t, c->config.running);
+    c->parts = ARENA_TAKE(a, struct nodeset, c->config.sections);
+    c->part_next = ARENA_TAKE(a, uint32_t, c->config.sections);
     c->room.free = ARENA_TAKE(a, uint16_t, l->nodes);
     c->forecast = ARENA_TAKE(a, struct plan_step, court_outlook_steps(c));
     return ARENA_TAKE(a, uint64_t,
                       nodeset_bytes(c->config.universe) / 8 *
-                          (c->config.running + court_windows_sets() + 1));
+                          (c->config.running + c->config.sections + court_windows_sets() + 1));
 }
 
 size_t court_bytes(const struct court_config *given) {
@@ -89,13 +91,9 @@ struct court *court_new(const struct court_config *given, const struct storm_pol
     struct matrix_config m = matrix_of(&c->config);
     matrix_init(&c->matrix, &m, a);
     size_t words = nodeset_bytes(c->config.universe) / 8;
-    for (uint32_t i = 0; i < c->config.running; i++) {
-        nodeset_init(&c->sets[i], c->config.universe, storage + words * i);
-        c->set_free[i] = c->config.running - 1 - i;
-    }
-    c->set_free_count = c->config.running;
-    storage += words * c->config.running;
-    nodeset_init(&c->coveted, c->config.universe, storage);
+    court_seats_init(c, storage);
+    storage += words * (c->config.running + c->config.sections);
+    nodeset_init(&c->scratch, c->config.universe, storage);
     court_windows_init(c, storage + words);
     c->queue = c->booked = (struct court_line){COURT_NONE, COURT_NONE, COURT_NONE, 0};
     c->jobs_free = c->news_first = c->news_last = c->promised = COURT_NONE;
@@ -123,36 +121,62 @@ static struct court_job *job_new(struct court *c) {
     return &c->jobs[at];
 }
 
+/* How large it is, in the terms of a job without sections. */
+struct extent {
+    uint32_t nodes, ppn; /* ppn: the largest */
+    uint64_t pes;
+};
+
+static struct extent extent_of(const struct court_order *o) {
+    struct extent e = {o->nodes, o->ppn, (uint64_t)o->nodes * o->ppn};
+    if (o->section_count > 0)
+        e = (struct extent){0};
+    for (uint32_t k = 0; k < o->section_count; k++) {
+        const struct court_section *s = &o->sections[k];
+        e.nodes += s->nodes;
+        e.ppn = s->ppn > e.ppn ? s->ppn : e.ppn;
+        e.pes += (uint64_t)s->nodes * s->ppn;
+    }
+    return e;
+}
+
 static void job_fill(struct court *c, struct court_job *j, const struct court_order *o) {
-    uint32_t each = o->exclusive ? c->config.limits.pes_max : o->ppn;
-    uint64_t pes = (uint64_t)o->nodes * each;
+    struct extent e = extent_of(o);
+    uint64_t pes = o->exclusive ? (uint64_t)e.nodes * c->config.limits.pes_max : e.pes;
+    j->sections = o->sections;
+    j->section_count = (uint8_t)o->section_count;
     j->only = o->only != NULL && !nodeset_empty(o->only) ? o->only : NULL;
     j->exclude = o->exclude != NULL && !nodeset_empty(o->exclude) ? o->exclude : NULL;
     j->meets = o->meets;
     j->window = o->window;
-    j->pub =
-        (struct storm_job){.id = o->id,
-                           .nodes = o->nodes,
-                           .ppn = o->ppn,
-                           .procs = o->procs ? o->procs : o->nodes * o->ppn,
-                           .pes = pes > UINT32_MAX ? UINT32_MAX : (uint32_t)pes,
-                           .exclusive = o->exclusive,
-                           .chooses = j->only != NULL || j->meets != NULL || j->exclude != NULL,
-                           .state = STORM_WAITS,
-                           .priority = o->priority,
-                           .arrived = c->now,
-                           .estimate = o->estimate,
-                           .ends = STORM_NEVER,
-                           .reserved = STORM_NEVER};
+    j->pub = (struct storm_job){.id = o->id,
+                                .nodes = e.nodes,
+                                .ppn = e.ppn,
+                                .procs = o->procs ? o->procs : (uint32_t)e.pes,
+                                .pes = pes > UINT32_MAX ? UINT32_MAX : (uint32_t)pes,
+                                .exclusive = o->exclusive,
+                                .chooses = j->only != NULL || j->meets != NULL ||
+                                           j->exclude != NULL || o->section_count > 0,
+                                .state = STORM_WAITS,
+                                .priority = o->priority,
+                                .arrived = c->now,
+                                .estimate = o->estimate,
+                                .ends = STORM_NEVER,
+                                .reserved = STORM_NEVER};
 }
 
 struct want court_want(const struct court_job *j) {
-    return (struct want){.nodes = j->pub.nodes,
-                         .ppn = j->pub.ppn,
-                         .exclusive = j->pub.exclusive,
-                         .only = j->only,
-                         .meets = j->meets,
-                         .exclude = j->exclude};
+    struct want w = {.nodes = j->pub.nodes,
+                     .ppn = j->pub.ppn,
+                     .exclusive = j->pub.exclusive,
+                     .only = j->only,
+                     .meets = j->meets,
+                     .exclude = j->exclude,
+                     .sections = j->sections,
+                     .section_count = j->section_count};
+    for (uint32_t k = 0; k < w.section_count; k++)
+        w.ppn = w.sections[k].ppn < w.ppn ? w.sections[k].ppn : w.ppn;
+    return w;
 }
 
 uint64_t court_span(const struct court *c, uint64_t estimate) {
@@ -206,15 +230,15 @@ void court_run(struct court *c, struct court_job *j, uint64_t started, uint32_t 
     j->pub.ends = units_after(started, court_span_of(c, j));
     j->pub.reserved = STORM_NEVER;
     ends_add(c, j);
+    c->matrix.rows[slot].jobs++;
     c->slots_changed = true;
 }
 
 /* Its PEs are for others. */
 static void release(struct court *c, struct court_job *j) {
     ends_remove(c, j);
-    struct want w = court_want(j);
-    matrix_give(&c->matrix, j->pub.slot, &c->sets[j->set], want_each(&w));
-    c->set_free[c->set_free_count++] = j->set;
+    court_unseat(c, j);
+    c->matrix.rows[j->pub.slot].jobs--;
     c->slots_changed = true;
 }
 
@@ -347,20 +371,45 @@ void court_met(struct court *c, uint64_t now) {
     court_stir(c);
 }
 
+/* Is every size a size, and none more than there is? */
+static bool sized(const struct court *c, const struct court_order *o) {
+    const struct storm_limits *l = &c->config.limits;
+    if (o->section_count > COURT_SECTIONS_MAX || o->section_count > c->config.sections)
+        return false;
+    if (o->section_count == 0)
+        return o->nodes >= 1 && o->ppn >= 1 && o->nodes <= l->nodes && o->ppn <= l->pes_max;
+    uint64_t nodes = 0;
+    for (uint32_t k = 0; k < o->section_count; k++) {
+        const struct court_section *s = &o->sections[k];
+        nodes += s->nodes;
+        if (s->nodes < 1 || s->ppn < 1 || s->ppn > l->pes_max)
+            return false;
+    }
+    return nodes <= l->nodes;
+}
+
 bool court_could(const struct court *c, const struct court_order *o) {
     const struct nodeset *only = o->only != NULL && !nodeset_empty(o->only) ? o->only : NULL;
     const struct court_window *window = o->window == 0 ? NULL : court_window_find(c, o->window);
-    uint32_t nodes = c->config.limits.nodes, count = 0;
-    if (o->nodes < 1 || o->ppn < 1 || o->nodes > nodes || o->ppn > c->config.limits.pes_max)
+    if (!sized(c, o))
         return false;
     if (matrix_flat(&c->matrix) && only == NULL && o->exclude == NULL && window == NULL)
         return true;
-    for (uint32_t n = 0; n < nodes && count < o->nodes; n++)
-        count += matrix_node_pes(&c->matrix, n) >= o->ppn &&
-                 (only == NULL || nodeset_has(only, n)) &&
-                 (window == NULL || nodeset_has(&window->nodes, n)) &&
-                 (o->exclude == NULL || !nodeset_has(o->exclude, n));
-    return count == o->nodes;
+    struct want w = {.nodes = extent_of(o).nodes,
+                     .ppn = o->ppn,
+                     .sections = o->sections,
+                     .section_count = o->section_count};
+    struct fit f;
+    fit_init(&f, &w);
+    for (uint32_t n = 0; n < c->config.limits.nodes && (o->section_count > 0 || f.count < w.nodes);
+         n++) {
+        uint32_t pes = matrix_node_pes(&c->matrix, n);
+        if ((only == NULL || nodeset_has(only, n)) &&
+            (window == NULL || nodeset_has(&window->nodes, n)) &&
+            (o->exclude == NULL || !nodeset_has(o->exclude, n)))
+            fit_tell(&f, fit_mask_by_size(&w, pes, pes));
+    }
+    return fit_missing(&f) == 0;
 }
 
 static void enter_queue(struct court *c, struct court_job *j) {
@@ -396,23 +445,19 @@ int court_arrive(struct court *c, uint64_t now, const struct court_order *o, uin
 int court_resume(struct court *c, uint64_t now, const struct court_order *o, uint64_t started,
                  const struct nodeset *nodes, uint32_t slot, uint32_t *ret_job) {
     struct court_job *j;
-    uint32_t node;
     if (slot >= c->config.limits.slots || !court_could(c, o))
         return -E2BIG;
-    if (c->set_free_count == 0 || (j = job_new(c)) == NULL)
+    if ((j = job_new(c)) == NULL)
         return -ENOSPC;
     court_pass_time(c, now);
     job_fill(c, j, o);
-    struct want w = court_want(j);
-    int r = matrix_hold(&c->matrix, slot, nodes, want_each(&w), true, &node);
+    int r = court_has_sets(c, j) ? court_seat_again(c, j, slot, nodes) : -ENOSPC;
     if (r < 0) {
         j->where = WHERE_NOWHERE;
         j->next = c->jobs_free;
         c->jobs_free = place_of(c, j);
         return r;
     }
-    j->set = c->set_free[--c->set_free_count];
-    nodeset_copy(&c->sets[j->set], nodes);
     j->inside = court_window_is_open(c, j->window);
     court_run(c, j, started, slot);
     if (c->policy->resumed && !j->inside)

@@ -18,6 +18,7 @@
 
 #include "base/arena.h"
 #include "base/nodeset.h"
+#include "sched/want.h"
 #include "storm/policy.h"
 
 enum { COURT_WORDS_MAX = 200, COURT_OWN_MAX = 64 };
@@ -29,6 +30,7 @@ struct court_config {
     uint32_t universe; /* of node sets; 0: the nodes */
     uint32_t pes;      /* of every node at first; 0: pes_max */
     uint32_t running;  /* jobs that run at once; 0: as many as there are PEs and slots */
+    uint32_t sections; /* of all jobs that run at once, as far as these have any; 0: none may */
     /* Nothing outlives its estimate: what has used it up counts as ended, even before that is told. So it is
      * in simulations; in the world it takes until it has ended. */
     bool ends_hold;
@@ -39,7 +41,7 @@ struct court_config {
         *guest; /* one that is not built in and may be chosen later; NULL: none */
 };
 
-/* What a job is. Node sets are borrowed until it has ended; NULL or empty: no matter. */
+/* What a job is. Node sets and sections are borrowed until it has ended; NULL or empty: no matter. */
 struct court_order {
     uint64_t id;
     uint32_t nodes, ppn;
@@ -48,6 +50,10 @@ struct court_order {
     const struct nodeset *only, *exclude;
     /* Nodes that have what it needs; NULL: all do. Who is in it may change at any time, see court_met(). */
     const struct nodeset *meets;
+    /* Parts of different sizes and needs, that start together on different nodes; `nodes` and `ppn` follow from them
+     * then. What else is said holds for all of them. */
+    const struct court_section *sections;
+    uint32_t section_count; /* at most COURT_SECTIONS_MAX; 0: it has none */
     int32_t priority;
     uint64_t estimate; /* STORM_NEVER: not known */
     uint64_t begin;    /* not before */
@@ -117,7 +123,8 @@ bool court_could(const struct court *c, const struct court_order *o);
 /* -ENOSPC: too many jobs; -E2BIG: not even all nodes are enough for it. */
 int court_arrive(struct court *c, uint64_t now, const struct court_order *o, uint32_t *ret_job);
 
-/* Of a former life: it has been running there. -EBUSY: another has these PEs in that slot. */
+/* Of a former life: it has been running there; one with sections on as many sets, one behind another. -EBUSY: another has
+ * these PEs in that slot; -EINVAL: sections had other numbers of nodes, or some in common. */
 int court_resume(struct court *c, uint64_t now, const struct court_order *o, uint64_t started,
                  const struct nodeset *nodes, uint32_t slot, uint32_t *ret_job);
 
@@ -150,6 +157,8 @@ uint64_t court_due_but_turns(const struct court *c);
 
 const struct storm_job *court_job(const struct court *c, uint32_t job);
 const struct nodeset *court_nodes(const struct court *c, uint32_t job); /* of a job that runs */
+/* Those of a section of it. */
+const struct nodeset *court_section_nodes(const struct court *c, uint32_t job, uint32_t section);
 const struct storm_policy *court_policy(const struct court *c);
 uint32_t court_slot(const struct court *c); /* that runs now */
 uint32_t court_rows(const struct court *c); /* slots with jobs of their own */

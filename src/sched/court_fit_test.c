@@ -327,6 +327,33 @@ static void test_seen_nodes_stay(void) {
     }
 }
 
+/* On a large machine, too: 200 nodes change hands. */
+static void test_many_are_moved(void) {
+    enum { MANY = 1000 };
+    static uint64_t words[2][64];
+    struct bench b;
+    struct court_config c = bench_config(MANY, 1, 1);
+    struct nodeset low, high;
+    nodeset_init(&low, MANY, words[0]);
+    nodeset_init(&high, MANY, words[1]);
+    nodeset_add_range(&low, 0, 599);
+    nodeset_add_range(&high, 400, 999);
+    bench_init(&b, &c, &policy_fcfs);
+    for (uint32_t n = 0; n < 400; n++) /* so the first goes where only the second can go */
+        court_node_rank(b.court, n, 1);
+    court_hold(b.court, 0, true);
+    struct court_order o = bench_order('A', 300, 10);
+    o.meets = &low;
+    bench_order_arrives(&b, 0, &o);
+    o = bench_order('B', 600, 10);
+    o.meets = &high;
+    bench_order_arrives(&b, 0, &o);
+    court_hold(b.court, 0, false);
+    CHECK_STR(bench_taken(&b), "A:[0-299]@0 B:[400-999]@0");
+    CHECK(court_conserved(b.court));
+    bench_fini(&b);
+}
+
 int main(void) {
     TEST(test_none_left_out);
     TEST(test_as_many_as_can_be);
@@ -334,5 +361,6 @@ int main(void) {
     TEST(test_least_special_first);
     TEST(test_coveted_nodes_last);
     TEST(test_seen_nodes_stay);
+    TEST(test_many_are_moved);
     return tap_finish();
 }

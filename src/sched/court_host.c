@@ -127,7 +127,7 @@ static bool host_fits(struct storm_host *h, const struct storm_job *job, uint32_
                       uint32_t first, uint32_t last) {
     struct court *c = court_of(h);
     const struct court_job *j = find(c, job);
-    if (j == NULL || slot >= c->limits.slots || c->set_free_count == 0)
+    if (j == NULL || slot >= c->limits.slots || !court_has_sets(c, j))
         return false;
     struct matrix_where at = {
         .row = slot, .first = first, .last = last, .barred = court_barred(c, j)};
@@ -181,7 +181,7 @@ static struct court_job *startable(struct court *c, const struct storm_job *job,
         court_fault(c, j, "starts a job twice", COURT_NONE);
     else if (slot >= c->limits.slots)
         court_fault(c, j, "starts a job in a slot that is not there", COURT_NONE);
-    else if (c->set_free_count == 0)
+    else if (!court_has_sets(c, j))
         court_fault(c, j, "starts more jobs than can run", COURT_NONE);
     else
         return j;
@@ -226,7 +226,8 @@ static int host_start_on(struct storm_host *h, const struct storm_job *job, uint
     if (j == NULL)
         return -EINVAL;
     struct want w = court_want(j);
-    struct nodeset *set = &c->sets[c->set_free[c->set_free_count - 1]];
+    struct matrix_where at = {.row = slot, .last = UINT32_MAX};
+    struct nodeset *set = court_next_set(c);
     nodeset_clear(set);
     for (uint32_t i = 0; i < count; i++) {
         if (nodes[i] >= c->config.limits.nodes)
@@ -241,13 +242,14 @@ static int host_start_on(struct storm_host *h, const struct storm_job *job, uint
     node = reserved_of(c, j, set);
     if (node != COURT_NONE)
         return court_fault(c, j, "starts a job on a node that is reserved", node);
-    int r = matrix_hold(&c->matrix, slot, set, want_each(&w), false, &node);
+    int r = court_seat_on(c, j, &at, &node);
     if (r < 0)
         return court_fault(c, j,
                            r == -EHOSTDOWN ? "starts a job on a node that is down"
-                                           : "starts a job on processors that are busy",
+                           : node == COURT_NONE
+                               ? "starts a job on nodes that are not for its sections"
+                               : "starts a job on processors that are busy",
                            node);
-    j->set = c->set_free[--c->set_free_count];
     started(c, j, slot);
     return 0;
 }

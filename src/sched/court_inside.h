@@ -30,9 +30,12 @@ struct court_job {
     uint64_t tie;        /* as it came, then as it started */
     uint32_t prev, next; /* in the queue, or of free places */
     struct court_twig tree;
-    uint32_t set;    /* of its nodes */
-    uint32_t window; /* that it names */
-    bool inside;     /* it runs there, and no policy knows it */
+    const struct court_section *sections;
+    uint32_t set;          /* of its nodes */
+    uint32_t parts;        /* the first of a set for each section */
+    uint32_t window;       /* that it names */
+    bool inside;           /* it runs there, and no policy knows it */
+    uint8_t section_count; /* 0: it has none */
     uint32_t news_next;
     uint64_t found; /* slots it may run in, while that is found out */
     uint8_t where;
@@ -120,13 +123,16 @@ struct court {
     struct nodeset *sets;
     uint32_t *set_free;
     uint32_t set_free_count;
+    struct nodeset *parts; /* of sections */
+    uint32_t *part_next;   /* of the same job, or free */
+    uint32_t part_free, part_free_count;
 
     uint32_t news_first, news_last;
     struct court_room room;
     struct court_windows windows;
     struct court_swaps swaps;
     uint32_t choosers;          /* jobs of the queue that do not take every node */
-    struct nodeset coveted;     /* to reckon with */
+    struct nodeset scratch;     /* to reckon with */
     struct plan_step *forecast; /* to reckon with */
     uint32_t promised;          /* who was last held something for */
 
@@ -159,6 +165,32 @@ void court_run(struct court *c, struct court_job *j, uint64_t started, uint32_t 
 void court_news(struct court *c, struct court_job *j, uint8_t what);
 uint32_t court_ends_at(const struct court *c, uint64_t ends,
                        uint64_t tie); /* its place in `ends` */
+
+/* court_seat.c */
+void court_seats_init(struct court *c, uint64_t *storage);
+/* Are there sets for its nodes? The next one that a job gets: what is in it counts for nothing. */
+bool court_has_sets(const struct court *c, const struct court_job *j);
+struct nodeset *court_next_set(struct court *c);
+/* Nodes on which it holds the same number of PEs (WANT_WHOLE: all); false: it has not so many parts. */
+struct court_part {
+    const struct nodeset *set;
+    uint32_t each;
+};
+bool court_part(const struct court *c, const struct court_job *j, uint32_t k,
+                struct court_part *ret);
+/* It takes the least special nodes that fit; those of the next set (-EINVAL: they are not for its sections, or as
+ * matrix_hold has it); those it had, one set for each section. Nothing is changed if it cannot. */
+int court_seat(struct court *c, struct court_job *j, const struct matrix_where *at);
+int court_seat_on(struct court *c, struct court_job *j, const struct matrix_where *at,
+                  uint32_t *ret_node);
+int court_seat_again(struct court *c, struct court_job *j, uint32_t row,
+                     const struct nodeset *sets);
+void court_unseat(struct court *c, struct court_job *j);
+/* What it holds, in another row. */
+bool court_idle(const struct court *c, const struct court_job *j, uint32_t row);
+void court_occupy(struct court *c, const struct court_job *j, uint32_t row);
+void court_vacate(struct court *c, const struct court_job *j, uint32_t row);
+bool court_seats_conserved(const struct court *c);
 
 /* court_queue.c */
 void court_enqueue(struct court *c, struct court_job *j);

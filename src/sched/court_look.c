@@ -132,8 +132,10 @@ static bool row_conserved(const struct court *c, uint32_t row) {
         uint64_t used = 0;
         for (uint32_t i = 0; i < c->running; i++) {
             const struct court_job *j = &c->jobs[c->ends[i].job];
-            if (j->pub.slot == row && nodeset_has(&c->sets[j->set], n))
-                used += j->pub.exclusive ? matrix_node_pes(&c->matrix, n) : j->pub.ppn;
+            struct court_part p;
+            for (uint32_t k = 0; j->pub.slot == row && court_part(c, j, k, &p); k++)
+                if (nodeset_has(p.set, n))
+                    used += p.each == WANT_WHOLE ? matrix_node_pes(&c->matrix, n) : p.each;
         }
         if (used != matrix_node_used(&c->matrix, row, n) || used > matrix_node_pes(&c->matrix, n))
             return false;
@@ -145,8 +147,7 @@ bool court_conserved(const struct court *c) {
     for (uint32_t i = 0; i < c->running; i++) {
         const struct court_job *j = &c->jobs[c->ends[i].job];
         if (j->where != WHERE_RUNS || j->pub.ends != c->ends[i].ends ||
-            (i > 0 && c->ends[i - 1].ends > c->ends[i].ends) ||
-            nodeset_count(&c->sets[j->set]) != j->pub.nodes)
+            (i > 0 && c->ends[i - 1].ends > c->ends[i].ends))
             return false;
     }
     for (uint32_t s = 0; s < c->config.limits.slots; s++)
@@ -154,5 +155,5 @@ bool court_conserved(const struct court *c) {
             return false;
     return matrix_conserved(&c->matrix) && line_conserved(c, &c->queue, WHERE_QUEUE) &&
            line_conserved(c, &c->booked, WHERE_BOOKED) && court_windows_conserved(c) &&
-           c->running + c->set_free_count == c->config.running;
+           court_seats_conserved(c);
 }

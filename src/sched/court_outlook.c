@@ -101,8 +101,9 @@ static void find_culprit(const struct court *c, const struct court_job *j, uint6
 /* Is there room for it on some node of the window? */
 static bool has_room(const struct court *c, const struct court_job *j,
                      const struct court_window *w) {
+    struct want want = court_want(j);
     NODESET_EACH (n, &w->nodes)
-        if (nodeset_has(&c->windows.up, n) && c->room.free[n] >= j->pub.ppn)
+        if (nodeset_has(&c->windows.up, n) && c->room.free[n] >= want.ppn)
             return true;
     return false;
 }

@@ -39,42 +39,44 @@ static uint64_t count_earliest(const struct court *c, const struct court_job *j,
 
 /* ---- by node ---- */
 
-static uint32_t each_on(const struct court *c, const struct want *w, uint32_t node) {
-    return w->exclusive ? matrix_node_pes(&c->matrix, node) : w->ppn;
-}
-
 static bool is_up(const struct court *c, uint32_t n) {
     return c->windows.open == 0 ? bits_test(c->matrix.usable, n) : nodeset_has(&c->windows.up, n);
 }
 
-static bool room_suits(const struct court *c, const struct want *w, uint32_t n) {
-    uint32_t pes = matrix_node_pes(&c->matrix, n);
-    return c->room.free[n] >= each_on(c, w, n) && pes >= w->ppn && pes > 0 && is_up(c, n) &&
-           want_chooses(w, n);
+/* Sections of it that the node will do for, as far as the room goes; those of the bar do for none. */
+static uint32_t room_mask(const struct court *c, const struct want *w, const struct nodeset *barred,
+                          uint32_t n) {
+    uint32_t pes = matrix_node_pes(&c->matrix, n), left = c->room.free[n];
+    if (left < w->ppn || pes == 0 || !is_up(c, n) || (barred != NULL && nodeset_has(barred, n)))
+        return 0;
+    return fit_mask(w, n, left, pes);
 }
 
-/* Nodes that suit it, those of the bar aside. */
-static uint32_t room_count(const struct court *c, const struct want *w,
-                           const struct nodeset *barred) {
-    uint32_t count = 0;
+/* Nodes that will do for it. */
+static void room_count(const struct court *c, const struct want *w, const struct nodeset *barred,
+                       struct fit *f) {
+    fit_init(f, w);
     for (uint32_t n = 0; n < c->config.limits.nodes; n++)
-        count += room_suits(c, w, n) && (barred == NULL || !nodeset_has(barred, n));
-    return count;
+        fit_tell(f, room_mask(c, w, barred, n));
 }
 
-/* So many more suit it when this one has ended. */
-static uint32_t room_give(struct court *c, const struct court_job *r, const struct want *w,
-                          const struct nodeset *barred) {
-    struct want its = court_want(r);
-    uint32_t more = 0;
-    NODESET_EACH (n, &c->sets[r->set]) {
-        if (!is_up(c, n))
-            continue;
-        bool before = room_suits(c, w, n);
-        c->room.free[n] = (uint16_t)(c->room.free[n] + each_on(c, &its, n));
-        more += !before && room_suits(c, w, n) && (barred == NULL || !nodeset_has(barred, n));
-    }
-    return more;
+static void room_change(struct court *c, uint32_t n, uint32_t each, bool more) {
+    uint32_t pes = each == WANT_WHOLE ? matrix_node_pes(&c->matrix, n) : each;
+    c->room.free[n] = (uint16_t)(more ? c->room.free[n] + pes : c->room.free[n] - pes);
+}
+
+/* When this one has ended more will do. */
+static void room_give(struct court *c, const struct court_job *r, const struct want *w,
+                      const struct nodeset *barred, struct fit *f) {
+    struct court_part p;
+    for (uint32_t k = 0; court_part(c, r, k, &p); k++)
+        NODESET_EACH (n, p.set) {
+            if (!is_up(c, n))
+                continue;
+            fit_untell(f, room_mask(c, w, barred, n));
+            room_change(c, n, p.each, true);
+            fit_tell(f, room_mask(c, w, barred, n));
+        }
 }
 
 static void room_begin(struct court *c, uint32_t slot) {
@@ -105,21 +107,22 @@ static uint64_t node_earliest(struct court *c, const struct court_job *j, uint32
     struct court_bar bar = court_bar_at(c, j, c->now);
     const struct nodeset *barred = court_bar_set(c, j, bar);
     uint64_t at = c->now;
+    struct fit f;
     room_begin(c, slot);
-    uint32_t fit = room_count(c, &w, barred);
-    for (uint32_t i = 0; fit < w.nodes || bar.shut;) {
+    room_count(c, &w, barred, &f);
+    for (uint32_t i = 0; bar.shut || fit_missing(&f) > 0;) {
         at = next_time(c, i, at);
         if (at == STORM_NEVER)
             return STORM_NEVER;
         for (; i < c->running && court_end_at(c, c->ends[i].ends) <= at; i++)
             if (c->jobs[c->ends[i].job].pub.slot == slot)
-                fit += room_give(c, &c->jobs[c->ends[i].job], &w, barred);
+                room_give(c, &c->jobs[c->ends[i].job], &w, barred, &f);
         struct court_bar now = court_bar_at(c, j, at);
         if (now.mask == bar.mask && now.shut == bar.shut)
             continue;
         bar = now;
         barred = court_bar_set(c, j, bar);
-        fit = room_count(c, &w, barred);
+        room_count(c, &w, barred, &f);
     }
     c->room.bar = bar;
     return at;
@@ -128,8 +131,10 @@ static uint64_t node_earliest(struct court *c, const struct court_job *j, uint32
 uint32_t court_room_now(struct court *c, const struct court_job *j, uint32_t slot, bool barred) {
     struct want w = court_want(j);
     const struct nodeset *out = barred ? court_bar_set(c, j, court_bar_at(c, j, c->now)) : NULL;
+    struct fit f;
     room_begin(c, slot);
-    return room_count(c, &w, out);
+    room_count(c, &w, out, &f);
+    return w.nodes - fit_missing(&f);
 }
 
 /* Holds nodes for the head: first those that others cannot have now anyway, then the highest, as what starts
@@ -137,17 +142,20 @@ uint32_t court_room_now(struct court *c, const struct court_job *j, uint32_t slo
 static void room_hold(struct court *c, const struct court_job *j, uint32_t slot) {
     struct want w = court_want(j);
     const struct nodeset *barred = court_bar_set(c, j, c->room.bar);
-    uint32_t left = w.nodes;
+    struct nodeset *held = &c->scratch;
+    struct fit f;
+    fit_init(&f, &w);
+    nodeset_clear(held);
     for (int pass = 0; pass < 2; pass++)
-        for (uint32_t n = c->config.limits.nodes; n-- > 0 && left > 0;) {
-            bool now = matrix_node_free(&c->matrix, slot, n) >= each_on(c, &w, n);
-            if (now != (pass == 1) || !room_suits(c, &w, n) ||
-                (barred != NULL && nodeset_has(barred, n)))
-                continue;
-            c->room.free[n] = (uint16_t)(c->room.free[n] - each_on(c, &w, n));
-            left--;
+        for (uint32_t n = c->config.limits.nodes; n-- > 0 && !fit_picked(&f);) {
+            uint32_t pes = matrix_node_pes(&c->matrix, n);
+            bool now = fit_mask_by_size(&w, matrix_node_free(&c->matrix, slot, n), pes) != 0;
+            if (now == (pass == 1) && fit_pick(&f, room_mask(c, &w, barred, n)))
+                nodeset_add(held, n);
         }
-    ASSERT(left == 0);
+    ASSERT(fit_picked(&f));
+    NODESET_EACH (n, held)
+        room_change(c, n, want_each_of(&w, fit_assign(&f, room_mask(c, &w, barred, n))), false);
 }
 
 /* ---- both ---- */
@@ -178,7 +186,7 @@ bool court_outlasts(const struct court *c, const struct court_job *j, uint32_t s
 bool court_may(const struct court *given, const struct court_job *j, uint32_t slot) {
     struct court *c = court_of(&given->host); /* others may be moved, which nobody sees */
     const struct matrix_row *row = &c->matrix.rows[slot];
-    if (c->set_free_count == 0 || (j->pub.nodes > row->some_count && !court_swaps_open(c)))
+    if (!court_has_sets(c, j) || (j->pub.nodes > row->some_count && !court_swaps_open(c)))
         return false;
     bool past = court_outlasts(c, j, slot);
     if (past && !c->room.exact && j->pub.pes > c->room.extra)
@@ -192,44 +200,48 @@ bool court_may(const struct court *given, const struct court_job *j, uint32_t sl
 }
 
 /* Nodes for it, others moved if need be and it may have any. */
-static int take_nodes(struct court *c, const struct court_job *j, const struct matrix_where *at,
-                      struct nodeset *ret) {
-    struct want w = court_want(j);
-    int r = matrix_take(&c->matrix, at, &w, ret);
+static int seat(struct court *c, struct court_job *j, const struct matrix_where *at) {
+    int r = court_seat(c, j, at);
     if (r < 0 && at->first == 0 && at->last >= c->config.limits.nodes - 1 &&
         court_swap(c, j, at->row, at->room != NULL))
-        r = matrix_take(&c->matrix, at, &w, ret);
+        r = court_seat(c, j, at);
     return r;
+}
+
+/* What is held for another is less by what this one has. */
+static void room_pass(struct court *c, const struct court_job *j) {
+    struct court_part p;
+    if (!c->room.exact) {
+        c->room.extra -= j->pub.pes < c->room.extra ? j->pub.pes : c->room.extra;
+        return;
+    }
+    for (uint32_t k = 0; court_part(c, j, k, &p); k++)
+        NODESET_EACH (n, p.set)
+            room_change(c, n, p.each, false);
 }
 
 int court_take(struct court *c, struct court_job *j, uint32_t slot, uint32_t first, uint32_t last) {
     bool past = court_outlasts(c, j, slot), against = false;
-    struct nodeset *set = &c->sets[c->set_free[c->set_free_count - 1]];
-    struct want w = court_want(j);
     struct matrix_where at = {.row = slot,
                               .first = first,
                               .last = last,
                               .room = past && c->room.exact ? c->room.free : NULL,
                               .barred = court_barred(c, j),
                               .coveted = court_coveted(c, j)};
-    int r = take_nodes(c, j, &at, set);
+    int r = seat(c, j, &at);
     if (r < 0 && at.room != NULL) { /* against the reservation: the policy knows what it does */
         at.room = NULL;
         past = false;
         against = true;
-        r = take_nodes(c, j, &at, set);
+        r = seat(c, j, &at);
     }
     if (r < 0)
         return r;
-    j->set = c->set_free[--c->set_free_count];
-    if (past && c->room.exact)
-        NODESET_EACH (n, set)
-            c->room.free[n] = (uint16_t)(c->room.free[n] - each_on(c, &w, n));
-    else if (past)
-        c->room.extra -= j->pub.pes < c->room.extra ? j->pub.pes : c->room.extra;
+    if (past)
+        room_pass(c, j);
     if (c->room.held && &c->jobs[c->room.job] == j)
         c->room.held = false;
-    if (!against && first == 0 && last >= c->config.limits.nodes - 1)
+    if (!against && j->section_count == 0 && first == 0 && last >= c->config.limits.nodes - 1)
         court_swaps_note(c, j);
     return 0;
 }

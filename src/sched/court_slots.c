@@ -20,19 +20,12 @@ uint32_t court_rows(const struct court *c) {
 
 /* ---- alternative scheduling ---- */
 
-static uint32_t each_of(const struct court_job *j) {
-    struct want w = court_want(j);
-    return want_each(&w);
-}
-
 /* A new set of slots for the job, all found so far. */
 static void visit(struct court *c, struct court_job *j, uint32_t slot, uint64_t *slots) {
-    uint32_t scratch = c->config.limits.slots, node;
-    const struct nodeset *set = &c->sets[j->set];
-    if (!matrix_idle(&c->matrix, scratch, set, each_of(j)))
+    uint32_t scratch = c->config.limits.slots;
+    if (!court_idle(c, j, scratch))
         return;
-    int r = matrix_hold(&c->matrix, scratch, set, each_of(j), true, &node);
-    ASSERT(r == 0);
+    court_occupy(c, j, scratch);
     *slots |= (uint64_t)1 << slot;
 }
 
@@ -132,7 +125,6 @@ void court_settle_slots(struct court *c) {
 /* ---- slot unification ---- */
 
 bool court_merge(struct court *c, uint32_t into, uint32_t from) {
-    uint32_t node;
     if (c->matrix.rows[into].jobs == 0 || c->matrix.rows[from].jobs == 0 ||
         !matrix_disjoint(&c->matrix, into, from))
         return false;
@@ -140,9 +132,10 @@ bool court_merge(struct court *c, uint32_t into, uint32_t from) {
         struct court_job *j = &c->jobs[c->ends[i].job];
         if (j->pub.slot != from)
             continue;
-        matrix_give(&c->matrix, from, &c->sets[j->set], each_of(j));
-        int r = matrix_hold(&c->matrix, into, &c->sets[j->set], each_of(j), true, &node);
-        ASSERT(r == 0);
+        court_vacate(c, j, from);
+        court_occupy(c, j, into);
+        c->matrix.rows[from].jobs--;
+        c->matrix.rows[into].jobs++;
         j->pub.slot = into;
         court_news(c, j, PENDING_SLOTS);
     }

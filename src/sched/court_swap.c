@@ -14,6 +14,8 @@
 enum {
     TRIES = 64,       /* in a decision */
     STEPS = 1 << 15,  /* looks at a node, in a decision */
+    MOVED = 16,       /* looks that it takes to move somebody */
+    SCANNED = 4,      /* nodes that are scanned in a look */
     MOVES = 1024,     /* for one job */
     SMALL_NODES = 16, /* where all ways are tried */
     SMALL_JOBS = 10
@@ -23,7 +25,8 @@ struct mover {
     struct want want;
     struct matrix_where at;
     struct nodeset *set;
-    bool seen; /* by this search */
+    uint32_t free; /* nodes before this place of the order are not, and do not become so */
+    bool seen;     /* by this search */
 };
 
 struct move {
@@ -121,39 +124,62 @@ static bool place(struct swap *s, struct mover *x);
 
 /* It takes the node of another one, who finds another. */
 static bool displace(struct swap *s, struct mover *x, struct mover *y, uint32_t n) {
-    uint32_t mark = s->done;
+    uint32_t mark = s->done, *steps = &s->court->swaps.steps;
+    *steps -= *steps < MOVED ? *steps : MOVED;
     if (act(s, y, n, false) && suits(s, x, n) && act(s, x, n, true) && place(s, y))
         return true;
     undo(s, mark);
     return false;
 }
 
-/* One more node for it. */
-static bool place(struct swap *s, struct mover *x) {
+/* It takes one from somebody who finds another. */
+static bool oust(struct swap *s, struct mover *x) {
     const struct matrix *m = &s->court->matrix;
     x->seen = true;
-    for (uint32_t i = 0; i < m->config.nodes && look(s); i++) {
-        uint32_t n = matrix_nth(m, i);
-        if (suits(s, x, n))
-            return act(s, x, n, true);
-    }
-    for (uint32_t i = 0; i < m->config.nodes && look(s); i++) {
-        uint32_t n = matrix_nth(m, i);
-        if (nodeset_has(x->set, n) || !want_chooses(&x->want, n) ||
-            matrix_node_pes(m, n) < x->want.ppn)
+    for (struct mover *y = s->movers; y < s->movers + s->count; y++) {
+        if (y->seen)
             continue;
-        for (struct mover *y = s->movers; y < s->movers + s->count; y++)
-            if (!y->seen && nodeset_has(y->set, n) && look(s) && displace(s, x, y, n))
+        NODESET_EACH (n, y->set) { /* as it was, behind each that would not do */
+            if (n % SCANNED == 0 && !look(s))
+                return false;
+            if (!nodeset_has(x->set, n) && want_chooses(&x->want, n) &&
+                matrix_node_pes(m, n) >= x->want.ppn && displace(s, x, y, n))
                 return true;
+            if (y->seen) /* it has nowhere to go, whatever is taken from it */
+                break;
+        }
     }
     return false;
 }
 
+/* One more node for it. */
+static bool place(struct swap *s, struct mover *x) {
+    const struct matrix *m = &s->court->matrix;
+    for (; x->free < m->config.nodes && look(s); x->free++) {
+        uint32_t n = matrix_nth(m, x->free);
+        if (suits(s, x, n))
+            return act(s, x, n, true);
+    }
+    return oust(s, x);
+}
+
+static void drop(struct swap *s, struct mover *x) {
+    while (!nodeset_empty(x->set))
+        put(s, x, nodeset_first(x->set), false);
+}
+
+/* What is free goes to it at once, then it is one for one. */
 static bool augment(struct swap *s, struct mover *x) {
+    const struct matrix *m = &s->court->matrix;
+    for (uint32_t i = 0; i < m->config.nodes && nodeset_count(x->set) < x->want.nodes; i++)
+        if (i % SCANNED == 0 && !look(s))
+            return false;
+        else if (suits(s, x, matrix_nth(m, i)))
+            put(s, x, matrix_nth(m, i), true);
     while (nodeset_count(x->set) < x->want.nodes) {
         for (uint32_t i = 0; i < s->count; i++)
             s->movers[i].seen = false;
-        if (!place(s, x))
+        if (!oust(s, x))
             return false;
     }
     return true;
@@ -205,7 +231,7 @@ static void add(struct swap *s, const struct court_job *j, uint32_t slot, struct
 }
 
 bool court_swap(struct court *c, const struct court_job *j, uint32_t slot, bool within) {
-    if (!c->deciding || !court_swaps_open(c))
+    if (!c->deciding || j->section_count > 0 || !court_swaps_open(c))
         return false;
     struct swap s = {.court = c};
     c->swaps.tries--;
@@ -215,18 +241,18 @@ bool court_swap(struct court *c, const struct court_job *j, uint32_t slot, bool 
             add(&s, k, slot, &c->sets[k->set], court_outlasts(c, k, slot) && c->room.exact);
     }
     struct mover *x = &s.movers[s.count];
-    struct nodeset *set = &c->sets[c->set_free[c->set_free_count - 1]];
+    struct nodeset *set = court_next_set(c);
     nodeset_clear(set);
     add(&s, j, slot, set, within);
     bool found = augment(&s, x);
     if (!found) {
         undo(&s, 0);
+        drop(&s, x);
         found = search_all(&s);
     }
     if (!found)
         undo(&s, 0);
-    while (!nodeset_empty(set)) /* it is the policy's to start it */
-        put(&s, x, nodeset_first(set), false);
+    drop(&s, x); /* it is the policy's to start it */
     return found;
 }
 
@@ -241,17 +267,25 @@ static const struct nodeset *chosen(const struct court_job *j) {
     return nodeset_count(j->only) < nodeset_count(j->meets) ? j->only : j->meets;
 }
 
+/* It wants one of these, if they are fewer than so many. */
+static void covet(struct court *c, const struct court_job *j, uint32_t size) {
+    const struct nodeset *set = chosen(j);
+    if (set != NULL && nodeset_count(set) < size)
+        nodeset_unite(&c->scratch, set);
+    for (uint32_t k = 0; k < j->section_count; k++)
+        if (j->sections[k].meets != NULL && nodeset_count(j->sections[k].meets) < size)
+            nodeset_unite(&c->scratch, j->sections[k].meets);
+}
+
 const struct nodeset *court_coveted(struct court *c, const struct court_job *j) {
     const struct nodeset *own = chosen(j);
     uint32_t size = own != NULL ? nodeset_count(own) : c->config.limits.nodes, looks = 0;
     if (c->choosers == 0)
         return NULL;
-    nodeset_clear(&c->coveted);
+    nodeset_clear(&c->scratch);
     for (uint32_t i = c->queue.first; i != COURT_NONE && looks < COVET_LOOKS;
-         i = c->jobs[i].next, looks++) {
-        const struct nodeset *set = chosen(&c->jobs[i]);
-        if (&c->jobs[i] != j && set != NULL && nodeset_count(set) < size)
-            nodeset_unite(&c->coveted, set);
-    }
-    return nodeset_empty(&c->coveted) ? NULL : &c->coveted;
+         i = c->jobs[i].next, looks++)
+        if (&c->jobs[i] != j)
+            covet(c, &c->jobs[i], size);
+    return nodeset_empty(&c->scratch) ? NULL : &c->scratch;
 }

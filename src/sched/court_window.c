@@ -231,43 +231,18 @@ bool court_window_bars(const struct court *c, uint32_t job) {
 
 /* ---- jobs that name one ---- */
 
-/* Nodes of its window that have room in the row; true if there are enough. */
-static bool find_nodes(const struct court *c, const struct court_job *j,
-                       const struct court_window *window, uint32_t row, struct nodeset *ret) {
-    const struct nodeset *barred = court_bar_set(c, j, court_bar_at(c, j, c->now));
-    struct want w = court_want(j);
-    nodeset_clear(ret);
-    for (uint32_t i = 0; i < c->config.limits.nodes; i++) {
-        uint32_t n = matrix_nth(&c->matrix, i);
-        if (!nodeset_has(&window->nodes, n))
+/* Its nodes are as if they were down, but not for it. */
+static void start(struct court *c, struct court_job *j) {
+    uint32_t rows = court_sliced(c) ? c->limits.slots : 1;
+    struct matrix_where at = {.last = UINT32_MAX,
+                              .barred = court_bar_set(c, j, court_bar_at(c, j, c->now)),
+                              .up = &c->windows.up};
+    for (; at.row < rows && court_has_sets(c, j); at.row++) {
+        if (court_seat(c, j, &at) < 0)
             continue;
-        uint32_t pes = matrix_node_pes(&c->matrix, n);
-        uint32_t left = pes - matrix_node_used(&c->matrix, row, n);
-        if (left < (j->pub.exclusive ? pes : j->pub.ppn) || pes < j->pub.ppn ||
-            !nodeset_has(&c->windows.up, n) || (barred != NULL && nodeset_has(barred, n)) ||
-            !want_chooses(&w, n))
-            continue;
-        nodeset_add(ret, n);
-        if (nodeset_count(ret) == j->pub.nodes)
-            return true;
-    }
-    return false;
-}
-
-static void start(struct court *c, struct court_job *j, const struct court_window *window) {
-    uint32_t rows = court_sliced(c) ? c->limits.slots : 1, node;
-    matrix_uneven(&c->matrix); /* the order of nodes is that of now */
-    struct want w = court_want(j);
-    for (uint32_t row = 0; row < rows && c->set_free_count > 0; row++) {
-        struct nodeset *set = &c->sets[c->set_free[c->set_free_count - 1]];
-        if (!find_nodes(c, j, window, row, set))
-            continue;
-        int r = matrix_hold(&c->matrix, row, set, want_each(&w), true, &node);
-        ASSERT(r == 0);
-        j->set = c->set_free[--c->set_free_count];
         j->inside = true;
         court_dequeue(c, j);
-        court_run(c, j, c->now, row);
+        court_run(c, j, c->now, at.row);
         court_news(c, j, PENDING_START);
         return;
     }
@@ -279,7 +254,7 @@ void court_windows_start(struct court *c) {
         const struct court_window *w = court_window_find(c, j->window);
         at = j->next;
         if (w != NULL && is_open(c, w))
-            start(c, j, w);
+            start(c, j);
     }
 }
 

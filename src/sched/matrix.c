@@ -214,6 +214,37 @@ bool matrix_suits(const struct matrix *m, const struct matrix_where *at, const s
     return bits_test(bits_for(&m->rows[at->row], w), node) && suits(m, at, w, node);
 }
 
+uint32_t matrix_mask(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+                     uint32_t n) {
+    uint32_t pes = matrix_node_pes(m, n), left = pes - matrix_node_used(m, at->row, n);
+    if (pes == 0 || n < at->first || n > at->last ||
+        (at->up != NULL ? !nodeset_has(at->up, n) : !bits_test(m->usable, n)) ||
+        (at->barred != NULL && nodeset_has(at->barred, n)))
+        return 0;
+    if (at->room != NULL && at->room[n] < left)
+        left = at->room[n];
+    return fit_mask(w, n, left, pes);
+}
+
+/* Counted by mask: for sections, and where others can be used than the matrix has. */
+static bool masks_fit(const struct matrix *m, const struct matrix_where *at, const struct want *w) {
+    struct fit f;
+    fit_init(&f, w);
+    for (uint32_t i = 0; i < m->words; i++) {
+        uint64_t word = at->up != NULL ? nodeset_word(at->up, i) : chosen(m, at, w, i);
+        for (; word != 0; word &= word - 1) {
+            uint32_t n = i * 64 + (uint32_t)__builtin_ctzll(word);
+            if (n < m->config.nodes)
+                fit_tell(&f, matrix_mask(m, at, w, n));
+        }
+        bool look =
+            i % 16 == 15 || i + 1 == m->words; /* most jobs have enough long before the end */
+        if (look && f.count >= w->nodes && fit_missing(&f) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Are there enough? Words first: that is a step for 64 nodes, and tells most who do not fit. */
 static bool count_fits(const struct matrix *m, const struct matrix_where *at,
                        const struct want *w) {
@@ -238,9 +269,13 @@ static bool count_fits(const struct matrix *m, const struct matrix_where *at,
 bool matrix_fits(const struct matrix *m, const struct matrix_where *at, const struct want *w) {
     const struct matrix_row *r = &m->rows[at->row];
     uint32_t end = end_of(m, at);
+    if (at->up != NULL)
+        return masks_fit(m, at, w);
     if (w->ppn > m->config.pes_max || (w->exclusive ? r->whole_count : r->some_count) < w->nodes ||
         at->first >= end)
         return false;
+    if (w->section_count > 0)
+        return masks_fit(m, at, w);
     if (plain(m, at, w))
         return (at->first == 0 && end == m->config.nodes) ||
                bits_count_run(bits_for(r, w), at->first, end - 1) >= w->nodes;
@@ -290,7 +325,6 @@ static void change(struct matrix *m, uint32_t row, const struct nodeset *set, ui
     struct noderange run;
     for (uint32_t from = 0; nodeset_next_range(set, from, &run); from = run.last + 1)
         change_run(m, row, run, each, take);
-    m->rows[row].jobs = take ? m->rows[row].jobs + 1 : m->rows[row].jobs - 1;
 }
 
 static void pick_runs(const uint64_t *bits, uint32_t first, uint32_t end, uint32_t nodes,
@@ -328,29 +362,54 @@ static void pick_lowest(const struct matrix *m, const struct matrix_where *at, c
 static void pick_least(const struct matrix *m, const struct matrix_where *at, const struct want *w,
                        struct nodeset *ret) {
     const uint64_t *bits = bits_for(&m->rows[at->row], w);
-    uint32_t end = end_of(m, at);
+    struct fit f;
+    fit_init(&f, w);
     for (int pass = at->coveted == NULL; pass < 2; pass++)
-        for (uint32_t i = 0; i < m->config.nodes && nodeset_count(ret) < w->nodes; i++) {
+        for (uint32_t i = 0; i < m->config.nodes && !fit_picked(&f); i++) {
             uint32_t n = matrix_nth(m, i);
             bool coveted = at->coveted != NULL && nodeset_has(at->coveted, n);
-            if (n >= at->first && n < end && bits_test(bits, n) &&
-                coveted == (pass == 1 && at->coveted != NULL) && suits(m, at, w, n))
+            if ((at->up != NULL || bits_test(bits, n)) &&
+                coveted == (pass == 1 && at->coveted != NULL) &&
+                fit_pick(&f, matrix_mask(m, at, w, n)))
                 nodeset_add(ret, n);
         }
-    ASSERT(nodeset_count(ret) == w->nodes);
+    ASSERT(fit_picked(&f));
 }
 
-int matrix_take(struct matrix *m, const struct matrix_where *at, const struct want *w,
+int matrix_pick(struct matrix *m, const struct matrix_where *at, const struct want *w,
                 struct nodeset *ret) {
     nodeset_clear(ret);
     if (!matrix_fits(m, at, w))
         return -EAGAIN;
-    if (matrix_uneven(m) || at->coveted != NULL)
+    if (matrix_uneven(m) || at->coveted != NULL || at->up != NULL || w->section_count > 0)
         pick_least(m, at, w, ret);
     else
         pick_lowest(m, at, w, ret);
-    change(m, at->row, ret, want_each(w), true);
     return 0;
+}
+
+int matrix_split(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+                 const struct nodeset *set, struct nodeset *const *parts) {
+    struct fit f;
+    fit_init(&f, w);
+    NODESET_EACH (n, set)
+        if (!fit_pick(&f, matrix_mask(m, at, w, n)))
+            return -EINVAL;
+    if (!fit_picked(&f))
+        return -EINVAL;
+    for (uint32_t k = 0; k < f.sections; k++)
+        nodeset_clear(parts[k]);
+    NODESET_EACH (n, set)
+        nodeset_add(parts[fit_assign(&f, matrix_mask(m, at, w, n))], n);
+    return 0;
+}
+
+int matrix_take(struct matrix *m, const struct matrix_where *at, const struct want *w,
+                struct nodeset *ret) {
+    int r = matrix_pick(m, at, w, ret);
+    if (r == 0)
+        change(m, at->row, ret, want_each(w), true);
+    return r;
 }
 
 void matrix_shift(struct matrix *m, uint32_t row, uint32_t node, uint32_t each, bool take) {

@@ -19,7 +19,7 @@
 
 #include "base/arena.h"
 #include "base/nodeset.h"
-#include "sched/want.h"
+#include "sched/fit.h"
 
 #define MATRIX_PES_MAX 4096 /* of a node */
 
@@ -40,7 +40,7 @@ struct matrix_row {
     uint16_t *used;  /* by node, if not */
     uint32_t some_count, whole_count;
     uint64_t free; /* PEs of usable nodes */
-    uint32_t jobs;
+    uint32_t jobs; /* of the row; counted by whoever has them */
 };
 
 struct matrix {
@@ -65,6 +65,7 @@ struct matrix_where {
     const uint16_t *room;
     const struct nodeset *barred;  /* NULL: no node is */
     const struct nodeset *coveted; /* NULL: no node is */
+    const struct nodeset *up;      /* can be used, instead of those that the matrix has; NULL */
 };
 
 size_t matrix_bytes(const struct matrix_config *c);
@@ -84,7 +85,18 @@ bool matrix_fits(const struct matrix *m, const struct matrix_where *at, const st
 bool matrix_suits(const struct matrix *m, const struct matrix_where *at, const struct want *w,
                   uint32_t node);
 
-/* Takes the least special nodes that fit and makes *ret that set. -EAGAIN: there are not enough; *ret is empty. */
+/* Sections of it that this node will do for, a bit each; of a job without sections the lowest. */
+uint32_t matrix_mask(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+                     uint32_t node);
+
+/* The least special nodes that fit. -EAGAIN: there are not enough; *ret is empty. */
+int matrix_pick(struct matrix *m, const struct matrix_where *at, const struct want *w,
+                struct nodeset *ret);
+/* Which of them is for which section. -EINVAL: they will not do. */
+int matrix_split(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+                 const struct nodeset *set, struct nodeset *const *parts);
+
+/* Picks and takes them, for a job without sections. */
 int matrix_take(struct matrix *m, const struct matrix_where *at, const struct want *w,
                 struct nodeset *ret);
 

@@ -60,7 +60,7 @@ static void test_json(void) {
               "{\"id\":7,\"name\":\"a.out\",\"state\":\"failed\",\"kind\":\"run\",\"procs\":4,"
               "\"nodes\":2,\"ppn\":2,\"node_list\":\"n[0-1]\",\"priority\":0,"
               "\"exit_status\":139,\"submit_time\":1.000000,\"start_time\":null,"
-              "\"end_time\":null,\"expected_start\":null,\"why\":\"\"}");
+              "\"end_time\":null,\"expected_start\":null,\"why\":\"\",\"usage\":null}");
     free(text);
 }
 

@@ -152,6 +152,25 @@ static void test_memory(void) {
     free(s.memory);
 }
 
+/* What it has used is behind the rest; of one that was written before that was so, it is not known. */
+static void test_usage(void) {
+    struct stage s;
+    struct job done = {.state = STATE_DONE, .worst.node = NO_NODE};
+    begin(&s, 0);
+    submit(&s, 7, 1, "old");
+    end(&s, 7, 7, &done);
+    done.measured = true;
+    done.usage = (struct usage){.user_ns = 5, .peak_bytes = 6, .peak_node = 4};
+    submit(&s, 8, 1, "new");
+    end(&s, 8, 8, &done);
+    chronicle_end(s.history);
+    CHECK_EQ(s.seen.count, 2);
+    CHECK(s.seen.rows[0].state == STATE_DONE && !s.seen.rows[0].measured);
+    CHECK(s.seen.rows[1].measured && usage_same(&s.seen.rows[1].usage, &done.usage));
+    CHECK_EQ(s.seen.rows[1].peak_where.len, 2);
+    free(s.memory);
+}
+
 /* As whoever is there now is called. */
 static void test_hosts(void) {
     struct stage s;
@@ -261,6 +280,7 @@ static void test_strange(void) {
 int main(void) {
     TEST(test_one);
     TEST(test_memory);
+    TEST(test_usage);
     TEST(test_hosts);
     TEST(test_array);
     TEST(test_one_of_many);

@@ -135,7 +135,7 @@ static void over(struct mm *m, struct job *j, struct running *r) {
         j->bad = r->bad;
         j->output = r->output;
         j->usage = r->usage;
-        j->measured = true;
+        j->measured = j->kind != JOB_ALLOC;
         r->limit_at = r->force_at = r->repeat_at = r->orphan_at = r->lost_at = 0;
         start_leave(m, r); /* perhaps it has ended before its launch was told to be done */
         r->phase = PHASE_OVER;

@@ -93,7 +93,8 @@ void record_walk_end(struct codec *c, struct job *j) {
     codec_bytes(c, &view, ENDING_FIXED_BYTES);
     if (!c->encoding && !c->failed && !ending_fixed_load(&j->worst, view))
         c->failed = true;
-    j->measured = c->encoding || c->at < c->len; /* not so in what versions before this wrote */
+    if (!c->encoding) /* versions before this wrote none */
+        j->measured = c->at < c->len;
     if (j->measured)
         codec_usage(c, &j->usage);
 }

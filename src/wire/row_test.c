@@ -29,7 +29,13 @@ static struct job_row job(uint32_t number) {
                             .reservation = bytes_from_str("r1"),
                             .name = bytes_from_str("sleep"),
                             .node_list = bytes_from_str("n[0-3]"),
-                            .why = bytes_from_str("")};
+                            .why = bytes_from_str(""),
+                            .measured = true,
+                            .usage = {1, 2, 3, 4, 5, 6, 7, 8},
+                            .measured_ns = 88,
+                            .measured_nodes = 3,
+                            .peak_where = bytes_from_str("n1"),
+                            .node_where = bytes_from_str("n22")};
 }
 
 static const uint8_t jobs[8] = {1, 0, 0, 0, 2, 0, 0, 0};
@@ -138,6 +144,9 @@ static void test_round_trip(void) {
         CHECK(j.procs == 16 && j.nodes == 4 && j.ppn == 4 && j.limit_ns == UINT64_MAX);
         CHECK(j.expected_ns == 77 && j.reservation.len == 2);
         CHECK(j.submitted_ns == 5 && j.started_ns == 6 && j.ended_ns == 0 && j.begin_ns == 8);
+        CHECK(j.measured && j.measured_ns == 88 && j.measured_nodes == 3);
+        CHECK(usage_same(&j.usage, &(struct usage){1, 2, 3, 4, 5, 6, 7, 8}));
+        CHECK(j.peak_where.len == 2 && j.node_where.len == 3);
         CHECK(j.name.len == 5 && j.node_list.len == 6 && j.why.len == 0);
     }
     CHECK_EQ(job_row_next(bytes_of(bytes, len), &at, &j), 0);
@@ -148,6 +157,7 @@ static void test_round_trip(void) {
     CHECK_EQ(node_row_next(bytes_of(bytes, len), &at, &n), 1);
     CHECK(n.node == 1 && n.state == NODE_DRAINED && n.pes == 4 && n.used == 2 && n.since_ns == 99);
     CHECK(n.reason.len == 7 && n.jobs.len == 8 && memcmp(n.jobs.at, jobs, 8) == 0);
+    CHECK(n.seen_ns == 11 && n.load_x100 == 312 && n.memory_bytes == 13 && n.memory_used == 12);
     struct cluster_row c;
     len = encode_some(2, bytes);
     at = 0;

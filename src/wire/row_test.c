@@ -49,7 +49,11 @@ static struct node_row node(uint32_t number) {
                              .name = bytes_from_str("n7"),
                              .reason = bytes_from_str("its fan"),
                              .jobs = bytes_of(jobs, sizeof jobs),
-                             .traits = bytes_from_str("MEM=2GB")};
+                             .traits = bytes_from_str("MEM=2GB"),
+                             .seen_ns = 11,
+                             .load_x100 = 312,
+                             .memory_bytes = 13,
+                             .memory_used = 12};
 }
 
 static const struct cluster_row cluster = {.epoch = 3,

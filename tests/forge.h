@@ -57,7 +57,7 @@ static inline void forge_bytes_soon(struct cluster *c, uint32_t from, uint32_t t
 
 static inline void forge_soon(struct cluster *c, uint32_t from, uint32_t to, enum role role,
                               uint16_t type, const union message *m) {
-    uint8_t bytes[1024];
+    uint8_t bytes[2048];
     long len = message_encode(type, m, room_of(bytes, sizeof bytes));
     ASSERT(len >= 0);
     forge_bytes_soon(c, from, to, role, type, bytes_of(bytes, (size_t)len));

@@ -324,7 +324,7 @@ static void test_a_daemon_cannot_send_what_it_may_not(void) {
         {MAIL_PARENT, MESSAGE_FORGET, "from the root", REFUSAL_ROLE},
         {MAIL_ROOT, MESSAGE_PREPARE, "ours", REFUSAL_ROLE},
         {MAIL_DOWN, MESSAGE_MAIL, "in mail", REFUSAL_ROLE},
-        {MAIL_DOWN, MESSAGE_COMMAND, long_text, REFUSAL_SIZE},
+        {MAIL_DOWN, MESSAGE_TAKEN, long_text, REFUSAL_SIZE},
     };
     struct cluster *c = cluster_start(NODES, SHAPE_KARY, 2);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -352,7 +352,7 @@ struct letter {
 };
 
 static void check_forged(const struct letter *l) {
-    static const char text[65] = "forged";
+    static const char text[1025] = "forged"; /* larger than DOWN may be */
     struct cluster *c = cluster_start(NODES, SHAPE_KARY, 2);
     union message m = {.mail = l->mail};
     struct nodeset set;

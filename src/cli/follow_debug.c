@@ -5,6 +5,7 @@
  * attaches later: a launch is over by then, and short jobs never come to it. */
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -80,7 +81,20 @@ void debug_pids(struct follow *f, const struct message_pids *m) {
         session_do(f->contact.session, f->job, VERB_SIGNAL, SIGCONT, NULL, NULL);
 }
 
+/* Whoever debugs it may want to look before all is gone. */
+static void tell_failure(const struct follow *f) {
+    char words[64];
+    if (MPIR_being_debugged == 0 || MPIR_debug_state != MPIR_DEBUG_SPAWNED || f->status == 0)
+        return;
+    snprintf(words, sizeof words, "job %" PRIu32 " ended with status %d", f->job, f->status);
+    MPIR_debug_abort_string = words;
+    MPIR_debug_state = MPIR_DEBUG_ABORTING;
+    MPIR_Breakpoint();
+    MPIR_debug_abort_string = NULL;
+}
+
 void debug_end(struct follow *f) {
+    tell_failure(f);
     MPIR_proctable_size = 0;
     free(MPIR_proctable);
     MPIR_proctable = NULL;

@@ -552,5 +552,12 @@ void order_print(const struct order *o, const struct cluster *cluster) {
         units_format_size(o->spec.memory, text, sizeof text);
         printf("memory    at most %s for each process\n", text);
     }
+    if (o->spec.debugger.len > 0) {
+        size_t at = 0;
+        printf("debugger ");
+        for (const char *s; (s = strings_next(o->spec.debugger, &at)) != NULL;)
+            printf(" %s", s);
+        printf(", for %" PRIu64 " of them\n", ranks_count(o->spec.debugged));
+    }
     printf("request   %zu bytes\n", o->submit.spec.len);
 }

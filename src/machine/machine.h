@@ -424,8 +424,7 @@ enum effect_kind {
     /* Processes, at a launcher. A group is all processes of a run on this node. */
     EFFECT_GROUP_OPEN,    /* make everything ready for them but start none */
     EFFECT_GROUP_START,   /* start them all; CHILD tells of each */
-    EFFECT_GROUP_SIGNAL,  /* to every process of it */
-    EFFECT_GROUP_POKE,    /* a signal to one of its processes, and to nothing that it has begun */
+    EFFECT_GROUP_SIGNAL,  /* to every process of it, or to one of them */
     EFFECT_GROUP_FREEZE,  /* stop them all, or let them go on */
     EFFECT_GROUP_KILL,    /* end everything that descends from it; EMPTY follows */
     EFFECT_GROUP_CLOSE,   /* forget it, its streams too; nothing of it runs */
@@ -509,9 +508,10 @@ struct effect_group {
     uint32_t group;     /* chosen by the machine, below limits.groups */
     struct bytes setup; /* OPEN: wire/setup.h */
     uint32_t value;     /* START: 1: as a gang, which has the processors to itself when it runs;
-                         * SIGNAL, POKE: which; FREEZE: 1 stops, 0 goes on; SIZE: columns */
+                         * SIGNAL: which; FREEZE: 1 stops, 0 goes on; SIZE: columns */
     uint32_t rows;      /* SIZE */
-    uint32_t index;     /* POKE: of the process */
+    uint32_t one; /* SIGNAL: 1 + the index of the only process that gets it, and nothing that it has
+                         * begun; 0: all */
 };
 
 struct effect_stream {

@@ -95,7 +95,8 @@ static const char *signal_ranks(struct mm *m, struct job *j, const struct messag
     union message c = {
         .command = {.run = r->run, .verb = VERB_SIGNAL, .value = a->value, .ranks = a->ranks}};
     find_nodes(m, j, r, a->ranks);
-    say_down(m->out, &m->work, MESSAGE_COMMAND, &c, (struct bytes){0});
+    if (!nodeset_empty(&m->work)) /* who has ended does not hear it */
+        say_down(m->out, &m->work, MESSAGE_COMMAND, &c, (struct bytes){0});
     return NULL;
 }
 

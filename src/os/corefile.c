@@ -28,6 +28,15 @@ static bool read_setting(const char *path, char *out, size_t cap) {
     return true;
 }
 
+/* What stands for itself, also if it could be a pattern. */
+static int expand_plain(const char *text, size_t len, char *out, size_t cap) {
+    int at = 0;
+    for (; len > 0 && (size_t)at < cap; text++, len--)
+        at += snprintf(out + at, cap - (size_t)at, strchr("*?[\\", *text) != NULL ? "\\%c" : "%c",
+                       *text);
+    return at;
+}
+
 /* One letter behind a percent sign. */
 static int expand_one(char letter, const struct corefile *c, char *out, size_t cap) {
     if (letter == '%')
@@ -44,12 +53,16 @@ bool corefile_expand(const char *pattern, bool uses_pid, const struct corefile *
     bool named = false;
     if (pattern[0] == '|' || pattern[0] == '@')
         return false;
-    int at = pattern[0] == '/' ? 0 : snprintf(out, cap, "%s/", c->folder);
-    for (const char *p = pattern; *p != '\0' && at >= 0 && (size_t)at < cap; p++) {
+    int at = 0;
+    if (pattern[0] != '/') {
+        at = expand_plain(c->folder, strlen(c->folder), out, cap);
+        at += (size_t)at < cap ? snprintf(out + at, cap - (size_t)at, "/") : 0;
+    }
+    for (const char *p = pattern; *p != '\0' && (size_t)at < cap; p++) {
         char *to = out + at;
         size_t room = cap - (size_t)at;
         if (*p != '%') {
-            at += snprintf(to, room, "%c", *p);
+            at += expand_plain(p, 1, to, room);
         } else if (*++p != '\0') {
             named = named || *p == 'p';
             at += expand_one(*p, c, to, room);

@@ -27,6 +27,7 @@ static void test_patterns(void) {
     CHECK_STR(expand("core.%p", true), "/job/core.77");
     CHECK_STR(expand("/var/cores/%e.%s.%P%%", false), "/var/cores/*.11.77%");
     CHECK_STR(expand("%h-%t/core%", false), "/job/*-*/core");
+    CHECK_STR(expand("co[r]e", false), "/job/co\\[r]e");
     CHECK(expand("|/usr/share/apport/apport %p", false) == NULL);
     CHECK(expand("@socket", false) == NULL);
     sample.apart = true;

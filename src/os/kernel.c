@@ -409,10 +409,10 @@ static void carry_group(struct kernel *k, enum effect_kind kind, const struct ef
         group_start(g);
         if (g->live == 0)
             watch(g);
-    } else if (kind == EFFECT_GROUP_SIGNAL)
+    } else if (kind == EFFECT_GROUP_SIGNAL && e->one > 0)
+        herd_poke(g, e->one - 1, (int)e->value);
+    else if (kind == EFFECT_GROUP_SIGNAL)
         herd_signal(g, (int)e->value);
-    else if (kind == EFFECT_GROUP_POKE)
-        herd_poke(g, e->index, (int)e->value);
     else if (kind == EFFECT_GROUP_FREEZE)
         herd_freeze(g, e->value != 0);
     else if (kind == EFFECT_GROUP_KILL)

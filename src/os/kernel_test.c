@@ -317,11 +317,11 @@ static void test_poke(void) {
     stage_begin();
     open_group(0, &o);
     CHECK(UNTIL(strstr(h[0].stream[0].text, "ready") && strstr(h[1].stream[0].text, "ready")));
-    kernel_carry(stage.kernel, &(struct effect){.kind = EFFECT_GROUP_POKE,
-                                                .group = {.value = SIGUSR1, .index = 1}});
+    kernel_carry(stage.kernel, &(struct effect){.kind = EFFECT_GROUP_SIGNAL,
+                                                .group = {.value = SIGUSR1, .one = 2}});
     CHECK(UNTIL(strstr(h[1].stream[0].text, "caught") != NULL));
-    kernel_carry(stage.kernel, &(struct effect){.kind = EFFECT_GROUP_POKE,
-                                                .group = {.value = SIGUSR2, .index = 0}});
+    kernel_carry(stage.kernel, &(struct effect){.kind = EFFECT_GROUP_SIGNAL,
+                                                .group = {.value = SIGUSR2, .one = 1}});
     CHECK(UNTIL(h[0].ends > 0 && h[1].ends > 0));
     carry(EFFECT_GROUP_KILL, 0, 0);
     CHECK(UNTIL(over(0, 2)));

@@ -171,9 +171,9 @@ static void signal_ranks(struct pl *p, struct run *r, const struct message_comma
         const struct process *process = run_process(p, r, i);
         if (process->event != CHILD_STARTED || !ranks_has(m->ranks, process->rank))
             continue;
-        struct effect_group *e = group_effect(p, r, EFFECT_GROUP_POKE, out);
+        struct effect_group *e = group_effect(p, r, EFFECT_GROUP_SIGNAL, out);
         e->value = m->value;
-        e->index = i;
+        e->one = i + 1;
     }
 }
 

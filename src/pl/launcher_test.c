@@ -128,10 +128,10 @@ static void tell(struct bench *b, const struct effect *e) {
         say(b, "start %u", e->group.group);
         break;
     case EFFECT_GROUP_SIGNAL:
-        say(b, "signal %u %u", e->group.group, e->group.value);
-        break;
-    case EFFECT_GROUP_POKE:
-        say(b, "poke %u.%u %u", e->group.group, e->group.index, e->group.value);
+        if (e->group.one > 0)
+            say(b, "poke %u.%u %u", e->group.group, e->group.one - 1, e->group.value);
+        else
+            say(b, "signal %u %u", e->group.group, e->group.value);
         break;
     case EFFECT_GROUP_FREEZE:
         say(b, "%s %u", e->group.value ? "freeze" : "thaw", e->group.group);

@@ -150,6 +150,11 @@ static void signal_all(struct sim_group *g, uint32_t number, uint64_t now) {
     actor_signal(a, number, now);
 }
 
+static void signal_one(struct sim_group *g, uint32_t index, uint32_t number, uint64_t now) {
+    ASSERT(index < g->count);
+    actor_signal(&g->members[index].self, number, now);
+}
+
 static void freeze(struct sim_group *g, bool frozen, uint64_t now) {
     if (g->frozen == frozen)
         return;
@@ -195,11 +200,10 @@ static void carry_group(struct sim_kernel *k, const struct effect *e, uint64_t n
         start(*g, now);
         break;
     case EFFECT_GROUP_SIGNAL:
-        signal_all(*g, e->group.value, now);
-        break;
-    case EFFECT_GROUP_POKE:
-        ASSERT(e->group.index < (*g)->count);
-        actor_signal(&(*g)->members[e->group.index].self, e->group.value, now);
+        if (e->group.one > 0)
+            signal_one(*g, e->group.one - 1, e->group.value, now);
+        else
+            signal_all(*g, e->group.value, now);
         break;
     case EFFECT_GROUP_FREEZE:
         freeze(*g, e->group.value != 0, now);

@@ -277,7 +277,6 @@ static void trace_effect(struct hash *h, const struct effect *e) {
     case EFFECT_GROUP_OPEN:
     case EFFECT_GROUP_START:
     case EFFECT_GROUP_SIGNAL:
-    case EFFECT_GROUP_POKE:
     case EFFECT_GROUP_FREEZE:
     case EFFECT_GROUP_KILL:
     case EFFECT_GROUP_CLOSE:

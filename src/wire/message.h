@@ -406,7 +406,6 @@ enum verb {
     VERB_RESEND, /* output that nobody has taken yet */
     VERB_CHECK,  /* nodes: tell whether you have it, and how it stands */
     VERB_SIZE,   /* value, more: columns and rows of the terminal */
-    VERB_PIDS,   /* answered by PIDS; value: of nodes, who has asked */
     VERB_RENEW, /* launcher only, no run: the manager is alive; value: milliseconds until the next */
     VERB_DROP,  /* launcher only: forget it, it is over or was never started */
     /* from clients, about jobs */
@@ -419,6 +418,8 @@ enum verb {
     VERB_STOP,
     VERB_POLICY, /* text: its name, "": the same; value: slots; more: quantum, microseconds; 0: the same */
     VERB_MEASURE, /* launcher only, no run: answer MEASURED for each that runs */
+    /* from clients, about jobs; and to launchers */
+    VERB_PIDS, /* answered by PIDS; value: of launchers, who has asked */
     VERBS
 };
 

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 
 from harness import play
 from terminal import Terminal
@@ -298,6 +299,14 @@ def cores(t):
             r = t.run('run', '-n', 2, '--cores', 'sh', '-c', DUMP)
             names = [x for x in os.listdir(t.work) if x.startswith('core.')]
             t.check('from another folder', len(names) == 1 and names[0] in r.err and not os.listdir(folder), (r, names))
+        if os.geteuid() == 0 and os.path.isdir('/dev/shm') and os.stat('/dev/shm').st_dev != os.stat(t.home).st_dev:
+            setting('core_pattern', 'core')
+            folder = tempfile.mkdtemp(dir='/dev/shm')
+            os.chmod(folder, 0o777)
+            r = t.run('run', '-n', 2, '--cores', '-D', folder, 'sh', '-c', DUMP)
+            names = os.listdir(folder)
+            t.check('on another file system it stays there', len(names) == 1 and f'{folder}/{names[0]}' in r.err, (r, names))
+            shutil.rmtree(folder)
     finally:
         if os.geteuid() == 0:
             setting('core_pattern', pattern)

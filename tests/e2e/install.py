@@ -85,6 +85,8 @@ def whole(t, where, root, prefix, compressed=''):
     for link in ('resume', 'undrain'):
         path = f'{root}/{p}/share/man/man1/storm-{link}.1{compressed}'
         t.check(f'{where}: {link} has a page', os.path.islink(path) and os.path.exists(path))
+    links = [os.readlink(f'{root}/{p}/bin/{name}') for name in ('yod', 'pingd')]
+    t.check(f'{where}: Cplant\'s names', links == ['storm', 'storm'], links)
     t.check(f'{where}: modes and owners', not wrong_modes(root), wrong_modes(root)[:5])
     for unit in UNITS:
         with open(f'{root}/{p}/lib/systemd/system/{unit}') as f:
@@ -170,6 +172,9 @@ def package(t):
     with gzip.open(f'{root}/usr/share/doc/storm/changelog.gz', 'rt') as f:
         t.check('a changelog and a copyright', f.read().startswith(f'storm ({fields["Version"]}) ') and 'MIT' in
                 open(f'{root}/usr/share/doc/storm/copyright').read())
+    names = subprocess.run(['nm', f'{root}/usr/bin/storm'], capture_output=True, text=True).stdout
+    t.check('debuggers find what they look for, and no other name is left', {'MPIR_proctable', 'MPIR_Breakpoint'} <=
+            set(names.split()) and names.count('\n') == names.count(' MPIR_'), names[:500])
     cluster(t, 'package', f'{root}/usr/bin/storm')
     lint(t, deb)
 

@@ -10,7 +10,8 @@
 
 static int help(const struct option *table) {
     puts(
-        "usage: storm run [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
+        "usage: storm run [OPTIONS] [--] PROGRAM [ARGUMENTS] [: [-n N] PROGRAM [ARGUMENTS] ...]\n"
+        "       storm run [OPTIONS] --load FILE\n"
         "\n"
         "Runs a program on nodes of the cluster and waits. Its output comes here, what is typed goes\n"
         "to rank 0. Ctrl-C interrupts it, twice kills it. The exit status is the highest of all\n"

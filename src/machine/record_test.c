@@ -114,7 +114,7 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
         in.fetched = (struct input_fetched){191, body};
         break;
     case INPUT_LOOKED:
-        in.looked = (struct input_looked){133, -2, SPAWN_HIDDEN};
+        in.looked = (struct input_looked){133, -2, SPAWN_HIDDEN, 7};
         break;
     case INPUT_ROSTER:
         in.roster = (struct input_roster){set, body};

@@ -62,7 +62,9 @@ static int attempt(struct wish *w, char **argv, uint64_t began, bool *ret_hidden
     int status = run(f, w, o, argv);
     *ret_hidden = follow_hidden(f) && !w->copy;
     if (*ret_hidden && w->verbose)
-        complain("run", "%s: not every node sees this file: it is sent to them", o->program);
+        complain("run", "%s: not every node sees this file: it is sent to them",
+                 o->programs.count > 0 ? programs_of(&o->programs, f->last.rank)->path
+                                       : o->program);
     order_fini(o);
     cluster_free(&f->contact.cluster);
     free(o);

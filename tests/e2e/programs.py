@@ -239,7 +239,7 @@ def queued(t):
     old = t.daemon('storm-mm')
     os.kill(old, signal.SIGKILL)
     t.check('another manager', t.until(lambda: t.daemon('storm-mm') not in (None, old)))
-    t.check('which knows of it', 'queued' in t.run('show', job).out and 'master+1' in t.run('show', job).out, t.run('show', job))
+    t.check('which knows of it', t.until(lambda: all(w in t.run('show', job).out for w in ('queued', 'master+1'))), t.run('show', job))
     t.write('free', '')
     t.check('what held it ends', t.run('wait', holder).status == 0)
     r = t.run('wait', job)

@@ -419,7 +419,10 @@ static void print_time(const char *words, uint64_t ns, const char *where) {
 void follow_times(const struct follow *f) {
     static const char here[] = "this command", there[] = "the manager, since the submission";
     uint64_t up = session_up_ns(f->contact.session);
-    fprintf(stderr, "storm: job %" PRIu32 ", %" PRIu32 " processes:\n", f->job, f->last.procs);
+    fprintf(stderr, "storm: job %" PRIu32 ", %" PRIu32 " processes", f->job, f->last.procs);
+    if (f->order != NULL && f->order->programs.count > 0)
+        fprintf(stderr, " of %" PRIu32 " programs", f->order->programs.count);
+    fputs(":\n", stderr);
     print_time("connected", up != 0 ? up - f->began_ns : 0, here);
     print_time("submitted", f->answered_ns != 0 ? f->answered_ns - f->began_ns : 0, here);
     for (int s = 0; s < STATES; s++)

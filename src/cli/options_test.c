@@ -155,6 +155,25 @@ static void test_letters(void) {
     CHECK_EQ(LETTERS(&v, false, argv, "run", "--priority", "--5"), OPTIONS_WRONG);
 }
 
+static int reads_seen;
+
+static void count_reads(struct option_reader *r, const char *argument) {
+    (void)r;
+    if (strcmp(argument, "-x") == 0)
+        reads_seen++;
+}
+
+static void test_program(void) {
+    const struct option table[] = {{0}};
+    struct option_reader r = {.reads = count_reads};
+    char *plain[] = {"run", "--", "x", "-x", NULL}, *other[] = {"run", "x", "--", "-x", NULL};
+    CHECK_EQ(options_parse_program(table, 4, plain, &r), 2);
+    CHECK(r.plain);
+    CHECK_EQ(options_parse_program(table, 4, other, &r), 3);
+    CHECK(!r.plain);
+    CHECK_EQ(reads_seen, 2);
+}
+
 static void test_leading(void) {
     struct letters v;
     char *argv[16] = {0};
@@ -177,6 +196,7 @@ int main(void) {
     TEST(test_parse);
     TEST(test_wrong);
     TEST(test_letters);
+    TEST(test_program);
     TEST(test_leading);
     return tap_finish();
 }

@@ -11,7 +11,8 @@
 
 static int help(const struct option *table) {
     puts(
-        "usage: storm run [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
+        "usage: storm run [OPTIONS] [--] PROGRAM [ARGUMENTS] [: [-n N] PROGRAM [ARGUMENTS] ...]\n"
+        "       storm run [OPTIONS] --load FILE\n"
         "\n"
         "Runs a program on nodes of the cluster and waits. Its output comes here, what is typed goes\n"
         "to rank 0. Ctrl-C interrupts it, twice kills it. The exit status is the highest of all\n"
@@ -63,7 +64,9 @@ static int attempt(struct wish *w, char **argv, uint64_t began, bool *ret_hidden
     int status = run(f, w, o, argv);
     *ret_hidden = follow_hidden(f) && !w->copy;
     if (*ret_hidden && w->verbose)
-        complain("run", "%s: not every node sees this file: it is sent to them", o->program);
+        complain("run", "%s: not every node sees this file: it is sent to them",
+                 o->programs.count > 0 ? programs_of(&o->programs, f->last.rank)->path
+                                       : o->program);
     order_fini(o);
     cluster_free(&f->contact.cluster);
     free(o);

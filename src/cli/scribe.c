@@ -41,6 +41,8 @@ struct page {
     struct message_news end;
     char text[WORDS_BYTES]; /* of the end */
     char program[WORDS_BYTES];
+    uint8_t *spec; /* of a job of several programs */
+    size_t spec_len;
     char names[2][NAME_BYTES];
     char tally[32]; /* how far they are written, should we die */
 };
@@ -64,6 +66,7 @@ static void close_page(struct page *p) {
     list_remove(&p->at);
     output_free(p->output);
     free(p->nodes.storage);
+    free(p->spec);
     free(p);
 }
 
@@ -83,12 +86,23 @@ static void take_name(char out[NAME_BYTES], struct bytes folder, struct bytes na
         snprintf(out, NAME_BYTES, "%.*s/%.*s", (int)folder.len, folder.at, (int)name.len, name.at);
 }
 
+static void name_program(struct page *p, struct bytes program) {
+    snprintf(p->program, sizeof p->program, "%.*s", (int)program.len, (const char *)program.at);
+}
+
+/* Which of several its end is about is known then only. */
+static void keep_spec(struct page *p, struct bytes bytes) {
+    p->spec = malloc(bytes.len);
+    p->spec_len = p->spec == NULL ? 0 : bytes.len;
+    if (p->spec != NULL)
+        memcpy(p->spec, bytes.at, bytes.len);
+}
+
 static void open_output(struct page *p, const struct spec *spec) {
     struct scribe *s = p->scribe;
     take_name(p->names[0], spec->folder, spec->output);
     take_name(p->names[1], spec->folder, spec->error);
-    snprintf(p->program, sizeof p->program, "%.*s", (int)spec->program.len,
-             (const char *)spec->program.at);
+    name_program(p, spec->program);
     struct output_config config = {
         .loop = &s->contact.loop,
         .session = s->contact.session,
@@ -117,6 +131,8 @@ static void on_spec(void *context, const struct message_rows *r) {
         close_page(p); /* over and gone, or nobody wants its output */
         return;
     }
+    if (spec.ranks > 0)
+        keep_spec(p, r->rows);
     open_output(p, &spec);
 }
 
@@ -206,6 +222,11 @@ static void on_lost(void *context, enum session_loss why) {
 static void say_end(struct page *p) {
     const struct message_news *n = &p->end;
     struct epilogue about = {.program = p->program};
+    struct spec spec;
+    struct spec_program ran;
+    if (p->spec != NULL && spec_decode(bytes_of(p->spec, p->spec_len), &spec) == 0 &&
+        spec_program_of(&spec, n->rank, &ran))
+        name_program(p, ran.program);
     char *words = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&words, &len);

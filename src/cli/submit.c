@@ -13,7 +13,7 @@
 
 static int help(const struct option *table) {
     puts(
-        "usage: storm submit [OPTIONS] PROGRAM|SCRIPT [ARGUMENTS]\n"
+        "usage: storm submit [OPTIONS] PROGRAM|SCRIPT [ARGUMENTS] [: [-n N] PROGRAM [ARGUMENTS] ...]\n"
         "\n"
         "Queues a job and prints its number. Its output goes to storm-JOB.out in the folder it runs in.\n"
         "A script runs once, on the first node of the job, and may call storm run; lines of it that\n"

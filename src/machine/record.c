@@ -178,6 +178,7 @@ static void walk_looked(struct walker *w, struct input_looked *l) {
     codec_u64(&w->c, &l->ticket);
     walk_error(w, &l->error);
     l->step = (enum spawn_step)walk_enum(w, l->step, SPAWN_STEPS);
+    codec_u32(&w->c, &l->rank);
 }
 
 static void walk_roster(struct walker *w, struct input_roster *r) {

@@ -225,11 +225,18 @@ static bool done(struct actor *a, uint64_t now) {
     return false;
 }
 
+static struct bytes arguments_of(const struct member *m) {
+    struct spec_program p;
+    bool found = spec_program_of(&m->group->spec, setup_rank(&m->group->setup, m->index), &p);
+    ASSERT(found); /* it was when it was to begin */
+    return p.arguments;
+}
+
 /* What it does not understand ends it like a wrong use does. */
 void actor_advance(struct actor *a, uint64_t now) {
     while (a->alive && !actor_held(a) && done(a, now)) {
         struct act act;
-        int r = act_next(a->member->group->spec.arguments, &a->at, &act);
+        int r = act_next(arguments_of(a->member), &a->at, &act);
         a->doing = DOING_NEXT;
         if (r > 0 && a->skips)
             a->skips = false;
@@ -245,7 +252,7 @@ void actor_begin(struct member *m, uint64_t now) {
     struct actor *a = &m->self;
     *a = (struct actor){.member = m, .alive = true, .own = true, .doing = DOING_RUN};
     kernel_life(a, true);
-    strings_next(m->group->spec.arguments, &a->at); /* its name */
+    strings_next(arguments_of(m), &a->at); /* its name */
     a->until =
         units_after(now, random_between(&k->random, k->config.spawn_ns / 2, k->config.spawn_ns));
 }

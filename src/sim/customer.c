@@ -102,11 +102,30 @@ static void say_act(struct customer *c, const struct nodeset *nodes, uint32_t jo
     say(c, MESSAGE_ACT, &m);
 }
 
+static bool is_several(const struct order *o) {
+    return (o->flags & JOB_SEVERAL) != 0 && (o->flags & JOB_SCRIPT) == 0 && o->kind != JOB_ALLOC &&
+           o->procs > 1;
+}
+
+/* Two that do the same: what comes of it must not depend on that. */
+static void make_programs(struct customer *c, const struct order *o, struct spec *s) {
+    uint32_t first = 1 + (uint32_t)(o->request[0] % (o->procs - 1));
+    struct spec_program p = {
+        .ranks = o->procs - first, .program = s->program, .arguments = s->arguments};
+    uint8_t *room = effects_room(c->out, SPEC_BYTES / 2);
+    long len = spec_program_store(&p, room_of(room, SPEC_BYTES / 2));
+    ASSERT(len > 0);
+    s->ranks = first;
+    s->programs = bytes_of(room, (size_t)len);
+}
+
 static struct bytes make_spec(struct customer *c, const struct order *o) {
     struct spec s = {.stdin_mode = o->typed > 0 ? STDIN_RANK : STDIN_NONE,
                      .folder = bytes_from_str("/"),
                      .program = bytes_from_str(o->program),
                      .arguments = bytes_of(o->words, o->words_len)};
+    if (is_several(o))
+        make_programs(c, o, &s);
     uint8_t *room = effects_room(c->out, SPEC_BYTES);
     long len = spec_encode(&s, room_of(room, SPEC_BYTES));
     ASSERT(len > 0);
@@ -167,7 +186,8 @@ static void submit(struct customer *c, struct errand *e) {
         nodeset_add(&c->exclude, (uint32_t)o->exclude);
     union message m = {.submit = {.request = {o->request[0], o->request[1]},
                                   .kind = (uint8_t)o->kind,
-                                  .flags = o->flags | (need.len > 0 ? JOB_NEEDS : 0),
+                                  .flags = (is_several(o) ? o->flags : o->flags & ~JOB_SEVERAL) |
+                                           (need.len > 0 ? JOB_NEEDS : 0U),
                                   .need = need,
                                   .nodes = o->nodes,
                                   .ppn = o->ppn,

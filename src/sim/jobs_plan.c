@@ -206,6 +206,7 @@ static void draw_flags(struct random *r, struct order *o) {
     uint64_t coin = random_u64(r);
     o->flags |= coin % 5 == 0 ? JOB_REQUEUE : 0;
     o->flags |= coin % 7 == 0 ? JOB_CYCLIC : 0;
+    o->flags |= coin % 11 < 3 ? JOB_SEVERAL : 0;
     o->flags |= coin / 5 % 4 == 0 ? JOB_BAD_EXIT : 0;
     o->flags |= coin / 20 % 8 == 0 ? JOB_EXCLUSIVE : 0;
     o->flags |= coin / 1280 % 3 == 0 ? JOB_LOOK : 0;

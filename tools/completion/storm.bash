@@ -8,7 +8,7 @@ __storm_commands='add alloc attach bench campaign cp demo doctor down drain exec
 # Options of a command; those that take a value end in '='.
 __storm_options() {
     local size='-n= --procs= -N= --nodes= --size= -w= --on= -x= --exclude= --need= --exclusive -t= --time= --name= --priority= --begin= --reservation= --after= --after-any= --after-ok= --after-not-ok='
-    local program='--map= --dry-run -o= --output= -e= --error= -D= --chdir= --env= --export= --kill-on-bad-exit --requeue --mem= --bind='
+    local program='--map= --load= --dry-run -o= --output= -e= --error= -D= --chdir= --env= --export= --kill-on-bad-exit --requeue --mem= --bind='
     case $1 in
     run) echo "$size $program -l --label --stdin= --pty --debug= --ranks= --cores --detach --auto --copy --no-copy --with-libs --input= --fetch= --tree= --chunk= --slots= --fabric= -v --cluster=" ;;
     submit) echo "$size $program --array= --wait -v --verbose --cluster=" ;;

@@ -47,15 +47,34 @@ static int merge_part(struct size *size, const char *text, enum size_part part,
     return STATUS_STORM;
 }
 
-static int order_size(struct order *o, const struct wish *w, const struct cluster *cluster,
+/* Several programs, each with a size of its own. */
+static int order_parts(struct order *o, struct wish *w, const struct cluster *cluster,
+                       const char *command) {
+    struct size *sizes = calloc(w->parts.count, sizeof *sizes);
+    if (sizes == NULL)
+        return no_memory();
+    int r = sections_read(&o->sections, &w->parts, cluster, command, sizes, &o->size, &w->need);
+    if (r == 0)
+        r = programs_count(&o->programs, &w->parts, sizes, command);
+    free(sizes);
+    if (r == 0 && o->sections.count > 0 && o->placing.kind == MAP_LIST)
+        r = complain(command, "--map with a list: not for programs with nodes of their own");
+    if (o->sections.count > 0) {
+        o->submit.flags |= JOB_SECTIONS;
+        o->submit.sections = bytes_of(o->sections.encoded, o->sections.len);
+    }
+    return r;
+}
+
+static int order_size(struct order *o, struct wish *w, const struct cluster *cluster,
                       const char *command) {
     char why[SIZE_WHY_MAX];
-    int r = merge_part(&o->size, w->size, SIZE_PARTS, command);
+    int r = w->parts.count > 1 ? order_parts(o, w, cluster, command) : 0;
+    if (r == 0)
+        r = merge_part(&o->size, w->size, SIZE_PARTS, command);
     if (r == 0)
         r = merge_part(&o->size, w->nodes, SIZE_NODES, command);
-    if (r == 0 && w->parts.count > 1)
-        r = programs_count(&o->programs, &w->parts, command, &o->size.procs);
-    else if (r == 0)
+    if (r == 0 && w->parts.count <= 1)
         r = merge_part(&o->size, w->procs, SIZE_PROCS, command);
     if (r != 0)
         return r;
@@ -65,7 +84,8 @@ static int order_size(struct order *o, const struct wish *w, const struct cluste
         r = placing_size(&o->placing, cluster, &o->size, command);
         if (r != 0)
             return r;
-    } else if (size_resolve(&o->size, cluster_count(cluster), cluster->pes,
+    } else if (o->sections.count == 0 &&
+               size_resolve(&o->size, cluster_count(cluster), cluster->pes,
                             cluster->widths ? 0 : cluster->pes, why, sizeof why) < 0) {
         complain(command, "%s", why);
         return STATUS_STORM;
@@ -524,6 +544,7 @@ void order_fini(struct order *o) {
     surroundings_fini(&o->around);
     freight_fini(&o->freight);
     programs_fini(&o->programs);
+    sections_fini(&o->sections);
     free(o->sets);
     placing_fini(&o->placing);
     free(o->arguments);
@@ -539,7 +560,7 @@ void order_print(const struct order *o, const struct cluster *cluster) {
     printf("folder    %s\nsize      %" PRIu32 " nodes, %" PRIu32 " processes on each, %" PRIu32
            " in all\n",
            o->folder, o->size.nodes, o->size.ppn, o->size.procs);
-    placing_print(&o->placing, cluster, &o->size, o->submit.on, &o->programs);
+    placing_print(&o->placing, cluster, &o->size, o->submit.on, &o->programs, &o->sections);
     if (o->submit.need.len > 0)
         printf("nodes     with %.*s\n", (int)o->submit.need.len, (const char *)o->submit.need.at);
     if (o->submit.limit_ns != 0) {

@@ -51,6 +51,9 @@ static bool is(const struct option *o, const char *name) {
 
 static void *own(const struct option *o, struct part *part) {
     return is(o, "procs")   ? (void *)&part->procs
+           : is(o, "nodes") ? (void *)&part->nodes
+           : is(o, "size")  ? (void *)&part->size
+           : is(o, "need")  ? (void *)&part->need
            : is(o, "chdir") ? (void *)&part->chdir
            : is(o, "env")   ? (void *)&part->env
                             : NULL;
@@ -68,8 +71,7 @@ static void make_table(struct part_table *t, struct part *part) {
 
 /* What a program of its own could have one day. */
 static bool is_of_nodes(const struct option *o) {
-    static const char *const names[] = {"nodes",   "size",      "map", "on",
-                                        "exclude", "exclusive", "mem", "bind"};
+    static const char *const names[] = {"map", "on", "exclude", "exclusive", "mem", "bind"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (is(o, names[i]))
             return true;
@@ -101,8 +103,8 @@ static int judge(const struct part_table *t, const struct part *part, const char
         const char *place = part_place(part, spelled(part, o), command, room);
         if (is_of_nodes(o))
             return complain(place,
-                            "--%.*s: not yet: programs of one job share its nodes; one of several "
-                            "has only -n, -D and --env of its own",
+                            "--%.*s: not yet: one program of several has only a size, --need, "
+                            "-D and --env of its own",
                             len, o->name);
         return complain(place, "--%.*s is for the whole job: say it before its first program", len,
                         o->name);
@@ -181,13 +183,16 @@ static int take_part(struct parts *p, const char *command, int *count, char ***a
     return 0;
 }
 
-int parts_split(struct parts *p, const char *command, const char *procs, int count, char **argv) {
+int parts_split(struct parts *p, const char *command, const struct part *own, int count,
+                char **argv) {
     int words = end_program(count, argv), r = 0;
     if (words == count)
         return 0;
     if (words == 0)
         return complain(command, "there is no program before the first colon");
-    *add(p) = (struct part){.procs = procs, .argv = argv};
+    struct part first = *own;
+    first.argv = argv;
+    *add(p) = first;
     argv += words;
     count -= words;
     while (r == 0 && count > 0)

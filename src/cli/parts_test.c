@@ -18,7 +18,7 @@ static int split(struct parts *p, char **argv, const char *const *words) {
     for (; words[count] != NULL; count++)
         argv[count] = (char *)words[count];
     argv[count] = NULL;
-    return parts_split(p, "run", "7", count, argv);
+    return parts_split(p, "run", &(struct part){.procs = "7"}, count, argv);
 }
 
 #define SPLIT(p, argv, ...) split((p), (argv), (const char *[]){__VA_ARGS__, NULL})

@@ -161,7 +161,7 @@ int placing_size(const struct placing *p, const struct cluster *c, struct size *
         r = contradiction(size->ppn, p->most, "processes on a node", command);
     if (r != 0)
         return r;
-    if (p->most > c->pes) {
+    if (p->most > c->pes && !c->widths) {
         cluster_node_name(c, p->crowded, name, sizeof name);
         complain(command,
                  "--map puts %" PRIu32 " processes on %s, which has %" PRIu32 " processor%s",
@@ -202,13 +202,16 @@ static void print_ranks(const struct map *m, uint32_t place, const struct progra
 }
 
 void placing_print(const struct placing *p, const struct cluster *c, const struct size *size,
-                   const struct nodeset *on, const struct programs *programs) {
+                   const struct nodeset *on, const struct programs *programs,
+                   const struct sections *sections) {
     char name[CLUSTER_NODE_NAME_MAX];
-    bool known = on != NULL && nodeset_count(on) == size->nodes;
+    /* Which of them belongs to which section is not known before it starts. */
+    bool known = on != NULL && nodeset_count(on) == size->nodes && sections->count == 0;
     uint32_t node = known ? nodeset_first(on) : 0;
     struct map m = {.kind = p->kind,
                     .nodes = size->nodes,
                     .procs = size->procs,
+                    .sections = bytes_of(sections->mapped, sections->mapped_len),
                     .places = bytes_of(
                         p->places, p->kind == MAP_LIST ? (size_t)p->procs * MAP_PLACE_BYTES : 0)};
     printf("map       %s\n", map_name(p->kind));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/programs.h"
+#include "cli/sections.h"
 #include "client/cluster.h"
 #include "sched/map.h"
 #include "sched/size.h"
@@ -26,4 +27,5 @@ int placing_size(const struct placing *p, const struct cluster *c, struct size *
 
 /* Ranks of each node, a line each. `on`: the nodes, if they are known; `programs`: what they run, if there are several. */
 void placing_print(const struct placing *p, const struct cluster *c, const struct size *size,
-                   const struct nodeset *on, const struct programs *programs);
+                   const struct nodeset *on, const struct programs *programs,
+                   const struct sections *sections);

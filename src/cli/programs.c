@@ -38,17 +38,8 @@ const char *ordered_short(const struct ordered *o) {
 
 /* ---- how many ---- */
 
-static int count_part(struct ordered *o, const struct part *part, const char *command) {
-    char place[PART_PLACE_MAX], why[SIZE_WHY_MAX];
-    struct size size = {.procs = 1};
-    if (part->procs != NULL && size_parse_part(part->procs, SIZE_PROCS, &size, why, sizeof why) < 0)
-        return complain(part_place(part, part->procs, command, place), "%s", why);
-    o->spec.ranks = size.procs;
-    return 0;
-}
-
-int programs_count(struct programs *p, const struct parts *parts, const char *command,
-                   uint32_t *ret_procs) {
+int programs_count(struct programs *p, const struct parts *parts, const struct size *sizes,
+                   const char *command) {
     uint64_t procs = 0;
     int r = 0;
     p->at = calloc(parts->count, sizeof *p->at);
@@ -59,12 +50,11 @@ int programs_count(struct programs *p, const struct parts *parts, const char *co
         o->name = parts->at[i].argv[0];
         o->spec.index = i;
         o->spec.first = (uint32_t)procs;
-        r = count_part(o, &parts->at[i], command);
+        o->spec.ranks = sizes[i].procs;
         procs += o->spec.ranks;
         if (r == 0 && procs > SIZE_PART_MAX)
             r = complain(command, "more than %d processes in all", SIZE_PART_MAX);
     }
-    *ret_procs = (uint32_t)procs;
     return r;
 }
 

@@ -5,6 +5,7 @@
 #include "cli/freight.h"
 #include "cli/parts.h"
 #include "cli/surroundings.h"
+#include "sched/size.h"
 #include "wire/spec.h"
 
 struct ordered {
@@ -23,10 +24,10 @@ struct programs {
     uint8_t *encoded;
 };
 
-/* How many processes each has; *ret_procs: all of them. All of this give 0, or the exit status after a complaint.
- * programs_fini is needed in any case. */
-int programs_count(struct programs *p, const struct parts *parts, const char *command,
-                   uint32_t *ret_procs);
+/* They have so many processes. All of this give 0, or the exit status after a complaint. programs_fini is needed in any
+ * case. */
+int programs_count(struct programs *p, const struct parts *parts, const struct size *sizes,
+                   const char *command);
 /* Finds their files, with this environment, from the job's folder. */
 int programs_find(struct programs *p, const struct parts *parts, const char *folder,
                   const struct surroundings *around);

@@ -92,6 +92,9 @@ static int adopt(struct wish *w, const char *command) {
     const struct part *part = &w->parts.at[0];
     char place[PART_PLACE_MAX];
     w->procs = part->procs;
+    w->nodes = part->nodes;
+    w->size = part->size;
+    w->need = part->need;
     w->chdir = part->chdir != NULL ? part->chdir : w->chdir;
     for (uint32_t i = 0; i < part->env.count; i++) {
         if (w->env.count == NUMBERS_MAX)
@@ -105,8 +108,9 @@ static int load(struct wish *w, const char *command, int *count, char ***argv) {
     if (*count > 0)
         return complain(command, "\"%s\": --load says what is run; leave one of both out",
                         (*argv)[0]);
-    if (w->procs != NULL)
-        return complain(command, "-n: each line of the file says how many; leave it out");
+    if (w->procs != NULL || w->nodes != NULL || w->size != NULL || w->need != NULL)
+        return complain(command, "-n, -N, --size, --need: each line of the file says its own; "
+                                 "leave them out");
     int r = parts_load(&w->parts, w->load);
     if (r != 0)
         return r;
@@ -117,14 +121,13 @@ static int load(struct wish *w, const char *command, int *count, char ***argv) {
 }
 
 int wish_programs(struct wish *w, const char *command, bool plain, int *count, char ***argv) {
+    struct part own = {.procs = w->procs, .nodes = w->nodes, .size = w->size, .need = w->need};
     int r = 0;
     if (w->load != NULL)
         r = load(w, command, count, argv);
     else if (!plain && *count > 0)
-        r = parts_split(&w->parts, command, w->procs, *count, *argv);
-    if (r == 0 && w->parts.count > 1 && (w->nodes != NULL || w->size != NULL))
-        return complain(command,
-                        "--%s: not yet: how many nodes there are follows from -n of all programs",
-                        w->nodes != NULL ? "nodes" : "size");
+        r = parts_split(&w->parts, command, &own, *count, *argv);
+    if (r == 0 && w->parts.count > 1) /* they are of the first part */
+        w->nodes = w->size = w->need = NULL;
     return r;
 }

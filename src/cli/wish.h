@@ -8,6 +8,7 @@
 #include "cli/parts.h"
 #include "cli/placing.h"
 #include "cli/programs.h"
+#include "cli/sections.h"
 #include "cli/surroundings.h"
 #include "client/cluster.h"
 #include "sched/size.h"
@@ -42,8 +43,8 @@ struct wish {
     struct sending sending;
     const char *array; /* submit */
     bool wait;
-    const char *load;   /* a file of programs */
-    struct parts parts; /* if there are several; parts_fini is needed */
+    const char *load;          /* a file of programs */
+    struct parts parts;        /* if there are several; parts_fini is needed */
     const char *debug, *ranks; /* by a debugger, which of them */
     char debugged[24];         /* the only one, as `input` has it */
     bool cores;                /* of processes that crash */
@@ -82,6 +83,7 @@ struct order {
     uint8_t *encoded;
     struct freight freight;
     struct programs programs; /* if there are several */
+    struct sections sections; /* if they do not all share nodes */
     struct debugging debugging;
 };
 

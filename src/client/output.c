@@ -63,6 +63,8 @@ struct output {
     enum map_kind map; /* of it */
     struct bytes places;
     uint8_t *places_kept;
+    struct bytes sections; /* of the run nodes_run */
+    uint8_t *sections_kept;
     uint32_t node_count, procs;
     struct stream *streams; /* rank * 2 + stream - 1 */
     uint32_t ranks;
@@ -97,8 +99,11 @@ static void tell(struct output *o, struct outlet *out) {
 }
 
 static struct map map_of(const struct output *o) {
-    return (struct map){
-        .kind = o->map, .nodes = o->node_count, .procs = o->procs, .places = o->places};
+    return (struct map){.kind = o->map,
+                        .nodes = o->node_count,
+                        .procs = o->procs,
+                        .places = o->places,
+                        .sections = o->sections};
 }
 
 static const char *node_of(struct output *o, uint32_t rank, char *out, size_t cap) {
@@ -480,6 +485,17 @@ void output_job(struct output *o, uint32_t job) {
     o->job = job;
 }
 
+static bool keep_sections(struct output *o, struct bytes sections) {
+    free(o->sections_kept);
+    o->sections = (struct bytes){0};
+    o->sections_kept = sections.len == 0 ? NULL : malloc(sections.len);
+    if (o->sections_kept == NULL)
+        return sections.len == 0;
+    memcpy(o->sections_kept, sections.at, sections.len);
+    o->sections = bytes_of(o->sections_kept, sections.len);
+    return true;
+}
+
 void output_nodes(struct output *o, const struct message_news *n) {
     const struct nodeset *nodes = n->nodes;
     if (!o->named || n->run <= o->nodes_run || nodeset_empty(nodes) ||
@@ -493,6 +509,8 @@ void output_nodes(struct output *o, const struct message_news *n) {
     o->node_count = 0;
     o->procs = n->procs;
     o->map = (enum map_kind)n->map;
+    if (!keep_sections(o, n->sections))
+        return;
     NODESET_EACH (i, nodes)
         o->nodes[o->node_count++] = i;
     struct map map = map_of(o);
@@ -540,6 +558,7 @@ void output_free(struct output *o) {
         free(o->streams[i].held);
     free(o->streams);
     free(o->nodes);
+    free(o->sections_kept);
     free(o->places_kept);
     tally_close(o->tally);
     free(o);

@@ -58,9 +58,8 @@ static bool goes(const struct job *j, const struct running *r) {
 /* The nodes of these ranks that have not ended. Of a listed job only its nodes know who is where. */
 static void find_nodes(struct mm *m, const struct job *j, const struct running *r,
                        struct bytes ranks) {
-    uint32_t parts = nodeset_count(&r->set), place = 0;
-    struct map map = {
-        .kind = job_map(j->flags), .nodes = parts < j->procs ? parts : j->procs, .procs = j->procs};
+    uint32_t place = 0;
+    struct map map = job_placing(m, j, r);
     nodeset_copy(&m->work, &r->waiting);
     if (map.kind == MAP_LIST)
         return;

@@ -157,6 +157,7 @@ static struct message_news describe(struct mm *m, const struct job *j) {
                              .bad = over || r == NULL ? j->bad : r->bad,
                              .procs = j->procs,
                              .map = (uint8_t)job_map(j->flags),
+                             .sections = r == NULL ? (struct bytes){0} : sections_map(m, j, r),
                              .loose = j->loose,
                              .output = over || r == NULL ? j->output : r->output,
                              .held = j->settled && r != NULL && j->output > 0,

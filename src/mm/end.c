@@ -108,7 +108,7 @@ void end_give_back(struct mm *m, struct job *j, const struct running *r) {
     if (a == NULL)
         return;
     NODESET_EACH (n, &r->set)
-        a->used[n] = (uint16_t)(a->used[n] - j->ppn);
+        a->by_node[n] = (uint16_t)(a->by_node[n] - j->ppn);
     a->steps--;
     if (around->reason != REASON_NONE)
         end_check(m, a);

@@ -71,7 +71,7 @@ struct job {
     struct ending worst;
     uint32_t bad;
     uint64_t output;
-    uint16_t need;       /* one more than the place of what it needs of nodes; 0: nothing */
+    uint16_t need; /* one more than the place of what it needs of nodes; 0: nothing */
     bool measured; /* what it has used is known */
     struct usage usage;
     uint32_t loose;      /* a node that does not limit memory as was asked for; NO_NODE: none */
@@ -133,6 +133,14 @@ struct need_kept {
     struct nodeset set;
 };
 
+/* The sections of a job: see sections.c. */
+struct sectioned {
+    uint32_t count;
+    uint32_t nodes[COURT_SECTIONS_MAX], ppn[COURT_SECTIONS_MAX], procs[COURT_SECTIONS_MAX];
+    uint16_t need[COURT_SECTIONS_MAX]; /* as struct job has it */
+    struct court_section court[COURT_SECTIONS_MAX];
+};
+
 /* Nodes a job insists on or will not have. */
 struct wish {
     struct nodeset on, exclude;
@@ -185,7 +193,8 @@ struct running {
     /* What is due when; 0: nothing. */
     uint64_t limit_at, force_at, repeat_at, orphan_at, lost_at;
     struct heap_item due;
-    uint16_t *used; /* an allocation: processors of each of its nodes that steps use */
+    uint16_t *
+        by_node; /* of each node: an allocation: processors that steps use; a job with sections: which it is in */
 };
 
 struct node {
@@ -357,6 +366,8 @@ struct mm {
 
     struct job *jobs;
     struct wish *wishes;
+    struct sectioned *sectioned;
+    struct nodeset section_sets[COURT_SECTIONS_MAX];
     uint64_t *wish_sets;
     uint32_t next_id;
     uint32_t given_first, given_last; /* those that have nodes, and are about to start */
@@ -457,6 +468,8 @@ void job_keep_request(struct mm *m, struct job *j);
 struct wish *job_wish(struct mm *m, const struct job *j); /* NULL if it does not care */
 void job_keep_wish(struct mm *m, struct job *j, const struct message_submit *s);
 struct running *job_running(const struct mm *m, const struct job *j);
+/* Which process is on which node; places of a list are not known here. */
+struct map job_placing(struct mm *m, const struct job *j, const struct running *r);
 /* Processors that it holds on this node, if it is there. */
 uint32_t job_each(const struct mm *m, const struct job *j, uint32_t node);
 /* What a submission says of it. */
@@ -493,6 +506,8 @@ void needs_reported(struct mm *m, uint32_t node, struct bytes report);
 void needs_forget(struct mm *m, uint32_t node);
 /* Keeps what a submission needs; false: there are too many. */
 bool needs_take(struct mm *m, struct job *j, const struct message_submit *s);
+/* One of them; *ret is as struct job has it. */
+bool needs_keep(struct mm *m, struct bytes need, uint16_t *ret);
 const struct need_kept *needs_of(const struct mm *m, const struct job *j); /* NULL: nothing */
 /* Who has that? -EINVAL: why not, with the place in the text that somebody has written as `name`. */
 int needs_select(struct mm *m, struct bytes need, const char *name, struct nodeset *ret,
@@ -500,6 +515,27 @@ int needs_select(struct mm *m, struct bytes need, const char *name, struct nodes
 /* Could enough nodes ever have it? 0, or -errno and the reason. */
 int needs_judge(struct mm *m, const struct message_submit *s, struct text *why);
 void needs_why(const struct need_kept *k, struct text *why);
+
+/* sections.c: jobs whose nodes are not all alike */
+const struct sectioned *sections_of(const struct mm *m,
+                                    const struct job *j); /* NULL: it has none */
+/* Could there ever be nodes for each of them? 0, or -errno and the reason. */
+int sections_judge(struct mm *m, const struct message_submit *s, struct text *why);
+/* Keeps what a submission says of them; false: there are too many needs. */
+bool sections_take(struct mm *m, struct job *j, const struct message_submit *s);
+/* Their sizes, for the court; how many they are. */
+uint32_t sections_order(const struct message_submit *s,
+                        struct court_section ret[COURT_SECTIONS_MAX]);
+/* It has been given nodes: which of them belongs to which. */
+void sections_assign(struct mm *m, const struct job *j, struct running *r);
+/* The same as struct map has it; empty: it has none. */
+struct bytes sections_map(struct mm *m, const struct job *j, const struct running *r);
+/* As the log has it; false: it says nothing of the kind. */
+bool sections_load(struct mm *m, const struct job *j, struct running *r, struct bytes told);
+/* Processors on a node of it. */
+uint32_t sections_ppn(const struct mm *m, const struct job *j, uint32_t node);
+/* The nodes of each, one set behind another; of a job without: all its nodes. */
+const struct nodeset *sections_sets(struct mm *m, const struct job *j, const struct running *r);
 
 /* why.c: in words */
 /* Can it ever run? 0, or -errno and the reason. */

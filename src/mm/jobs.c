@@ -112,7 +112,17 @@ void job_keep_wish(struct mm *m, struct job *j, const struct message_submit *s) 
 }
 
 uint32_t job_each(const struct mm *m, const struct job *j, uint32_t node) {
-    return j->flags & JOB_EXCLUSIVE ? court_node_pes_of(m->court, node) : j->ppn;
+    return j->flags & JOB_EXCLUSIVE    ? court_node_pes_of(m->court, node)
+           : sections_of(m, j) != NULL ? sections_ppn(m, j, node)
+                                       : j->ppn;
+}
+
+struct map job_placing(struct mm *m, const struct job *j, const struct running *r) {
+    uint32_t nodes = nodeset_count(&r->set);
+    return (struct map){.kind = job_map(j->flags),
+                        .nodes = nodes < j->procs ? nodes : j->procs,
+                        .procs = j->procs,
+                        .sections = sections_map(m, j, r)};
 }
 
 struct running *job_running(const struct mm *m, const struct job *j) {

@@ -218,7 +218,7 @@ static const char *wrong_steps(const struct look *l, const struct job *around,
             l->scratch[n] += j->ppn;
     }
     NODESET_EACH (n, &a->set)
-        if (l->scratch[n] != a->used[n] || l->scratch[n] > job_each(l->m, around, n))
+        if (l->scratch[n] != a->by_node[n] || l->scratch[n] > job_each(l->m, around, n))
             return "an allocation has lost count of what its steps use";
     return steps == a->steps ? NULL : "an allocation has lost count of its steps";
 }

@@ -20,6 +20,8 @@ void mm_config_times(struct mm_config *c) {
 /* Ends that are not durable yet keep their places beside those of jobs that run. */
 enum { RUNNING_SPARE = 1024, FOLLOWS_EACH = 4, AFTER_SPARE = 4096 };
 
+enum { SECTIONS_RUNNING = 1024 }; /* of jobs that run at once and have any */
+
 enum { SLOTS_USUAL = 4, RUNNING_SHARED = 4096 };
 #define QUANTUM_USUAL_NS (50 * NS_PER_MS)
 #define WAKE_LEAST_NS    (20 * NS_PER_MS)
@@ -51,14 +53,20 @@ static struct court_config court_of(const struct mm_config *c) {
                                  .universe = limits_universe(&c->limits),
                                  .pes = c->pes,
                                  .running = running_jobs(c),
+                                 .sections = SECTIONS_RUNNING,
                                  .wake_least = WAKE_LEAST_NS,
                                  .guest = c->guest};
 }
 
+enum { OWN_SETS = 7 };
+
 static void carve_sets(struct mm *m, uint64_t *sets, size_t each, uint32_t universe) {
-    struct nodeset *const mine[] = {&m->forget_set, &m->scratch[0], &m->scratch[1], &m->work,
-                                    &m->empty,      &m->members,    &m->taken};
+    struct nodeset *const mine[OWN_SETS] = {&m->forget_set, &m->scratch[0], &m->scratch[1],
+                                            &m->work,       &m->empty,      &m->members,
+                                            &m->taken};
     size_t at = 0;
+    for (uint32_t k = 0; k < COURT_SECTIONS_MAX; k++, at += each)
+        nodeset_init(&m->section_sets[k], universe, sets + at);
     for (size_t i = 0; i < sizeof mine / sizeof *mine; i++, at += each)
         nodeset_init(mine[i], universe, sets + at);
     for (uint32_t i = 0; i < m->running_cap; i++) {
@@ -99,13 +107,15 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     struct mm *m = ARENA_TAKE(a, struct mm, 1);
     struct job *jobs = ARENA_TAKE(a, struct job, c->jobs_max);
     struct wish *wishes = ARENA_TAKE(a, struct wish, c->jobs_max);
+    struct sectioned *sectioned = ARENA_TAKE(a, struct sectioned, c->jobs_max);
     uint64_t *wish_sets = ARENA_TAKE(a, uint64_t, 2 * each * c->jobs_max);
     struct running *runnings = ARENA_TAKE(a, struct running, cap);
     uint32_t *running_free = ARENA_TAKE(a, uint32_t, cap);
     struct heap_item **dues = ARENA_TAKE(a, struct heap_item *, cap);
     struct await *awaits = ARENA_TAKE(a, struct await, c->jobs_max);
     struct heap_item **begins = ARENA_TAKE(a, struct heap_item *, c->jobs_max);
-    uint64_t *sets = ARENA_TAKE(a, uint64_t, (7 + 5 * (size_t)cap) * each);
+    uint64_t *sets =
+        ARENA_TAKE(a, uint64_t, (OWN_SETS + COURT_SECTIONS_MAX + 5 * (size_t)cap) * each);
     uint64_t *copy_sets =
         ARENA_TAKE(a, uint64_t, ((size_t)2 * TRANSFER_PLACES + HOLDERS_MAX) * each);
     uint8_t *copy_bodies =
@@ -113,7 +123,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     size_t places = (size_t)c->limits.nodes + 1;
     uint32_t *plans = ARENA_TAKE(a, uint32_t, 4 * places);
     uint8_t *runs = ARENA_TAKE(a, uint8_t, c->limits.body_bytes / 4);
-    uint16_t *used = ARENA_TAKE(a, uint16_t, (size_t)cap * c->limits.nodes);
+    uint16_t *by_node = ARENA_TAKE(a, uint16_t, (size_t)cap * c->limits.nodes);
     uint64_t *windows = ARENA_TAKE(a, uint64_t, STORM_WINDOWS_MAX * each);
     struct node *nodes = ARENA_TAKE(a, struct node, c->limits.nodes);
     void *traits = arena_take(a, needs_bytes(c), 8);
@@ -135,6 +145,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     m->config = *c;
     m->jobs = jobs;
     m->wishes = wishes;
+    m->sectioned = sectioned;
     m->wish_sets = wish_sets;
     m->runnings = runnings;
     m->running_cap = cap;
@@ -154,7 +165,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     carve_copies(m, copy_sets, copy_bodies);
     reserve_init(m, windows);
     for (uint32_t i = 0; i < cap; i++)
-        runnings[i].used = used + (size_t)i * c->limits.nodes;
+        runnings[i].by_node = by_node + (size_t)i * c->limits.nodes;
     for (uint32_t i = 0; i < c->limits.nodes; i++)
         nodes[i] = (struct node){.pes = c->pes};
     copy_roster(m, c, rosters);

@@ -42,6 +42,15 @@ static struct need_kept *find(struct mm *m, const char *text) {
     return NULL;
 }
 
+static void mark_used(struct mm *m, const struct job *j) {
+    const struct sectioned *s = sections_of(m, j);
+    if (j->need != 0)
+        m->needs[j->need - 1].used = true;
+    for (uint32_t i = 0; s != NULL && i < s->count; i++)
+        if (s->need[i] != 0)
+            m->needs[s->need[i] - 1].used = true;
+}
+
 /* Those that no job has any more make room. */
 static void sweep(struct mm *m) {
     uint32_t given = m->next_id < m->config.jobs_max ? m->next_id : m->config.jobs_max;
@@ -49,8 +58,8 @@ static void sweep(struct mm *m) {
         m->needs[i].used = false;
     for (uint32_t i = 0; i < given; i++) {
         const struct job *j = &m->jobs[i];
-        if (j->id != 0 && j->need != 0 && !state_over((enum job_state)j->state))
-            m->needs[j->need - 1].used = true;
+        if (j->id != 0 && !state_over((enum job_state)j->state))
+            mark_used(m, j);
     }
 }
 
@@ -77,11 +86,12 @@ static void write_text(struct mm *m, struct bytes need, char out[NEED_KEPT_MAX])
         memcpy(out, anew, sizeof anew);
 }
 
-bool needs_take(struct mm *m, struct job *j, const struct message_submit *s) {
+bool needs_keep(struct mm *m, struct bytes need, uint16_t *ret) {
     char text[NEED_KEPT_MAX];
-    if (s->need.len == 0)
+    *ret = 0;
+    if (need.len == 0)
         return true;
-    write_text(m, s->need, text);
+    write_text(m, need, text);
     struct need_kept *k = find(m, text);
     if (k == NULL) {
         k = place(m);
@@ -91,8 +101,12 @@ bool needs_take(struct mm *m, struct job *j, const struct message_submit *s) {
         memcpy(k->text, text, sizeof text);
         select_nodes(m, k);
     }
-    j->need = (uint16_t)(k - m->needs + 1);
+    *ret = (uint16_t)(k - m->needs + 1);
     return true;
+}
+
+bool needs_take(struct mm *m, struct job *j, const struct message_submit *s) {
+    return needs_keep(m, s->need, &j->need) && sections_take(m, j, s);
 }
 
 const struct need_kept *needs_of(const struct mm *m, const struct job *j) {

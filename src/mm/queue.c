@@ -49,6 +49,7 @@ static void add_step(struct mm *m, struct job *j) {
 static struct court_order order_of(struct mm *m, const struct job *j) {
     const struct wish *w = job_wish(m, j);
     const struct need_kept *need = needs_of(m, j);
+    const struct sectioned *sections = sections_of(m, j);
     return (struct court_order){.id = j->id,
                                 .nodes = j->nodes,
                                 .ppn = j->ppn,
@@ -56,6 +57,8 @@ static struct court_order order_of(struct mm *m, const struct job *j) {
                                 .only = w == NULL ? NULL : &w->on,
                                 .exclude = w == NULL ? NULL : &w->exclude,
                                 .meets = need == NULL ? NULL : &need->set,
+                                .sections = sections == NULL ? NULL : sections->court,
+                                .section_count = sections == NULL ? 0 : sections->count,
                                 .priority = j->priority,
                                 .estimate = j->limit_ns > 0 ? j->limit_ns : STORM_NEVER,
                                 .window = j->window,
@@ -114,8 +117,9 @@ bool queue_hold(struct mm *m, struct job *j, const struct running *r) {
     struct court_order o = order_of(m, j);
     uint64_t ago = wall(m) > j->started_ns ? wall(m) - j->started_ns : 0;
     uint64_t started = m->now > ago ? m->now - ago : 0;
+    const struct nodeset *nodes = sections_sets(m, j, r);
     for (uint32_t slot = 0; slot < STORM_SLOTS_MAX; slot++)
-        if (court_resume(m->court, m->now, &o, started, &r->set, slot, &j->seat) == 0)
+        if (court_resume(m->court, m->now, &o, started, nodes, slot, &j->seat) == 0)
             return true;
     j->seat = COURT_NONE;
     return false;
@@ -137,6 +141,9 @@ bool queue_could(struct mm *m, const struct message_submit *s) {
                             .only = s->on,
                             .exclude = s->exclude,
                             .window = reserve_find(m, s->reservation, wall(m))};
+    struct court_section sections[COURT_SECTIONS_MAX];
+    o.sections = sections;
+    o.section_count = (s->flags & JOB_SECTIONS) != 0 ? sections_order(s, sections) : 0;
     if (roster_count(&m->roster) < s->nodes)
         return false;
     if (m->roster.filled) { /* the court counts vacant numbers, too */
@@ -163,13 +170,13 @@ static bool take_inside(struct mm *m, const struct job *j, struct nodeset *ret) 
             break;
         bool wanted = w == NULL || ((nodeset_empty(&w->on) || nodeset_has(&w->on, n)) &&
                                     !nodeset_has(&w->exclude, n));
-        if (wanted && r->used[n] + j->ppn <= job_each(m, around, n) && node_usable(m, n))
+        if (wanted && r->by_node[n] + j->ppn <= job_each(m, around, n) && node_usable(m, n))
             nodeset_add(ret, n);
     }
     if (nodeset_count(ret) < j->nodes)
         return false;
     NODESET_EACH (n, ret)
-        r->used[n] = (uint16_t)(r->used[n] + j->ppn);
+        r->by_node[n] = (uint16_t)(r->by_node[n] + j->ppn);
     return true;
 }
 

@@ -43,10 +43,13 @@ uint64_t record_submit(struct mm *m, const struct job *first, uint32_t count, st
 }
 
 uint64_t record_start(struct mm *m, const struct job *j, const struct running *r) {
+    struct bytes sections = sections_map(m, j, r); /* first: both are written where effects end */
     struct codec c =
         begin(m, (struct record_head){
                      .event = EVENT_START, .job = j->id, .count = j->attempt, .at = j->started_ns});
     codec_set(&c, (struct nodeset *)&r->set);
+    if (sections.len > 0)
+        codec_bytes(&c, &sections, 1);
     return finish(m, &c, j->key, false, false);
 }
 
@@ -186,7 +189,10 @@ static void replay_submit(struct mm *m, const struct record_head *h, struct byte
 
 static void replay_start(struct mm *m, const struct record_head *h, struct codec *c) {
     struct job *j = job_find(m, h->job);
+    struct bytes sections = {0};
     codec_set(c, &m->scratch[0]);
+    if (c->at < c->len)
+        codec_bytes(c, &sections, 1);
     if (j == NULL || c->failed || j->state != STATE_QUEUED)
         return;
     if (j->slot == NO_SLOT)
@@ -196,13 +202,17 @@ static void replay_start(struct mm *m, const struct record_head *h, struct codec
     j->state = STATE_STARTING;
     struct running *r = running_new(m, j, &m->scratch[0]);
     r->unheld = j->kind != JOB_STEP; /* until all is read: nodes change hands */
+    if (!sections_load(m, j, r,
+                       sections)) /* somebody else has written it: it is looked for on its nodes */
+        NODESET_EACH (n, &r->set)
+            r->by_node[n] = 0;
     struct job *around = job_find(m, j->inside);
     struct running *a = around == NULL ? NULL : job_running(m, around);
     if (j->kind != JOB_STEP || a == NULL)
         return;
     a->steps++;
     NODESET_EACH (n, &r->set)
-        a->used[n] = (uint16_t)(a->used[n] + j->ppn);
+        a->by_node[n] = (uint16_t)(a->by_node[n] + j->ppn);
 }
 
 /* An attempt that came to nothing. */

@@ -28,7 +28,7 @@ struct running *running_new(struct mm *m, struct job *j, const struct nodeset *s
                             .unsure = r->unsure,
                             .lost = r->lost,
                             .ready = r->ready,
-                            .used = r->used,
+                            .by_node = r->by_node,
                             .worst = {.node = NO_NODE}};
     *r = fresh;
     nodeset_copy(&r->set, set);
@@ -38,7 +38,7 @@ struct running *running_new(struct mm *m, struct job *j, const struct nodeset *s
     nodeset_clear(&r->ready);
     if (j->kind == JOB_ALLOC)
         NODESET_EACH (n, set)
-            r->used[n] = 0;
+            r->by_node[n] = 0;
     j->slot = slot;
     m->running_count++;
     if (slot >= m->running_peak)
@@ -72,6 +72,7 @@ void start_job(struct mm *m, struct job *j, const struct nodeset *set) {
     struct running *r = running_new(m, j, set);
     j->state = STATE_STARTING;
     j->started_ns = wall(m);
+    sections_assign(m, j, r);
     expect(j, r);
     m->starting++;
     if (j->kind == JOB_STEP)
@@ -191,9 +192,7 @@ static const struct nodeset *needed_by(struct mm *m, const struct job *j, const 
                                        const struct message_submit *s, const struct crate *p) {
     struct spec spec = {0};
     struct rank_range ranks;
-    uint32_t nodes = nodeset_count(&r->set);
-    struct map map = {
-        .kind = job_map(j->flags), .nodes = nodes < j->procs ? nodes : j->procs, .procs = j->procs};
+    struct map map = job_placing(m, j, r);
     if (map.kind == MAP_LIST && spec_decode(s->spec, &spec) == 0)
         map.places = spec.places;
     if (!map_good(&map))
@@ -292,6 +291,7 @@ void start_fetched(struct mm *m, const struct input_fetched *in) {
                                        .window = stream_window(j->procs),
                                        .index = j->index,
                                        .set = &r->set,
+                                       .sections = sections_map(m, j, r),
                                        .folder = (j->flags & JOB_FOLDER) != 0}};
     slices_launch(m, j, r, &launch.launch);
     struct say_all how = {.set = &r->waiting,

@@ -34,13 +34,10 @@ void stream_again(struct mm *m, struct running *r) {
 }
 
 /* The node on which this rank is; NO_NODE if there is none. */
-static uint32_t node_of(const struct job *j, const struct running *r, uint32_t rank) {
-    uint32_t parts = nodeset_count(&r->set);
-    if (parts > j->procs)
-        parts = j->procs;
+static uint32_t node_of(struct mm *m, const struct job *j, const struct running *r, uint32_t rank) {
     if (rank >= j->procs)
         return NO_NODE;
-    struct map map = {.kind = job_map(j->flags), .nodes = parts, .procs = j->procs};
+    struct map map = job_placing(m, j, r);
     uint32_t place = map_place(&map, rank);
     struct noderange range;
     for (uint32_t from = 0; nodeset_next_range(&r->set, from, &range); from = range.last + 1) {
@@ -67,7 +64,7 @@ void stream_down(struct mm *m, const struct input_message *in) {
     if (rank == RANK_ALL || (j->flags & JOB_LISTED) != 0) { /* the list is not kept here */
         nodeset_copy(&m->work, &r->set);
     } else {
-        uint32_t node = node_of(j, r, rank);
+        uint32_t node = node_of(m, j, r, rank);
         if (node == NO_NODE)
             return;
         nodeset_add(&m->work, node);

@@ -12,9 +12,12 @@ bool submit_take(struct mm *m, const struct message_submit *s, uint32_t first, u
     bool waits = false;
     for (uint32_t i = 0; i < count; i++) {
         struct job *j = job_new(m, first + i);
-        if (j != NULL && !needs_take(m, j, s)) {
-            job_free(m, j);
-            j = NULL;
+        if (j != NULL) {
+            job_fill(j, s, at);
+            if (!needs_take(m, j, s)) {
+                job_free(m, j);
+                j = NULL;
+            }
         }
         if (j == NULL) { /* the table is full: as if nothing had been */
             if (i > 0)
@@ -26,7 +29,6 @@ bool submit_take(struct mm *m, const struct message_submit *s, uint32_t first, u
             }
             return false;
         }
-        job_fill(j, s, at);
         job_keep_wish(m, j, s);
         if (s->reservation.len > 0) {
             uint32_t window = reserve_find(m, s->reservation, at);

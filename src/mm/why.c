@@ -72,6 +72,8 @@ static int judge_step(struct mm *m, const struct message_submit *s, struct text 
 
 /* Who says where each process goes may have more on one node than on another. */
 static bool is_whole(const struct message_submit *s, const struct size *size) {
+    if ((s->flags & JOB_SECTIONS) != 0)
+        return true; /* each of them is judged, and their sums */
     if ((s->flags & JOB_LISTED) == 0)
         return size_is_whole(size);
     return s->nodes <= s->procs && s->procs <= SIZE_PART_MAX && s->ppn <= s->procs &&
@@ -130,7 +132,9 @@ int why_not(struct mm *m, const struct message_submit *s, struct text *why) {
     int r = waits_judge(m, s, why);
     if (r == 0)
         r = judge_wish(m, s, why);
-    if (r == 0)
+    if (r == 0 && (s->flags & JOB_SECTIONS) != 0)
+        r = sections_judge(m, s, why);
+    else if (r == 0)
         r = needs_judge(m, s, why);
     if (r < 0 || queue_could(m, s))
         return r;

@@ -41,7 +41,11 @@ static int find_map(const struct message_launch *m, uint32_t parts, struct map *
     struct spec spec = {0};
     if (m->map == MAP_LIST && spec_decode(m->spec, &spec) < 0)
         return -EBADMSG;
-    *ret = (struct map){.kind = m->map, .nodes = parts, .procs = m->procs, .places = spec.places};
+    *ret = (struct map){.kind = m->map,
+                        .nodes = parts,
+                        .procs = m->procs,
+                        .places = spec.places,
+                        .sections = m->sections};
     return map_good(ret) ? 0 : -EBADMSG;
 }
 

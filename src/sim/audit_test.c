@@ -564,7 +564,7 @@ static void lost_count_of_steps(struct play *p) {
 
 static void lost_count_of_use(struct play *p) {
     struct running *r = running_of(p, p->alloc);
-    r->used[nodeset_first(&r->set)]++;
+    r->by_node[nodeset_first(&r->set)]++;
 }
 
 static void over_and_not_over(struct play *p) {

@@ -219,6 +219,7 @@ static void walk_launch(struct codec *c, union message *m) {
     codec_u32(c, &m->launch.window);
     codec_u32(c, &m->launch.index);
     codec_set(c, m->launch.set);
+    codec_bytes(c, &m->launch.sections, 1);
     codec_bool(c, &m->launch.folder);
     codec_u64(c, &m->launch.slots);
     codec_u64(c, &m->launch.version);
@@ -384,6 +385,8 @@ static void walk_submit(struct codec *c, union message *m) {
     codec_bytes(c, &s->inputs, 1);
     if (s->flags & JOB_NEEDS) /* what was submitted before there were any has none */
         codec_bytes(c, &s->need, 1);
+    if (s->flags & JOB_SECTIONS)
+        codec_bytes(c, &s->sections, 1);
     codec_rest(c, &s->spec);
     bool wrong = s->flags >= JOB_FLAGS_END || s->after.len > AWAITS_MAX * AWAIT_BYTES ||
                  s->reservation.len > RESERVATION_NAME_MAX || s->need.len > NEED_TEXT_MAX;
@@ -448,6 +451,7 @@ static void walk_news(struct codec *c, union message *m) {
     codec_u32(c, &n->bad);
     codec_u32(c, &n->procs);
     codec_enum(c, &n->map, MAPS);
+    codec_bytes(c, &n->sections, 1);
     codec_u32(c, &n->loose);
     codec_u64(c, &n->output);
     codec_bool(c, &n->held);

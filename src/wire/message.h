@@ -335,10 +335,11 @@ struct message_launch {
     uint32_t window; /* bytes of each stream that may be on their way to the client */
     uint32_t index;  /* of an array's job */
     struct nodeset *set;
-    bool folder;       /* the run has one of its own on each node */
-    uint64_t slots;    /* that it belongs to, as bits; 0: to all there are */
-    uint64_t version;  /* of the matrix that says so */
-    struct bytes spec; /* wire/spec.h */
+    struct bytes sections; /* as sched/map.h has them; empty: none */
+    bool folder;           /* the run has one of its own on each node */
+    uint64_t slots;        /* that it belongs to, as bits; 0: to all there are */
+    uint64_t version;      /* of the matrix that says so */
+    struct bytes spec;     /* wire/spec.h */
 };
 
 /* What a transfer by XFER-AND-SIGNAL to nodes is about. */
@@ -570,19 +571,20 @@ enum job_kind {
 };
 
 enum job_flag {
-    JOB_DETACHED = 1,  /* goes on without its client */
-    JOB_REQUEUE = 2,   /* starts again when a node is lost */
-    JOB_BAD_EXIT = 4,  /* a nonzero status ends the whole job */
-    JOB_EXCLUSIVE = 8, /* shares no node */
-    JOB_SCRIPT = 16,   /* one process on the first node, whatever the size */
-    JOB_FOLDER = 32,   /* has a folder of its own on each node */
-    JOB_FETCH = 64,    /* and files from it are wanted when it is over */
-    JOB_LOOK = 128,    /* nodes look whether they have all it needs before any begins */
-    JOB_CYCLIC = 256,  /* its processes are dealt out to nodes one by one */
-    JOB_LISTED = 512,  /* which is where is in its spec */
-    JOB_NEEDS = 1024,  /* not every node will do: `need` says which */
-    JOB_SEVERAL = 2048, /* programs; its files are a list of bundles: wire/crates.h */
-    JOB_FLAGS_END = 4096
+    JOB_DETACHED = 1,    /* goes on without its client */
+    JOB_REQUEUE = 2,     /* starts again when a node is lost */
+    JOB_BAD_EXIT = 4,    /* a nonzero status ends the whole job */
+    JOB_EXCLUSIVE = 8,   /* shares no node */
+    JOB_SCRIPT = 16,     /* one process on the first node, whatever the size */
+    JOB_FOLDER = 32,     /* has a folder of its own on each node */
+    JOB_FETCH = 64,      /* and files from it are wanted when it is over */
+    JOB_LOOK = 128,      /* nodes look whether they have all it needs before any begins */
+    JOB_CYCLIC = 256,    /* its processes are dealt out to nodes one by one */
+    JOB_LISTED = 512,    /* which is where is in its spec */
+    JOB_NEEDS = 1024,    /* not every node will do: `need` says which */
+    JOB_SEVERAL = 2048,  /* programs; its files are a list of bundles: wire/crates.h */
+    JOB_SECTIONS = 4096, /* of nodes, each with a size of its own: `sections` */
+    JOB_FLAGS_END = 8192
 };
 
 static inline enum map_kind job_map(uint32_t flags) {
@@ -622,6 +624,8 @@ struct message_submit {
     struct bytes name;
     struct bytes reservation; /* it starts there and then only; empty: in none */
     struct bytes need;        /* JOB_NEEDS: what its nodes must be like, as sched/need.h reads it */
+    struct bytes
+        sections; /* JOB_SECTIONS: wire/sections.h. The sizes above are sums, and the largest ppn */
     /* That must be on its nodes first: the body of a COPY or, of JOB_SEVERAL, several. Empty: none. */
     struct bytes files;
     struct bytes inputs; /* the same, for its folder: where that is is filled in for each run */
@@ -721,6 +725,7 @@ struct message_news {
     uint32_t bad;
     uint32_t procs;
     uint8_t map;             /* enum map_kind */
+    struct bytes sections;   /* as sched/map.h has them, of its nodes; empty: none */
     uint32_t loose;          /* a node that does not limit memory as was asked for; NO_NODE: none */
     uint64_t output;         /* over: bytes written by all processes */
     bool held;               /* and somebody is still to take them from the nodes */

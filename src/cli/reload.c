@@ -48,19 +48,23 @@ static int keep(struct reload *l, struct cluster *c) {
     if (r < 0)
         return refuse(why);
     r = nodespec_keep(l->folder, l->attribs, l->nodespec);
+    why[0] = '\0';
     if (r == 0)
         r = hosts_nodespec(c, l->folder, &spec, why);
     if (r == 0)
         r = nodespec_tell(&spec, &told);
-    bool widths = nodespec_widest(&spec) > 0;
+    bool wider = nodespec_widest(&spec) > 0 && !c->widths;
     nodespec_free(&spec);
     l->said = r == 0 ? said_hash(&told.in) : 0;
     free(told.memory);
-    if (r == 0 && widths != c->widths) {
-        c->widths = widths;
+    if (r == 0 && wider) { /* for ever: what runs may need what was said before */
+        c->widths = true;
         r = cluster_save(c, l->folder);
+        complain("reload", "no node was given a number of processors before: more than %" PRIu32
+                           " count when the manager is started again",
+                 c->pes);
     }
-    return r == 0 ? 0 : refuse(strerror(-r));
+    return r == 0 ? 0 : refuse(*why != '\0' ? why : strerror(-r));
 }
 
 /* The manager hears of it when the file is in its place; until it has, what is asked of it may still be judged by what was

@@ -167,6 +167,7 @@ int sections_read(struct sections *s, const struct parts *parts, const struct cl
         return r;
     if (s->count == 1) { /* then it is a job like any other */
         *ret_need = parts->at[0].need;
+        *ret_all = (struct size){.procs = ret_all->procs};
         s->count = 0;
         return 0;
     }

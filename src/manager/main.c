@@ -44,6 +44,9 @@
 /* Jobs that are remembered, those that are over included; clients at once. */
 enum { JOBS_MAX = 1 << 18, CLIENTS_MAX = 10240 };
 
+/* Processors of a node, where nodes differ: more only if there was one with more when the manager started. */
+enum { PES_WIDE = 256 };
+
 struct manager {
     struct cluster cluster;
     struct keyring *keys; /* NULL: links are open */
@@ -97,7 +100,10 @@ static void configure(struct manager *m, const struct prim_config *prim) {
                                    .jobs_max = JOBS_MAX,
                                    .bytes_per_s = m->cluster.bytes_per_s,
                                    .clients_max = CLIENTS_MAX};
-    m->config.pes_max = nodespec_widest(&m->spec);
+    if (m->cluster.widths) /* and wider ones may be said later */
+        m->config.pes_max = PES_WIDE;
+    if (nodespec_widest(&m->spec) > m->config.pes_max)
+        m->config.pes_max = nodespec_widest(&m->spec);
     if (nodespec_tell(&m->spec, &m->told) == 0)
         m->config.said = m->told.in;
     m->roster = cluster_roster(&m->cluster);
@@ -171,14 +177,17 @@ static void read_hosts(struct manager *m) {
     hosts_free(&hosts);
 }
 
-/* What cannot be read is as if it were not there: whoever wrote it was told what is wrong. */
+/* What cannot be read says nothing: whoever wrote it was told what is wrong. */
 static void load_spec(struct manager *m) {
     char why[NODESPEC_WHY_MAX];
-    nodespec_free(&m->spec);
-    if (hosts_nodespec(&m->cluster, ".", &m->spec, why) < 0) {
+    struct nodespec fresh;
+    if (hosts_nodespec(&m->cluster, ".", &fresh, why) < 0) {
         complain("nodes", why);
-        nodespec_free(&m->spec);
+        nodespec_free(&fresh); /* what was said before still counts */
+        return;
     }
+    nodespec_free(&m->spec);
+    m->spec = fresh;
 }
 
 /* Names of hosts that have come since mean something now. */

@@ -203,6 +203,7 @@ struct node {
     bool drained;
     bool down;          /* given up, and that was said */
     bool reported;      /* what it is like */
+    bool said;          /* how many processors it has was said */
     uint32_t pes;       /* processors that it has; the court may still know another number */
     uint64_t since;     /* of the calendar: in this state */
     uint64_t absent_at; /* not a member since; 0: it is one, or never was */
@@ -504,6 +505,8 @@ void needs_init(struct mm *m, void *traits, struct need_kept *needs, uint64_t *s
 void needs_said(struct mm *m, const struct input_traits *in);
 void needs_reported(struct mm *m, uint32_t node, struct bytes report);
 void needs_forget(struct mm *m, uint32_t node);
+/* It has, or will have, another number of processors. */
+void needs_width(struct mm *m, uint32_t node);
 /* Keeps what a submission needs; false: there are too many. */
 bool needs_take(struct mm *m, struct job *j, const struct message_submit *s);
 /* One of them; *ret is as struct job has it. */
@@ -780,8 +783,12 @@ void node_roster(struct mm *m, const struct input_roster *in);
 /* It has so many processors from now on, as soon as nothing is held there; 0: as many as usual. */
 void node_width(struct mm *m, uint32_t node, uint32_t said);
 void node_settle(struct mm *m);
+/* What runs there of a former life needs so many: it has them until it is idle. Nobody holds all of it. */
+void node_widen(struct mm *m, uint32_t node, uint32_t pes);
 /* May something be put there? */
 bool node_usable(const struct mm *m, uint32_t node);
+/* Is it there, and may what has it already go on to use it? */
+bool node_serves(const struct mm *m, uint32_t node);
 bool node_all_usable(const struct mm *m, const struct nodeset *set);
 /* A new life: whoever does not come back in time is lost. */
 void node_resume(struct mm *m);

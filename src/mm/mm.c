@@ -31,9 +31,20 @@ static uint32_t pes_most(const struct mm_config *c) {
     return c->pes_max > c->pes ? c->pes_max : c->pes;
 }
 
+/* So many jobs could run side by side. */
+static uint64_t pes_in_all(const struct mm_config *c) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < c->limits.nodes; i++) {
+        size_t at = (size_t)i * 4;
+        uint32_t said = at < c->said.widths.len ? load_le32(c->said.widths.at + at) : 0;
+        sum += said > c->pes ? said : c->pes;
+    }
+    return sum;
+}
+
 /* Where time is shared, more may run than there are processors; on large clusters that has an end. */
 static uint32_t running_jobs(const struct mm_config *c) {
-    uint64_t pes = (uint64_t)c->limits.nodes * pes_most(c), shared = pes * STORM_SLOTS_MAX;
+    uint64_t pes = pes_in_all(c), shared = pes * STORM_SLOTS_MAX;
     if (shared > RUNNING_SHARED)
         shared = RUNNING_SHARED;
     return (uint32_t)(shared > pes ? shared : pes);

@@ -133,6 +133,8 @@ void needs_said(struct mm *m, const struct input_traits *in) {
     m->said = said_hash(in);
     court_met(m->court, m->now);
     m->dirty = true;
+    if (!m->replaying)
+        queue_resume(m);
 }
 
 /* A node is not any more what it was. */
@@ -154,11 +156,22 @@ static void judge_node(struct mm *m, uint32_t node) {
     m->dirty = true;
 }
 
+/* What was said of its processors counts, not what the machine has. */
+void needs_width(struct mm *m, uint32_t node) {
+    const struct node *n = &m->nodes[node];
+    if (!n->said || !n->reported)
+        return;
+    traits_know(&m->traits, node, TRAITS_PROCESSORS, n->pes);
+    judge_node(m, node);
+}
+
 void needs_reported(struct mm *m, uint32_t node, struct bytes report) {
     struct traits_report r;
     if (report.len == 0 || traits_report_decode(report, &r) < 0)
         return;
     m->nodes[node].reported = true;
+    if (m->nodes[node].said)
+        r.values[TRAITS_PROCESSORS] = m->nodes[node].pes;
     traits_hear(&m->traits, node, &r);
     judge_node(m, node);
 }

@@ -17,10 +17,14 @@
 
 enum { NOTE_MAX = 1024 };
 
-bool node_usable(const struct mm *m, uint32_t node) {
+bool node_serves(const struct mm *m, uint32_t node) {
     const struct node *n = &m->nodes[node];
-    return n->member && n->announced && !n->drained && roster_taken(&m->roster, node) &&
-           court_node_pes_of(m->court, node) == n->pes;
+    return n->member && n->announced && !n->drained && roster_taken(&m->roster, node);
+}
+
+/* One that is to have another number of processors gets nothing until it has. */
+bool node_usable(const struct mm *m, uint32_t node) {
+    return node_serves(m, node) && court_node_pes_of(m->court, node) == m->nodes[node].pes;
 }
 
 bool node_all_usable(const struct mm *m, const struct nodeset *set) {
@@ -66,17 +70,28 @@ static void settle_width(struct mm *m, uint32_t node) {
 void node_width(struct mm *m, uint32_t node, uint32_t said) {
     uint32_t most = court_limits(m->court)->pes_max;
     uint32_t pes = said == 0 ? m->config.pes : said < most ? said : most;
+    m->nodes[node].said = said != 0;
+    needs_width(m, node);
     if (m->nodes[node].pes == pes)
         return;
     m->nodes[node].pes = pes;
+    needs_width(m, node);
     set_usable(m, node); /* it is not, until the court knows */
     settle_width(m, node);
+}
+
+void node_widen(struct mm *m, uint32_t node, uint32_t pes) {
+    if (pes > court_limits(m->court)->pes_max || pes <= court_node_pes_of(m->court, node))
+        return;
+    court_node_pes(m->court, node, pes);
+    m->unsettled = true;
 }
 
 void node_settle(struct mm *m) {
     m->unsettled = false;
     for (uint32_t i = 0; i < m->config.limits.nodes; i++)
         settle_width(m, i);
+    queue_resume(m); /* there may be room for those that nothing was enough for */
 }
 
 /* ---- who is away ---- */

@@ -112,6 +112,24 @@ void queue_remove(struct mm *m, struct job *j) {
     queue_leave(m, j);
 }
 
+static bool is_held_whole(const struct mm *m, uint32_t node) {
+    for (const struct running *r = m->runnings; r < m->runnings + m->running_peak; r++) {
+        const struct job *j = r->job == 0 || r->unheld ? NULL : job_find(m, r->job);
+        if (j != NULL && (j->flags & JOB_EXCLUSIVE) != 0 && r->phase != PHASE_OVER &&
+            nodeset_has(&r->set, node))
+            return true;
+    }
+    return false;
+}
+
+/* Its nodes may have had more processors when it started than they are to have now. */
+static void widen(struct mm *m, const struct job *j, const struct running *r) {
+    NODESET_EACH (n, &r->set)
+        if (n < m->config.limits.nodes && (j->flags & JOB_EXCLUSIVE) == 0 && !is_held_whole(m, n) &&
+            !nodeset_has(&m->members, n))
+            node_widen(m, n, court_node_used(m->court, 0, n) + job_each(m, j, n));
+}
+
 /* In which slot it was is not in the log: any will do where its processors are free. */
 bool queue_hold(struct mm *m, struct job *j, const struct running *r) {
     struct court_order o = order_of(m, j);
@@ -121,6 +139,9 @@ bool queue_hold(struct mm *m, struct job *j, const struct running *r) {
     for (uint32_t slot = 0; slot < STORM_SLOTS_MAX; slot++)
         if (court_resume(m->court, m->now, &o, started, nodes, slot, &j->seat) == 0)
             return true;
+    widen(m, j, r);
+    if (court_resume(m->court, m->now, &o, started, nodes, 0, &j->seat) == 0)
+        return true;
     j->seat = COURT_NONE;
     return false;
 }
@@ -165,12 +186,14 @@ static bool take_inside(struct mm *m, const struct job *j, struct nodeset *ret) 
     if (r == NULL || around->state != STATE_RUNNING)
         return false;
     const struct wish *w = job_wish(m, j);
+    const struct need_kept *need = needs_of(m, j);
     NODESET_EACH (n, &r->set) {
         if (nodeset_count(ret) == j->nodes)
             break;
-        bool wanted = w == NULL || ((nodeset_empty(&w->on) || nodeset_has(&w->on, n)) &&
-                                    !nodeset_has(&w->exclude, n));
-        if (wanted && r->by_node[n] + j->ppn <= job_each(m, around, n) && node_usable(m, n))
+        bool wanted = (w == NULL || ((nodeset_empty(&w->on) || nodeset_has(&w->on, n)) &&
+                                     !nodeset_has(&w->exclude, n))) &&
+                      (need == NULL || nodeset_has(&need->set, n));
+        if (wanted && r->by_node[n] + j->ppn <= job_each(m, around, n) && node_serves(m, n))
             nodeset_add(ret, n);
     }
     if (nodeset_count(ret) < j->nodes)

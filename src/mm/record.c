@@ -179,10 +179,9 @@ static void note_unread(struct mm *m, uint32_t job) {
 
 static void replay_submit(struct mm *m, const struct record_head *h, struct bytes body) {
     union message s;
-    if (message_decode(MESSAGE_SUBMIT, body, m->scratch, &s) == 0) {
-        submit_take(m, &s.submit, h->job, h->count, h->at);
+    if (message_decode(MESSAGE_SUBMIT, body, m->scratch, &s) == 0 &&
+        submit_take(m, &s.submit, h->job, h->count, h->at))
         return;
-    }
     keep_number(m, h);
     note_unread(m, h->job);
 }

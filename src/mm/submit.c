@@ -120,7 +120,10 @@ void submit_heard(struct mm *m, uint32_t link, const struct message_submit *s, s
     }
     uint32_t first = choose_first(m, count);
     if (first == 0 || !submit_take(m, s, first, count, wall(m))) {
-        refuse(m, link, s, ANSWER_FULL, "too many jobs are queued; try again later");
+        bool needs = first != 0 && (s->flags & (JOB_NEEDS | JOB_SECTIONS)) != 0;
+        refuse(m, link, s, ANSWER_FULL,
+               needs ? "too many different needs are queued; try again later"
+                     : "too many jobs are queued; try again later");
         return;
     }
     m->submitted += count;

@@ -43,6 +43,27 @@ static int judge_wish(struct mm *m, const struct message_submit *s, struct text 
     return 0;
 }
 
+/* Of the nodes that the allocation has, or may get. */
+static int judge_step_need(struct mm *m, const struct message_submit *s, const struct job *around,
+                           struct text *why) {
+    const struct running *r = job_running(m, around);
+    if (s->need.len == 0)
+        return 0;
+    int e = needs_select(m, s->need, "--need", &m->work, why);
+    if (e < 0 || r == NULL)
+        return e;
+    nodeset_intersect(&m->work, &r->set);
+    if (nodeset_count(&m->work) >= s->nodes)
+        return 0;
+    text_str(why, "needs ");
+    text_u64(why, s->nodes);
+    text_str(why, s->nodes == 1 ? " node" : " nodes");
+    text_str(why, " with what it says; of the allocation's ");
+    text_u64(why, nodeset_count(&m->work));
+    text_str(why, nodeset_count(&m->work) == 1 ? " has it" : " have it");
+    return -ENOSPC;
+}
+
 static int judge_step(struct mm *m, const struct message_submit *s, struct text *why) {
     const struct job *around = job_find(m, s->inside);
     if (around == NULL || state_over((enum job_state)around->state)) {
@@ -55,6 +76,13 @@ static int judge_step(struct mm *m, const struct message_submit *s, struct text 
         text_str(why, "what runs in an allocation has its nodes; leave --reservation out");
         return -EINVAL;
     }
+    if ((s->flags & JOB_SECTIONS) != 0) {
+        text_str(why, "programs with nodes of their own: not inside an allocation");
+        return -EINVAL;
+    }
+    int wrong = judge_step_need(m, s, around, why);
+    if (wrong < 0)
+        return wrong;
     if (s->nodes > around->nodes || s->ppn > around->ppn) {
         text_str(why, "needs ");
         text_u64(why, s->nodes);
@@ -98,15 +126,21 @@ static void say_widths(struct mm *m, struct text *why) {
 static bool is_assigned(const struct message_submit *s) {
     struct spec spec;
     struct crate p;
+    struct rank_range ranks;
+    uint64_t all = 0;
     size_t at = 0;
-    int r = 1;
+    int r;
     if ((s->flags & JOB_SEVERAL) == 0)
         return true;
     if ((s->flags & JOB_SCRIPT) != 0 || spec_decode(s->spec, &spec) < 0 ||
         spec_ranks(&spec) != s->procs)
         return false;
-    while (r == 1)
-        r = crate_next(s->files, &at, &p);
+    while ((r = crate_next(s->files, &at, &p)) == 1)
+        for (uint32_t i = 0; crate_range_load(&p, i, &ranks); i++) {
+            all += ranks.count;
+            if ((uint64_t)ranks.first + ranks.count > s->procs || all > s->procs)
+                return false; /* every rank runs one program, and looking for its node takes time */
+        }
     return r == 0;
 }
 
@@ -200,14 +234,15 @@ static bool why_nodes(struct mm *m, const struct job *j, struct text *why) {
     text_str(why, gone              ? "not in the cluster any more"
                   : down && drained ? "down or drained"
                   : down            ? "down"
-                                    : "drained");
+                  : drained         ? "drained"
+                                    : "to have another number of processors as soon as nothing runs there");
     return true;
 }
 
 static void why_away(const struct mm *m, struct text *why) {
     uint32_t away = 0;
     NODESET_EACH (i, &m->taken)
-        away += !node_usable(m, i);
+        away += !node_serves(m, i);
     if (away == 0)
         return;
     text_str(why, "; ");

@@ -222,6 +222,8 @@ static void sections_nodes_of(const struct map *m, uint32_t first, uint32_t end,
     }
 }
 
+enum { PLACES_MAX = 65536 }; /* no cluster has more nodes */
+
 void map_nodes_of(const struct map *m, uint32_t first, uint32_t count, const struct nodeset *nodes,
                   struct nodeset *ret) {
     uint32_t end = first < m->procs && count < m->procs - first ? first + count : m->procs;
@@ -231,13 +233,19 @@ void map_nodes_of(const struct map *m, uint32_t first, uint32_t count, const str
     }
     if (m->kind == MAP_CYCLIC && end > first && end - first > m->nodes)
         end = first + m->nodes; /* from here on they come again */
+    uint64_t marked[PLACES_MAX / 64] = {0}; /* so the set is gone through once */
     for (uint32_t rank = first; rank < end; rank++) {
-        uint32_t place = map_place(m, rank), node = nodeset_at(nodes, place);
-        if (node != NODESET_NONE)
-            nodeset_add(ret, node);
+        uint32_t place = map_place(m, rank);
+        if (place < PLACES_MAX)
+            marked[place / 64] |= (uint64_t)1 << place % 64;
         if (m->kind == MAP_BLOCK) { /* the rest of this node's */
             struct size_share share = size_share(m->nodes, m->procs, place);
             rank = share.first + share.count - 1;
         }
     }
+    uint32_t place = 0;
+    for (uint32_t node = nodeset_first(nodes); node != NODESET_NONE && place < PLACES_MAX;
+         node = nodeset_next(nodes, node), place++)
+        if (marked[place / 64] >> place % 64 & 1)
+            nodeset_add(ret, node);
 }

@@ -114,7 +114,7 @@ void matrix_set_pes(struct matrix *m, uint32_t node, uint32_t pes) {
     if (matrix_flat(m))
         return;
     for (uint32_t r = 0; r < m->config.rows; r++)
-        ASSERT(m->rows[r].used[node] == 0);
+        ASSERT(m->rows[r].used[node] <= pes);
     m->stale = m->stale || m->pes[node] != pes;
     m->pes[node] = (uint16_t)pes;
 }

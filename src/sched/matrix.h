@@ -73,7 +73,7 @@ size_t matrix_bytes(const struct matrix_config *c);
 /* No node is usable yet. */
 void matrix_init(struct matrix *m, const struct matrix_config *c, struct arena *a);
 
-/* This node has another number of PEs; nothing is held there. */
+/* This node has another number of PEs; no more are held there, and nobody holds all of it. */
 void matrix_set_pes(struct matrix *m, uint32_t node, uint32_t pes);
 /* How special it is. Holds for what is taken from now on. */
 void matrix_set_rank(struct matrix *m, uint32_t node, uint8_t rank);

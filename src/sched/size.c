@@ -236,6 +236,10 @@ int size_resolve(struct size *s, uint32_t cluster_nodes, uint32_t pes_per_node, 
     int r = fill(&whole, pes_per_node ? pes_per_node : 1, why, cap);
     if (r < 0)
         return r;
+    if (most == 0 && !s->nodes && !s->ppn && whole.nodes > cluster_nodes && cluster_nodes > 0) {
+        whole.nodes = cluster_nodes; /* on fewer and wider ones, if they are */
+        whole.ppn = divide_up(whole.procs, whole.nodes);
+    }
     /* Speak of what the user has spoken of: nodes if they were asked for, else processors. */
     if (s->nodes && whole.nodes > cluster_nodes)
         return refuse_large(whole.nodes, cluster_nodes, "node", "nodes", "the cluster has", why,

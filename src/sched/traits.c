@@ -77,7 +77,7 @@ int traits_find(const struct traits *t, const char *name) {
     for (uint32_t id = 0; id < t->count; id++)
         if (text_alike(t->at[id].name, name))
             return (int)id;
-    return -ENOENT;
+    return text_alike("LABEL", name) ? TRAITS_LABELS : -ENOENT; /* as node files have it */
 }
 
 const char *traits_nearest(const struct traits *t, const char *name) {
@@ -219,6 +219,11 @@ void traits_hear(struct traits *t, uint32_t node, const struct traits_report *r)
         else if (r->texts[id][0] != '\0')
             *value = intern_take(&t->texts, r->texts[id]);
     }
+}
+
+void traits_know(struct traits *t, uint32_t node, enum traits_id id, uint64_t value) {
+    ASSERT(id < TRAITS_REPORTED && id >= TRAITS_TEXTS && node < t->nodes);
+    t->values[(size_t)id * t->nodes + node] = value;
 }
 
 void traits_forget(struct traits *t, uint32_t node) {

@@ -155,6 +155,8 @@ int traits_report_decode(struct bytes in, struct traits_report *ret);
 
 /* In place of what it has reported before. */
 void traits_hear(struct traits *t, uint32_t node, const struct traits_report *r);
+/* One value of those that nodes report, from who knows better. */
+void traits_know(struct traits *t, uint32_t node, enum traits_id id, uint64_t value);
 /* Nothing is known of it but what the administrator says. */
 void traits_forget(struct traits *t, uint32_t node);
 

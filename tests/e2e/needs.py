@@ -147,9 +147,47 @@ def reload(t):
     t.check('nothing to do', r.status == 2 and r.is_one_line('--attribs FILE'), r)
 
 
+def shrunk(t):
+    attribs, spec = t.write('attribs', ATTRIBS), NODESPEC.replace('1GB,   NIC=FAST', '2GB,   NIC=FAST')
+    narrow = t.write('narrow', spec.replace('0    4', '0    2', 1))
+    job = t.run('submit', '--size', '1:3', '-w', 'n0', 'sleep', 1000).out.strip()
+    t.until(lambda: 'running' in t.run('show', job).out)
+    waits = t.run('submit', '--size', '1:4', '-w', 'n0', 'true').out.strip()
+    t.check('narrower than what runs there', t.run('reload', '--nodespec', narrow).status == 0)
+    r = t.run('why', waits)
+    t.check('why a job waits for it', 'another number of processors' in r.out, r)
+    manager = t.daemon('storm-mm')
+    os.kill(manager, signal.SIGKILL)
+    t.until(lambda: t.daemon('storm-mm') not in (None, manager) and t.run('show', job).status == 0)
+    small = t.run('submit', '-w', 'n0', 'true').out.strip()
+    row = json.loads(t.run('nodes', '--json', 'n0').out)[0]
+    t.check('after a restart its processors are still its own', row['used'] == 3 and row['jobs'] == [int(job)], row)
+    t.run('kill', job)
+    t.check('then others run there', t.run('wait', small).status == 0)
+    t.check('one that is too wide now waits', 'more than the cluster has' in t.run('why', waits).out, t.run('why', waits))
+    t.check('as wide as before', t.run('reload', '--attribs', attribs, '--nodespec', t.write('nodespec', spec)).status == 0)
+    t.check('it runs', t.run('wait', waits).status == 0)
+    r = t.run('nodes', '--need', 'PROCESSORS>=4')
+    t.check('processors are those that were said', names(r) == ['n0', 'n1', 'n2'], r)
+    r = t.run('run', '-n', 20, 'true')
+    t.check('more processes than nodes: on wider ones, if they are', r.status == 125 and 'processors' in r.err, r)
+
+
 def steps(t):
     r = t.run('alloc', '-N', 2, '--need', 'MEM=2GB', '--', t.storm, 'run', '-N', 2, *WHERE)
     t.check('an allocation of such nodes', sorted(r.out.split()) == ['n10', 'n2'], r)
+    r = t.run('alloc', '-N', 2, '--need', 'MEM=2GB', '--', t.storm, 'run', '--need', 'CPU=2GHZ, PROCESSORS=2', *WHERE)
+    t.check('a step that needs one of them', r.out == 'n10\n', r)
+    r = t.run('alloc', '-N', 2, '--need', 'MEM=2GB', '--', t.storm, 'run', '--need', 'CPU=500MHZ', *WHERE)
+    t.check('none of them has it', r.status == 125 and "of the allocation's 0 have it" in r.err, r)
+    r = t.run('alloc', '-N', 1, '--', t.storm, 'run', '--need', 'NONSENSE((', *WHERE)
+    t.check('a step that needs nonsense', r.status == 125 and 'NONSENSE' in r.err, r)
+    spec = NODESPEC.replace('1GB,   NIC=FAST', '2GB,   NIC=FAST')
+    narrow = t.write('narrow', spec.replace('0    4', '0    2', 1))
+    r = t.run('alloc', '--size', '1:2', '-w', 'n0', '--', 'sh', '-c',
+              f'{t.storm} reload --nodespec {narrow} && {t.storm} run --size 1:2 hostname | wc -l')
+    t.check('steps go on while their node is to become narrower', r.out.strip() == '2', r)
+    t.run('reload', '--nodespec', t.write('nodespec', spec))
 
 
 def alone(t):
@@ -167,4 +205,4 @@ def alone(t):
     t.check('a rule that there is not', r.status == 2 and r.is_one_line('give pes or nodes'), r)
 
 
-play(paper, expressions, refused, sharing, waits, reload, steps, alone, up=None)
+play(paper, expressions, refused, sharing, waits, reload, shrunk, steps, alone, up=None)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Several programs in one job: which ranks run which, what they find, what is sent where, how they are told of. Speaks TAP."""
+import json
 import os
 import shutil
 import signal
@@ -180,7 +181,7 @@ def mistakes(t):
             ('true\n  -n x true\n', '2:6', ('not a number',), 2), ('true\n\n -n 2 ./nowhere\n', '3:7', ('./nowhere',), 127),
             ("true 'x\n", '1:6', ('quote',), 2), ('true\n  true --x\n --bogus true', '3:2', ('--bogus',), 2),
             ('-n 2\n', '1:1', ('no program',), 2), ('true\n-n 2 --env A true\n', '2:12', ('NAME=VALUE',), 2),
-            ('true\n-n 2 -N 2 true\n', '2:6', ('not yet',), 2), ('true\n--time=3 true\n', '2:1', ('whole job',), 2),
+            ('true\n-n 2 -N x true\n', '2:9', ('not a number',), 2), ('true\n-n 2 --bind core true\n', '2:6', ('not yet',), 2), ('true\n--time=3 true\n', '2:1', ('whole job',), 2),
             ('true\n-D /nowhere true\n', '2:4', ('folder',), 125)):
         t.write('bad', text)
         r = t.run('run', '--load', 'bad')
@@ -189,7 +190,7 @@ def mistakes(t):
     for args, words in ((('--load', 'empty'), ('empty', 'no program')), (('--load', 'empty', 'true'), ('--load',)),
                         (('-n', 2, '--load', 'empty'), ('-n',)), (('true', ':'), ('behind a colon',)),
                         ((':', 'true'), ('before the first',)), (('true', ':', ':', 'true'), ('behind a colon',)),
-                        (('true', ':', '-N', 2, 'true'), ('not yet',)), (('-N', 2, 'true', ':', 'true'), ('not yet',)),
+                        (('true', ':', '-N', 'x', 'true'), ('not a number',)), (('--map', 'n0,n1', '-N', 2, 'true', ':', 'true'), ('not for programs',)),
                         (('true', ':', '-n', 0, 'true'), ('processes',)), (('true', ':', '--mem', '1G', 'true'), ('not yet',)),
                         (('true', ':', '--name', 'x', 'true'), ('whole job',))):
         r = t.run('run', *args)
@@ -200,6 +201,41 @@ def mistakes(t):
     t.check('more than there is room for', r.status == 125 and r.is_one_line('129'), r)
     r = t.run('run', '--map', 'n0,n1', '-n', 2, 'true', ':', 'true')
     t.check('a list that is too short', r.status == 125 and r.is_one_line('2 processes', '3 are asked for'), r)
+
+
+def sections(t):
+    t.check('nodes that differ', t.run('reload', '--nodespec', t.write('nodespec', 'n[8-23] label=fast\nn[40-47] label=big\n')).status == 0)
+    say = ('sh', '-c', 'echo $STORM_NODE $STORM_SIZE $STORM_PROGRAM $STORM_PROGRAM_RANK/$STORM_PROGRAM_SIZE; exit $STORM_PROGRAM')
+    r = t.run('run', '-l', '-n', 1, *say, ':', '-N', 10, '-n', 15, '--need', 'label=fast', *say, ':', '--size', '8:2', '--need', 'label=big', *say)
+    rows = dict(line.split(': ', 1) for line in r.out.splitlines())
+    node = {int(rank): int(words.split()[0][1:]) for rank, words in rows.items()}
+    t.check('ranks of each follow each other', sorted(node) == list(range(32)) and r.status == 2, r)
+    t.check('the first has what is left', node[0] not in range(8, 24) and node[0] not in range(40, 48), node)
+    fast, big = [node[k] for k in range(1, 16)], [node[k] for k in range(16, 32)]
+    t.check('the second nodes that it needs, as many as it wants', set(fast) <= set(range(8, 24)) and len(set(fast)) == 10, fast)
+    t.check('in blocks', fast == sorted(fast) and [fast.count(n) for n in sorted(set(fast))] == [2] * 5 + [1] * 5, fast)
+    t.check('the third all of its own', big == [n for n in range(40, 48) for _ in range(2)], big)
+    t.check('who they are', rows['16'].split()[1:] == ['32', '2', '0/16'] and rows['15'].split()[2:] == ['1', '14/15'], rows)
+    r = t.run('run', '-o', 's-%n-%r', '-n', 2, 'true', ':', '-N', 2, '--need', 'label=big', 'hostname')
+    t.check('names of files', r.status == 0 and all(t.read(f's-n{k}-{k - 38}') for k in (40, 41)), r)
+    r = t.run('run', '--dry-run', '-n', 2, 'true', ':', '-N', 2, '-n', 3, '--need', 'label=big', 'true')
+    t.check('shown', '  node 0: ranks 0-1 (true)\n  node 1: ranks 2-3 (true)\n  node 2: ranks 4 (true)\n' in r.out, r)
+    r = t.run('run', 'true', ':', '-N', 9, '--need', 'label=big', 'true')
+    t.check('too few for one of them', r.status == 125 and r.is_one_line('needs 9 nodes with LABELS=big; 8 have it'), r)
+    r = t.run('run', '-N', 40, 'true', ':', '-N', 30, 'true')
+    t.check('too few for all', r.status == 125 and r.is_one_line('need 70 nodes; the cluster has 64'), r)
+    r = t.run('run', *(['-N', 1, 'true', ':'] * 8), '-N', 1, 'true')
+    t.check('too many', r.status == 2 and r.is_one_line('more than 8'), r)
+    job = t.run('submit', '-n', 1, 'sleep', 1000, ':', '-N', 8, '--need', 'label=big', 'sleep', 1000).out.strip()
+    t.until(lambda: 'running' in t.run('show', job).out)
+    manager = t.daemon('storm-mm')
+    os.kill(manager, signal.SIGKILL)
+    t.until(lambda: t.daemon('storm-mm') not in (None, manager) and t.run('show', job).status == 0)
+    used = {row['name']: row['used'] for row in json.loads(t.run('nodes', '--json').out)}
+    t.check('a manager that comes anew knows who has which', [used[f'n{k}'] for k in range(40, 48)] == [1] * 8 and sum(used.values()) == 9, used)
+    t.run('kill', job)
+    t.check('its nodes are given back', t.until(lambda: sum(row['used'] for row in json.loads(t.run('nodes', '--json').out)) == 0))
+    t.run('reload', '--nodespec', t.write('nodespec', ''))
 
 
 def shown(t):
@@ -247,4 +283,4 @@ def queued(t):
     t.check('and starts it as it was', r.status == 0 and {k: t.read(f'queued-{k}').strip() for k in range(5)} == due, r)
 
 
-play(ranks, surroundings, ends, begun, images, load, mistakes, shown, script, queued, up=('--local', str(NODES), '--pes', str(PES)))
+play(ranks, surroundings, ends, begun, images, load, mistakes, sections, shown, script, queued, up=('--local', str(NODES), '--pes', str(PES)))

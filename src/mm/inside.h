@@ -403,6 +403,9 @@ struct mm {
     struct node *nodes;
     bool unsettled; /* some have not the processors yet that they should have */
     struct traits traits;
+    uint8_t *special;     /* how special nodes are, by node */
+    uint64_t *special_scratch;
+    bool unranked;        /* they have changed since that was reckoned */
     uint64_t said; /* hash of what the administrator has said */
     struct need_kept *needs;
     struct roster roster, roster_next; /* who is there; room for what is heard of that */
@@ -505,6 +508,8 @@ void needs_init(struct mm *m, void *traits, struct need_kept *needs, uint64_t *s
 void needs_said(struct mm *m, const struct input_traits *in);
 void needs_reported(struct mm *m, uint32_t node, struct bytes report);
 void needs_forget(struct mm *m, uint32_t node);
+/* How special nodes are is reckoned anew. */
+void needs_rank(struct mm *m);
 /* It has, or will have, another number of processors. */
 void needs_width(struct mm *m, uint32_t node);
 /* Keeps what a submission needs; false: there are too many. */

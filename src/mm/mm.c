@@ -138,6 +138,8 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     uint64_t *windows = ARENA_TAKE(a, uint64_t, STORM_WINDOWS_MAX * each);
     struct node *nodes = ARENA_TAKE(a, struct node, c->limits.nodes);
     void *traits = arena_take(a, needs_bytes(c), 8);
+    uint8_t *special = ARENA_TAKE(a, uint8_t, c->limits.nodes);
+    uint64_t *special_scratch = ARENA_TAKE(a, uint64_t, c->limits.nodes);
     struct need_kept *needs = ARENA_TAKE(a, struct need_kept, NEEDS_MAX);
     uint64_t *need_sets = ARENA_TAKE(a, uint64_t, NEEDS_MAX * each);
     uint8_t *rosters = arena_take(a, 2 * roster_bytes(c->limits.nodes), 8);
@@ -180,6 +182,8 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     for (uint32_t i = 0; i < c->limits.nodes; i++)
         nodes[i] = (struct node){.pes = c->pes};
     copy_roster(m, c, rosters);
+    m->special = special;
+    m->special_scratch = special_scratch;
     needs_init(m, traits, needs, need_sets);
     m->plan_switches = plans;
     m->plan_order = plans + places;

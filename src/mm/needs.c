@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "sched/special.h"
 
 size_t needs_bytes(const struct mm_config *c) {
     return traits_bytes(c->limits.nodes, MM_ATTRIBUTES);
@@ -115,6 +116,13 @@ const struct need_kept *needs_of(const struct mm *m, const struct job *j) {
 
 /* ---- what nodes are like ---- */
 
+void needs_rank(struct mm *m) {
+    m->unranked = false;
+    special_reckon(&m->traits, &m->taken, m->special_scratch, m->special);
+    NODESET_EACH (n, &m->taken)
+        court_node_rank(m->court, n, m->special[n]);
+}
+
 static void take_widths(struct mm *m, struct bytes widths) {
     for (uint32_t i = 0; i < m->config.limits.nodes; i++) {
         uint32_t said = (size_t)i * 4 < widths.len ? load_le32(widths.at + (size_t)i * 4) : 0;
@@ -133,6 +141,7 @@ void needs_said(struct mm *m, const struct input_traits *in) {
     m->said = said_hash(in);
     court_met(m->court, m->now);
     m->dirty = true;
+    needs_rank(m);
     if (!m->replaying)
         queue_resume(m);
 }
@@ -174,6 +183,7 @@ void needs_reported(struct mm *m, uint32_t node, struct bytes report) {
         r.values[TRAITS_PROCESSORS] = m->nodes[node].pes;
     traits_hear(&m->traits, node, &r);
     judge_node(m, node);
+    m->unranked = true; /* many come at once: when they have, see node_tick */
 }
 
 void needs_forget(struct mm *m, uint32_t node) {

@@ -183,6 +183,8 @@ void node_announced(struct mm *m, uint32_t node) {
     slices_node(m, node);
     n->since = wall(m);
     set_usable(m, node);
+    if (m->unranked)
+        watch_from(m, m->now + ASK_NS);
     if (n->down)
         note(m, "up"); /* the set is that of set_usable */
     n->down = false;
@@ -211,6 +213,8 @@ void node_tick(struct mm *m) {
     if (!nodeset_empty(&m->work))
         note(m, "down");
     files_nodes_changed(m);
+    if (m->unranked)
+        needs_rank(m);
     ask(m);
     watch_all(m);
 }

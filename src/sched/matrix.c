@@ -166,11 +166,22 @@ static uint32_t end_of(const struct matrix *m, const struct matrix_where *at) {
     return at->last < m->config.nodes ? at->last + 1 : m->config.nodes;
 }
 
+/* Is memory a matter for it? */
+static bool counts_memory(const struct matrix_where *at, const struct want *w) {
+    return w->memory > 0 && (at->memory != NULL || at->memory_room != NULL);
+}
+
+/* Memory of the node that it may have. */
+static int64_t memory_left(const struct matrix_where *at, uint32_t n) {
+    int64_t left = at->memory != NULL ? at->memory[n] : FIT_MEMORY_ANY;
+    return at->memory_room != NULL && at->memory_room[n] < left ? at->memory_room[n] : left;
+}
+
 /* Will every node with its bit set do? */
 static bool plain(const struct matrix *m, const struct matrix_where *at, const struct want *w) {
     return w->only == NULL && w->meets == NULL &&
            (w->exclude == NULL || nodeset_empty(w->exclude)) && at->room == NULL &&
-           at->barred == NULL && (w->ppn == 1 || matrix_flat(m));
+           at->barred == NULL && (w->ppn == 1 || matrix_flat(m)) && !counts_memory(at, w);
 }
 
 /* Nodes of this word that it chooses and may have, as far as that is a matter of bits. */
@@ -193,19 +204,20 @@ static uint64_t chosen(const struct matrix *m, const struct matrix_where *at, co
     return word & (at->barred != NULL ? ~nodeset_word(at->barred, i) : UINT64_MAX);
 }
 
-/* Has the node PEs enough, now and in the room? */
-static bool has_pes(const struct matrix *m, const struct matrix_where *at, const struct want *w,
-                    uint32_t n) {
+/* Has the node enough, now and in the room? */
+static bool is_enough(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+                      uint32_t n) {
     const struct matrix_row *r = &m->rows[at->row];
     return (!r->used || (uint32_t)(m->pes[n] - r->used[n]) >= w->ppn) &&
            (!at->room ||
-            at->room[n] >=
-                (w->exclusive && matrix_node_pes(m, n) > w->ppn ? matrix_node_pes(m, n) : w->ppn));
+            at->room[n] >= (w->exclusive && matrix_node_pes(m, n) > w->ppn ? matrix_node_pes(m, n)
+                                                                           : w->ppn)) &&
+           want_has_memory(w->memory, memory_left(at, n));
 }
 
 static bool suits(const struct matrix *m, const struct matrix_where *at, const struct want *w,
                   uint32_t n) {
-    return has_pes(m, at, w, n) && want_chooses(w, n) &&
+    return is_enough(m, at, w, n) && want_chooses(w, n) &&
            (at->barred == NULL || !nodeset_has(at->barred, n));
 }
 
@@ -223,7 +235,7 @@ uint32_t matrix_mask(const struct matrix *m, const struct matrix_where *at, cons
         return 0;
     if (at->room != NULL && at->room[n] < left)
         left = at->room[n];
-    return fit_mask(w, n, left, pes);
+    return fit_mask(w, n, &(struct fit_node){pes, left, memory_left(at, n)});
 }
 
 /* Counted by mask: for sections, and where others can be used than the matrix has. */
@@ -249,14 +261,15 @@ static bool masks_fit(const struct matrix *m, const struct matrix_where *at, con
 static bool count_fits(const struct matrix *m, const struct matrix_where *at,
                        const struct want *w) {
     uint32_t most = 0, count = 0;
-    bool count_pes = at->room != NULL || (m->pes != NULL && (w->ppn & (w->ppn - 1)) != 0);
-    for (uint32_t i = 0; i < m->words && (count_pes || most < w->nodes); i++)
+    bool by_node = at->room != NULL || (m->pes != NULL && (w->ppn & (w->ppn - 1)) != 0) ||
+                   counts_memory(at, w);
+    for (uint32_t i = 0; i < m->words && (by_node || most < w->nodes); i++)
         most += bits_popcount(chosen(m, at, w, i));
-    if (most < w->nodes || !count_pes)
+    if (most < w->nodes || !by_node)
         return most >= w->nodes;
     for (uint32_t i = 0; i < m->words; i++)
         for (uint64_t word = chosen(m, at, w, i); word != 0; word &= word - 1) {
-            if (!has_pes(m, at, w, i * 64 + (uint32_t)__builtin_ctzll(word)))
+            if (!is_enough(m, at, w, i * 64 + (uint32_t)__builtin_ctzll(word)))
                 most--;
             else
                 count++;

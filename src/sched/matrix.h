@@ -66,6 +66,9 @@ struct matrix_where {
     const struct nodeset *barred;  /* NULL: no node is */
     const struct nodeset *coveted; /* NULL: no node is */
     const struct nodeset *up;      /* can be used, instead of those that the matrix has; NULL */
+    /* Memory that is left on each node, and in the room: whoever keeps that book has it for all rows, as a job keeps its
+     * memory while others have their turn. NULL: no matter. */
+    const int64_t *memory, *memory_room;
 };
 
 size_t matrix_bytes(const struct matrix_config *c);

@@ -124,7 +124,7 @@ static bool look(struct swap *s) {
 }
 
 static bool suits(const struct swap *s, const struct mover *x, uint32_t n) {
-    return !nodeset_has(x->set, n) && matrix_suits(&s->court->matrix, &x->at, &x->want, n);
+    return matrix_suits(&s->court->matrix, &x->at, &x->want, n) && !nodeset_has(x->set, n);
 }
 
 /* ---- augmenting paths ---- */
@@ -177,14 +177,25 @@ static void drop(struct swap *s, struct mover *x) {
         put(s, x, nodeset_first(x->set), false);
 }
 
+/* All that is free goes to it: it is not enough, else nobody would have to be moved. */
+static bool gather(struct swap *s, struct mover *x) {
+    const struct matrix *m = &s->court->matrix;
+    uint32_t looks = (m->config.nodes + SCANNED - 1) / SCANNED, *steps = &s->court->swaps.steps;
+    bool may = *steps >= looks;
+    *steps -= may ? looks : *steps;
+    for (uint32_t n = 0; may && nodeset_count(x->set) < x->want.nodes; n++) {
+        n = matrix_suiting(m, &x->at, &x->want, n);
+        if (n == UINT32_MAX)
+            break;
+        put(s, x, n, true);
+    }
+    return may;
+}
+
 /* What is free goes to it at once, then it is one for one. */
 static bool augment(struct swap *s, struct mover *x) {
-    const struct matrix *m = &s->court->matrix;
-    for (uint32_t i = 0; i < m->config.nodes && nodeset_count(x->set) < x->want.nodes; i++)
-        if (i % SCANNED == 0 && !look(s))
-            return false;
-        else if (suits(s, x, matrix_nth(m, i)))
-            put(s, x, matrix_nth(m, i), true);
+    if (!gather(s, x))
+        return false;
     while (nodeset_count(x->set) < x->want.nodes) {
         for (uint32_t i = 0; i < s->count; i++)
             s->movers[i].seen = false;

@@ -38,6 +38,7 @@ static void carve(struct matrix *m, const struct matrix_config *c, struct arena 
     *m = (struct matrix){
         .config = *c, .words = bits_words(c->nodes), .levels = level_of(c->pes_max)};
     m->usable = ARENA_TAKE(a, uint64_t, m->words);
+    m->marked = ARENA_TAKE(a, uint64_t, m->words);
     if (!matrix_flat(m))
         m->pes = ARENA_TAKE(a, uint16_t, c->nodes);
     m->ranks = ARENA_TAKE(a, uint8_t, c->nodes);
@@ -184,24 +185,57 @@ static bool plain(const struct matrix *m, const struct matrix_where *at, const s
            at->barred == NULL && (w->ppn == 1 || matrix_flat(m)) && !counts_memory(at, w);
 }
 
-/* Nodes of this word that it chooses and may have, as far as that is a matter of bits. */
-static uint64_t chosen(const struct matrix *m, const struct matrix_where *at, const struct want *w,
-                       uint32_t i) {
+/* Nodes that it chooses and may have, as far as that is a matter of bits: a word at a time. */
+struct sieve {
+    const uint64_t *bits, *rich; /* rich: NULL if all have one PE */
+    const struct nodeset *only, *meets, *exclude, *barred;
+    uint32_t first, end;
+    bool cut; /* not all nodes are meant */
+};
+
+static struct sieve sieve_for(const struct matrix *m, const struct matrix_where *at,
+                              const struct want *w) {
     const struct matrix_row *r = &m->rows[at->row];
-    uint64_t word = bits_for(r, w)[i];
-    if (!r->taken)
-        word &= rich(m, r, level_of(w->ppn))[i];
-    uint32_t from = i * 64, end = end_of(m, at);
-    if (word == 0 || at->first >= from + 64 || end <= from)
+    uint32_t end = end_of(m, at);
+    return (struct sieve){.bits = bits_for(r, w),
+                          .rich = r->taken ? NULL : rich(m, r, level_of(w->ppn)),
+                          .only = w->only,
+                          .meets = w->meets,
+                          .exclude = w->exclude,
+                          .barred = at->barred,
+                          .first = at->first,
+                          .end = end,
+                          .cut = at->first > 0 || end < m->config.nodes};
+}
+
+/* Those of the word that are in the range. */
+static uint64_t sieve_cut(const struct sieve *s, uint32_t i) {
+    uint32_t from = i * 64;
+    uint64_t word = UINT64_MAX;
+    if (s->first >= from + 64 || s->end <= from)
         return 0;
-    if (at->first > from)
-        word &= UINT64_MAX << (at->first - from);
-    if (end < from + 64)
-        word &= UINT64_MAX >> (from + 64 - end);
-    word &= w->only != NULL ? nodeset_word(w->only, i) : UINT64_MAX;
-    word &= w->meets != NULL ? nodeset_word(w->meets, i) : UINT64_MAX;
-    word &= w->exclude != NULL ? ~nodeset_word(w->exclude, i) : UINT64_MAX;
-    return word & (at->barred != NULL ? ~nodeset_word(at->barred, i) : UINT64_MAX);
+    if (s->first > from)
+        word &= UINT64_MAX << (s->first - from);
+    if (s->end < from + 64)
+        word &= UINT64_MAX >> (from + 64 - s->end);
+    return word;
+}
+
+static inline uint64_t sieve_word(const struct sieve *s, uint32_t i) {
+    uint64_t word = s->bits[i];
+    if (s->rich != NULL)
+        word &= s->rich[i];
+    if (word == 0)
+        return 0;
+    if (s->meets != NULL)
+        word &= nodeset_word(s->meets, i);
+    if (s->only != NULL)
+        word &= nodeset_word(s->only, i);
+    if (s->exclude != NULL)
+        word &= ~nodeset_word(s->exclude, i);
+    if (s->barred != NULL)
+        word &= ~nodeset_word(s->barred, i);
+    return s->cut ? word & sieve_cut(s, i) : word;
 }
 
 /* Has the node enough, now and in the room? */
@@ -223,7 +257,22 @@ static bool suits(const struct matrix *m, const struct matrix_where *at, const s
 
 bool matrix_suits(const struct matrix *m, const struct matrix_where *at, const struct want *w,
                   uint32_t node) {
-    return bits_test(bits_for(&m->rows[at->row], w), node) && suits(m, at, w, node);
+    const struct matrix_row *r = &m->rows[at->row];
+    return bits_test(bits_for(r, w), node) &&
+           (r->taken || bits_test(rich(m, r, level_of(w->ppn)), node)) && suits(m, at, w, node);
+}
+
+uint32_t matrix_suiting(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+                        uint32_t from) {
+    struct sieve s = sieve_for(m, at, w);
+    uint64_t mask = UINT64_MAX << (from % 64);
+    for (uint32_t i = from / 64; i < m->words; i++, mask = UINT64_MAX)
+        for (uint64_t word = sieve_word(&s, i) & mask; word != 0; word &= word - 1) {
+            uint32_t n = i * 64 + (uint32_t)__builtin_ctzll(word);
+            if (is_enough(m, at, w, n))
+                return n;
+        }
+    return UINT32_MAX;
 }
 
 uint32_t matrix_mask(const struct matrix *m, const struct matrix_where *at, const struct want *w,
@@ -240,10 +289,11 @@ uint32_t matrix_mask(const struct matrix *m, const struct matrix_where *at, cons
 
 /* Counted by mask: for sections, and where others can be used than the matrix has. */
 static bool masks_fit(const struct matrix *m, const struct matrix_where *at, const struct want *w) {
+    struct sieve s = sieve_for(m, at, w);
     struct fit f;
     fit_init(&f, w);
     for (uint32_t i = 0; i < m->words; i++) {
-        uint64_t word = at->up != NULL ? nodeset_word(at->up, i) : chosen(m, at, w, i);
+        uint64_t word = at->up != NULL ? nodeset_word(at->up, i) : sieve_word(&s, i);
         for (; word != 0; word &= word - 1) {
             uint32_t n = i * 64 + (uint32_t)__builtin_ctzll(word);
             if (n < m->config.nodes)
@@ -260,15 +310,16 @@ static bool masks_fit(const struct matrix *m, const struct matrix_where *at, con
 /* Are there enough? Words first: that is a step for 64 nodes, and tells most who do not fit. */
 static bool count_fits(const struct matrix *m, const struct matrix_where *at,
                        const struct want *w) {
+    struct sieve s = sieve_for(m, at, w);
     uint32_t most = 0, count = 0;
     bool by_node = at->room != NULL || (m->pes != NULL && (w->ppn & (w->ppn - 1)) != 0) ||
                    counts_memory(at, w);
     for (uint32_t i = 0; i < m->words && (by_node || most < w->nodes); i++)
-        most += bits_popcount(chosen(m, at, w, i));
+        most += bits_popcount(sieve_word(&s, i));
     if (most < w->nodes || !by_node)
         return most >= w->nodes;
     for (uint32_t i = 0; i < m->words; i++)
-        for (uint64_t word = chosen(m, at, w, i); word != 0; word &= word - 1) {
+        for (uint64_t word = sieve_word(&s, i); word != 0; word &= word - 1) {
             if (!is_enough(m, at, w, i * 64 + (uint32_t)__builtin_ctzll(word)))
                 most--;
             else
@@ -371,21 +422,30 @@ static void pick_lowest(const struct matrix *m, const struct matrix_where *at, c
     }
 }
 
+/* Whom to look at: those that somebody covets, or the others. */
+static void mark_pass(struct matrix *m, const struct matrix_where *at, const struct want *w,
+                      bool coveted) {
+    struct sieve s = sieve_for(m, at, w);
+    for (uint32_t i = 0; i < m->words; i++) {
+        uint64_t word = at->up != NULL ? nodeset_word(at->up, i) : sieve_word(&s, i);
+        uint64_t theirs = at->coveted != NULL && word != 0 ? nodeset_word(at->coveted, i) : 0;
+        m->marked[i] = coveted ? word & theirs : word & ~theirs;
+    }
+}
+
 /* Those that nobody covets, in their order, then the others. */
-static void pick_least(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+static void pick_least(struct matrix *m, const struct matrix_where *at, const struct want *w,
                        struct nodeset *ret) {
-    const uint64_t *bits = bits_for(&m->rows[at->row], w);
     struct fit f;
     fit_init(&f, w);
-    for (int pass = at->coveted == NULL; pass < 2; pass++)
+    for (int pass = 0; pass < 2 && !fit_picked(&f); pass++) {
+        mark_pass(m, at, w, pass == 1);
         for (uint32_t i = 0; i < m->config.nodes && !fit_picked(&f); i++) {
             uint32_t n = matrix_nth(m, i);
-            bool coveted = at->coveted != NULL && nodeset_has(at->coveted, n);
-            if ((at->up != NULL || bits_test(bits, n)) &&
-                coveted == (pass == 1 && at->coveted != NULL) &&
-                fit_pick(&f, matrix_mask(m, at, w, n)))
+            if (bits_test(m->marked, n) && fit_pick(&f, matrix_mask(m, at, w, n)))
                 nodeset_add(ret, n);
         }
+    }
     ASSERT(fit_picked(&f));
 }
 

@@ -53,6 +53,7 @@ struct matrix {
     bool uneven;      /* they are not */
     bool stale;       /* which is to be found out anew */
     uint64_t *usable; /* bitmap */
+    uint64_t *marked; /* bitmap, to reckon with */
     uint64_t pes_usable;
     struct matrix_row *rows;
 };
@@ -87,6 +88,10 @@ bool matrix_fits(const struct matrix *m, const struct matrix_where *at, const st
 /* Will this node do for it? */
 bool matrix_suits(const struct matrix *m, const struct matrix_where *at, const struct want *w,
                   uint32_t node);
+
+/* The first from this one on that will; UINT32_MAX: none does. */
+uint32_t matrix_suiting(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+                        uint32_t from);
 
 /* Sections of it that this node will do for, a bit each; of a job without sections the lowest. */
 uint32_t matrix_mask(const struct matrix *m, const struct matrix_where *at, const struct want *w,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/bits.h"
 #include "base/list.h"
 #include "base/units.h"
 #include "sched/court_inside.h"
@@ -65,6 +66,8 @@ static uint64_t *carve(struct court *c, struct arena *a) {
     c->part_next = ARENA_TAKE(a, uint32_t, c->config.sections);
     c->room.free = ARENA_TAKE(a, uint16_t, l->nodes);
     c->room.memory = ARENA_TAKE(a, int64_t, l->nodes);
+    c->room.may = ARENA_TAKE(a, uint64_t, bits_words(l->nodes));
+    c->room.will = ARENA_TAKE(a, uint64_t, bits_words(l->nodes));
     c->memory.has = ARENA_TAKE(a, int64_t, l->nodes);
     c->memory.left = ARENA_TAKE(a, int64_t, l->nodes);
     c->forecast = ARENA_TAKE(a, struct plan_step, court_outlook_steps(c));

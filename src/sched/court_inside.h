@@ -88,6 +88,7 @@ struct court_room {
     uint64_t extra;       /* counted: what others may have beyond `at` */
     uint16_t *free;       /* exact: by node */
     int64_t *memory;      /* exact, of a job that takes some: by node */
+    uint64_t *may, *will; /* to reckon with: nodes it may have, and that will do for it */
     bool remembers;       /* it does, so what others take matters in all slots */
     struct court_bar bar; /* exact: what keeps it out at `at` */
 };

@@ -45,6 +45,10 @@ static bool is_up(const struct court *c, uint32_t n) {
     return c->windows.open == 0 ? bits_test(c->matrix.usable, n) : nodeset_has(&c->windows.up, n);
 }
 
+static uint64_t up_word(const struct court *c, uint32_t i) {
+    return c->windows.open == 0 ? c->matrix.usable[i] : nodeset_word(&c->windows.up, i);
+}
+
 static int64_t room_memory(const struct court *c, uint32_t n) {
     return c->room.remembers ? c->room.memory[n] : FIT_MEMORY_ANY;
 }
@@ -58,12 +62,43 @@ static uint32_t room_mask(const struct court *c, const struct want *w, const str
     return fit_mask(w, n, &(struct fit_node){pes, left, room_memory(c, n)});
 }
 
-/* Nodes that will do for it. */
-static void room_count(const struct court *c, const struct want *w, const struct nodeset *barred,
+/* The same for a job without sections that may have the node. */
+static bool room_does(const struct court *c, const struct want *w, uint32_t n) {
+    uint32_t left = c->room.free[n];
+    return left >= w->ppn && (!w->exclusive || left == matrix_node_pes(&c->matrix, n)) &&
+           want_has_memory(w->memory, room_memory(c, n));
+}
+
+/* Nodes of a word that it may have, whatever is free there. */
+static uint64_t may_word(const struct court *c, const struct want *w, const struct nodeset *barred,
+                         uint32_t i) {
+    uint64_t word = up_word(c, i);
+    if (w->only != NULL)
+        word &= nodeset_word(w->only, i);
+    if (w->meets != NULL)
+        word &= nodeset_word(w->meets, i);
+    if (w->exclude != NULL)
+        word &= ~nodeset_word(w->exclude, i);
+    return barred != NULL ? word & ~nodeset_word(barred, i) : word;
+}
+
+/* Nodes that will do for it. Without sections these are bits, which follow what is changed. */
+static void room_count(struct court *c, const struct want *w, const struct nodeset *barred,
                        struct fit *f) {
     fit_init(f, w);
-    for (uint32_t n = 0; n < c->config.limits.nodes; n++)
-        fit_tell(f, room_mask(c, w, barred, n));
+    if (w->section_count > 0) {
+        for (uint32_t n = 0; n < c->config.limits.nodes; n++)
+            fit_tell(f, room_mask(c, w, barred, n));
+        return;
+    }
+    for (uint32_t i = 0; i < c->matrix.words; i++) {
+        c->room.may[i] = may_word(c, w, barred, i);
+        c->room.will[i] = 0;
+        for (uint64_t word = c->room.may[i]; word != 0; word &= word - 1)
+            if (room_does(c, w, i * 64 + (uint32_t)__builtin_ctzll(word)))
+                c->room.will[i] |= word & -word;
+        f->count += bits_popcount(c->room.will[i]);
+    }
 }
 
 static void room_change(struct court *c, uint32_t n, uint32_t each, bool more) {
@@ -74,6 +109,15 @@ static void room_change(struct court *c, uint32_t n, uint32_t each, bool more) {
 static void room_remember(struct court *c, uint32_t n, uint32_t memory, bool more) {
     if (c->room.remembers)
         c->room.memory[n] += more ? (int64_t)memory : -(int64_t)memory;
+}
+
+/* More is free there: will it do now? */
+static void room_look(struct court *c, const struct want *w, uint32_t n, struct fit *f) {
+    uint64_t bit = (uint64_t)1 << (n % 64), *will = &c->room.will[n / 64];
+    if ((*will & bit) != 0 || (c->room.may[n / 64] & bit) == 0 || !room_does(c, w, n))
+        return;
+    *will |= bit;
+    f->count++;
 }
 
 /* When this one has ended more will do: of another slot for its memory. */
@@ -87,11 +131,16 @@ static void room_give(struct court *c, const struct court_job *r, uint32_t slot,
         NODESET_EACH (n, p.set) {
             if (!is_up(c, n))
                 continue;
-            fit_untell(f, room_mask(c, w, barred, n));
+            bool sections = w->section_count > 0;
+            if (sections)
+                fit_untell(f, room_mask(c, w, barred, n));
             if (same)
                 room_change(c, n, p.each, true);
             room_remember(c, n, p.memory, true);
-            fit_tell(f, room_mask(c, w, barred, n));
+            if (sections)
+                fit_tell(f, room_mask(c, w, barred, n));
+            else
+                room_look(c, w, n, f);
         }
 }
 
@@ -99,10 +148,14 @@ static void room_begin(struct court *c, const struct court_job *j, uint32_t slot
     c->room.remembers = court_memory_for(c, j) != NULL;
     if (c->room.remembers)
         memcpy(c->room.memory, c->memory.left, sizeof c->memory.left[0] * c->config.limits.nodes);
-    for (uint32_t n = 0; n < c->config.limits.nodes; n++)
-        c->room.free[n] = (uint16_t)(is_up(c, n) ? matrix_node_pes(&c->matrix, n) -
-                                                       matrix_node_used(&c->matrix, slot, n)
-                                                 : 0);
+    for (uint32_t i = 0; i < c->matrix.words; i++) {
+        uint64_t up = up_word(c, i);
+        uint32_t end = i * 64 + 64 < c->config.limits.nodes ? i * 64 + 64 : c->config.limits.nodes;
+        for (uint32_t n = i * 64; n < end; n++, up >>= 1)
+            c->room.free[n] = (uint16_t)(up & 1 ? matrix_node_pes(&c->matrix, n) -
+                                                      matrix_node_used(&c->matrix, slot, n)
+                                                : 0);
+    }
 }
 
 /* The next time at which something changes: somebody ends, or a window begins or does. */
@@ -157,30 +210,52 @@ uint32_t court_room_now(struct court *c, const struct court_job *j, uint32_t slo
     return w.nodes - fit_missing(&f);
 }
 
+/* Could it have the node now, as far as its size goes? */
+static bool now_does(const struct court *c, const struct want *w, uint32_t slot, uint32_t n) {
+    struct fit_node is = {matrix_node_pes(&c->matrix, n), matrix_node_free(&c->matrix, slot, n),
+                          c->room.remembers ? c->memory.left[n] : FIT_MEMORY_ANY};
+    return fit_mask_by_size(w, &is) != 0;
+}
+
+static void room_hold_sections(struct court *c, const struct want *w, uint32_t slot,
+                               const struct nodeset *barred) {
+    struct nodeset *held = &c->scratch;
+    struct fit f;
+    fit_init(&f, w);
+    nodeset_clear(held);
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t n = c->config.limits.nodes; n-- > 0 && !fit_picked(&f);)
+            if (now_does(c, w, slot, n) == (pass == 1) && fit_pick(&f, room_mask(c, w, barred, n)))
+                nodeset_add(held, n);
+    ASSERT(fit_picked(&f));
+    NODESET_EACH (n, held) {
+        uint32_t section = fit_assign(&f, room_mask(c, w, barred, n));
+        room_change(c, n, want_each_of(w, section), false);
+        room_remember(c, n, want_memory_of(w, section), false);
+    }
+}
+
 /* Holds nodes for the head: first those that others cannot have now anyway, then the highest, as what starts
  * takes the lowest. */
 static void room_hold(struct court *c, const struct court_job *j, uint32_t slot) {
     struct want w = court_want(j);
-    const struct nodeset *barred = court_bar_set(c, j, c->room.bar);
-    struct nodeset *held = &c->scratch;
-    struct fit f;
-    fit_init(&f, &w);
-    nodeset_clear(held);
-    for (int pass = 0; pass < 2; pass++)
-        for (uint32_t n = c->config.limits.nodes; n-- > 0 && !fit_picked(&f);) {
-            struct fit_node is = {matrix_node_pes(&c->matrix, n),
-                                  matrix_node_free(&c->matrix, slot, n),
-                                  c->room.remembers ? c->memory.left[n] : FIT_MEMORY_ANY};
-            bool now = fit_mask_by_size(&w, &is) != 0;
-            if (now == (pass == 1) && fit_pick(&f, room_mask(c, &w, barred, n)))
-                nodeset_add(held, n);
-        }
-    ASSERT(fit_picked(&f));
-    NODESET_EACH (n, held) {
-        uint32_t section = fit_assign(&f, room_mask(c, &w, barred, n));
-        room_change(c, n, want_each_of(&w, section), false);
-        room_remember(c, n, want_memory_of(&w, section), false);
+    uint32_t missing = w.nodes;
+    if (w.section_count > 0) {
+        room_hold_sections(c, &w, slot, court_bar_set(c, j, c->room.bar));
+        return;
     }
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = c->matrix.words; i-- > 0 && missing > 0;)
+            for (uint64_t word = c->room.will[i]; word != 0 && missing > 0;) {
+                uint32_t bit = 63 - (uint32_t)__builtin_clzll(word), n = i * 64 + bit;
+                word ^= (uint64_t)1 << bit;
+                if (now_does(c, &w, slot, n) != (pass == 1))
+                    continue;
+                room_change(c, n, want_each(&w), false);
+                room_remember(c, n, w.memory, false);
+                missing--;
+            }
+    ASSERT(missing == 0);
 }
 
 /* ---- both ---- */

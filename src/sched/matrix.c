@@ -78,17 +78,6 @@ void matrix_init(struct matrix *m, const struct matrix_config *c, struct arena *
 
 /* ---- one node ---- */
 
-uint32_t matrix_node_used(const struct matrix *m, uint32_t row, uint32_t node) {
-    const struct matrix_row *r = &m->rows[row];
-    return r->taken ? bits_test(r->taken, node) : r->used[node];
-}
-
-uint32_t matrix_node_free(const struct matrix *m, uint32_t row, uint32_t node) {
-    if (!bits_test(m->usable, node))
-        return 0;
-    return matrix_node_pes(m, node) - matrix_node_used(m, row, node);
-}
-
 /* Sets a bit to what it should be; the change in the number of bits set. */
 static uint32_t mark(uint64_t *bits, uint32_t n, bool set) {
     return set ? bits_set_run(bits, n, n) : -bits_clear_run(bits, n, n);

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/bits.h"
 #include "base/nodeset.h"
 #include "sched/fit.h"
 
@@ -131,16 +132,23 @@ bool matrix_idle(const struct matrix *m, uint32_t row, const struct nodeset *set
 bool matrix_disjoint(const struct matrix *m, uint32_t a, uint32_t b);
 void matrix_copy_row(struct matrix *m, uint32_t to, uint32_t from);
 
-/* Free PEs of a node in a row; 0 if it is down. */
-uint32_t matrix_node_free(const struct matrix *m, uint32_t row, uint32_t node);
-uint32_t matrix_node_used(const struct matrix *m, uint32_t row, uint32_t node);
-
 static inline bool matrix_flat(const struct matrix *m) {
     return m->config.pes_max == 1;
 }
 
 static inline uint32_t matrix_node_pes(const struct matrix *m, uint32_t node) {
     return matrix_flat(m) ? 1 : m->pes[node];
+}
+
+static inline uint32_t matrix_node_used(const struct matrix *m, uint32_t row, uint32_t node) {
+    const struct matrix_row *r = &m->rows[row];
+    return r->taken ? bits_test(r->taken, node) : r->used[node];
+}
+
+/* Free PEs of a node in a row; 0 if it is down. */
+static inline uint32_t matrix_node_free(const struct matrix *m, uint32_t row, uint32_t node) {
+    return bits_test(m->usable, node) ? matrix_node_pes(m, node) - matrix_node_used(m, row, node)
+                                      : 0;
 }
 
 /* Reckons every counter and bitmap anew and compares. For tests. */

@@ -278,6 +278,7 @@ static void begin_policy(struct court *c, const struct storm_policy *policy) {
     ASSERT(policy->version == STORM_POLICY_VERSION && policy->own <= COURT_OWN_MAX);
     ASSERT(policy_bytes(policy, &c->config.limits) <= self_bytes(&c->config));
     c->policy = policy;
+    c->era++;
     c->broken = false;
     c->room.held = false;
     c->wake_at = STORM_NEVER;
@@ -384,6 +385,7 @@ void court_set_usable(struct court *c, uint64_t now, const struct nodeset *nodes
 
 void court_met(struct court *c, uint64_t now) {
     court_pass_time(c, now);
+    c->era++;
     if (c->policy->nodes)
         c->policy->nodes(c->self, &c->host);
     court_stir(c);

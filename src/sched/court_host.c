@@ -133,10 +133,9 @@ static bool host_fits(struct storm_host *h, const struct storm_job *job, uint32_
     at.first = first;
     at.last = last;
     struct want w = court_want(j);
-    if (matrix_fits(&c->matrix, &at, &w))
-        return true;
-    bool any = first == 0 && last >= c->config.limits.nodes - 1;
-    return any && j->where == WHERE_QUEUE && court_swap(c, j, &at);
+    if (first > 0 || last < c->config.limits.nodes - 1)
+        return matrix_fits(&c->matrix, &at, &w);
+    return court_fits(c, j, &at) || (j->where == WHERE_QUEUE && court_swap(c, j, &at));
 }
 
 static uint64_t host_earliest(struct storm_host *h, const struct storm_job *job, uint32_t slot) {

@@ -23,6 +23,13 @@ struct court_twig {
     uint64_t estimate;
 };
 
+/* It did not fit in a slot: nor does it before so much was given back there, see matrix_row.gives. Holds in one era:
+ * nothing but what is free has changed in its favour. */
+struct court_lack {
+    uint64_t era, until;
+    uint32_t slot;
+};
+
 struct court_job {
     struct storm_job pub; /* first: policies point at it */
     const struct nodeset *only, *meets, *exclude;
@@ -39,6 +46,7 @@ struct court_job {
     bool takes_memory;     /* it, or a section of it */
     uint32_t memory;       /* on each node; of sections none */
     uint32_t news_next;
+    struct court_lack lack;
     uint64_t found; /* slots it may run in, while that is found out */
     uint8_t where;
     uint8_t pending;
@@ -118,6 +126,7 @@ struct court {
     uint64_t *own; /* COURT_OWN_MAX bytes each */
     uint64_t now;
     bool held, deciding, broken;
+    uint64_t era; /* see court_lack */
     bool stirred; /* something has happened since the policy was asked */
     char words[COURT_WORDS_MAX];
     bool words_news;
@@ -260,6 +269,8 @@ uint32_t court_room_now(struct court *c, const struct court_job *j, uint32_t slo
                         bool memory);
 uint64_t court_earliest(struct court *c, const struct court_job *j, uint32_t slot);
 uint64_t court_reserve(struct court *c, const struct court_job *j, uint32_t slot);
+/* Does it fit there, wherever in the slot? */
+bool court_fits(struct court *c, const struct court_job *j, const struct matrix_where *at);
 bool court_may(const struct court *c, const struct court_job *j, uint32_t slot);
 /* Would it be in the way of what is held? */
 bool court_outlasts(const struct court *c, const struct court_job *j, uint32_t slot);

@@ -306,6 +306,21 @@ struct matrix_where court_where_within(const struct court *c, const struct court
     return at;
 }
 
+/* Most who wait did not fit when they were last looked at, and cannot fit yet. */
+bool court_fits(struct court *c, const struct court_job *j, const struct matrix_where *at) {
+    struct court_lack *l = &c->jobs[j - c->jobs].lack;
+    uint64_t gives = c->matrix.rows[at->row].gives;
+    uint32_t lacks;
+    if (l->era == c->era && l->slot == at->row && gives < l->until)
+        return false;
+    struct want w = court_want(j);
+    if (matrix_fits_or(&c->matrix, at, &w, &lacks))
+        return true;
+    if (lacks > 0)
+        *l = (struct court_lack){.era = c->era, .until = gives + lacks, .slot = at->row};
+    return false;
+}
+
 bool court_may(const struct court *given, const struct court_job *j, uint32_t slot) {
     struct court *c = court_of(&given->host); /* others may be moved, which nobody sees */
     const struct matrix_row *row = &c->matrix.rows[slot];
@@ -314,9 +329,8 @@ bool court_may(const struct court *given, const struct court_job *j, uint32_t sl
     bool past = court_outlasts(c, j, slot);
     if (past && !c->room.exact && j->pub.pes > c->room.extra)
         return false;
-    struct want w = court_want(j);
     struct matrix_where at = court_where_within(c, j, slot);
-    return matrix_fits(&c->matrix, &at, &w) || court_swap(c, j, &at);
+    return court_fits(c, j, &at) || court_swap(c, j, &at);
 }
 
 /* Nodes for it, others moved if need be and it may have any. */

@@ -93,6 +93,7 @@ static void reckon(struct court *c) {
         if (i > w->open)
             nodeset_unite(ahead, &w->ahead[i - w->open - 1]);
     }
+    c->era++;
     c->stirred = true;
 }
 

@@ -89,6 +89,7 @@ static void enter(struct matrix *m, uint32_t row, uint32_t n, uint32_t had) {
     uint32_t left = matrix_node_free(m, row, n), used = matrix_node_used(m, row, n);
     r->free += left;
     r->free -= had;
+    r->gives += left > had;
     for (uint32_t level = 1; level <= m->levels; level++)
         if ((left >> level > 0) != (had >> level > 0))
             mark(rich(m, r, level), n, left >> level > 0);
@@ -297,16 +298,18 @@ static bool masks_fit(const struct matrix *m, const struct matrix_where *at, con
 }
 
 /* Are there enough? Words first: that is a step for 64 nodes, and tells most who do not fit. */
-static bool count_fits(const struct matrix *m, const struct matrix_where *at,
-                       const struct want *w) {
+static bool count_fits(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+                       uint32_t *ret_lacks) {
     struct sieve s = sieve_for(m, at, w);
     uint32_t most = 0, count = 0;
     bool by_node = at->room != NULL || (m->pes != NULL && (w->ppn & (w->ppn - 1)) != 0) ||
                    counts_memory(at, w);
     for (uint32_t i = 0; i < m->words && (by_node || most < w->nodes); i++)
         most += bits_popcount(sieve_word(&s, i));
-    if (most < w->nodes || !by_node)
+    if (most < w->nodes || !by_node) {
+        *ret_lacks = most < w->nodes ? w->nodes - most : 0;
         return most >= w->nodes;
+    }
     for (uint32_t i = 0; i < m->words; i++)
         for (uint64_t word = sieve_word(&s, i); word != 0; word &= word - 1) {
             if (!is_enough(m, at, w, i * 64 + (uint32_t)__builtin_ctzll(word)))
@@ -319,20 +322,30 @@ static bool count_fits(const struct matrix *m, const struct matrix_where *at,
     return false;
 }
 
-bool matrix_fits(const struct matrix *m, const struct matrix_where *at, const struct want *w) {
+bool matrix_fits_or(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+                    uint32_t *ret_lacks) {
     const struct matrix_row *r = &m->rows[at->row];
-    uint32_t end = end_of(m, at);
+    uint32_t end = end_of(m, at), most = w->exclusive ? r->whole_count : r->some_count;
+    *ret_lacks = 0;
     if (at->up != NULL)
         return masks_fit(m, at, w);
-    if (w->ppn > m->config.pes_max || (w->exclusive ? r->whole_count : r->some_count) < w->nodes ||
-        at->first >= end)
+    if (w->ppn > m->config.pes_max || at->first >= end)
         return false;
+    if (most < w->nodes) {
+        *ret_lacks = w->nodes - most;
+        return false;
+    }
     if (w->section_count > 0)
         return masks_fit(m, at, w);
     if (plain(m, at, w))
         return (at->first == 0 && end == m->config.nodes) ||
                bits_count_run(bits_for(r, w), at->first, end - 1) >= w->nodes;
-    return count_fits(m, at, w);
+    return count_fits(m, at, w, ret_lacks);
+}
+
+bool matrix_fits(const struct matrix *m, const struct matrix_where *at, const struct want *w) {
+    uint32_t lacks;
+    return matrix_fits_or(m, at, w, &lacks);
 }
 
 /* ---- taking and giving ---- */
@@ -347,6 +360,7 @@ static void flip_run(struct matrix *m, struct matrix_row *r, uint32_t first, uin
     } else {
         uint32_t changed = bits_clear_run(r->taken, first, last);
         ASSERT(changed == last - first + 1);
+        r->gives += changed;
         if (bits_all_in_run(m->usable, first, last))
             r->some_count += bits_set_run(r->some, first, last);
         else

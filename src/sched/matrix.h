@@ -40,8 +40,9 @@ struct matrix_row {
     uint64_t *taken; /* bitmap, if all nodes have one PE */
     uint16_t *used;  /* by node, if not */
     uint32_t some_count, whole_count;
-    uint64_t free; /* PEs of usable nodes */
-    uint32_t jobs; /* of the row; counted by whoever has them */
+    uint64_t free;  /* PEs of usable nodes */
+    uint32_t jobs;  /* of the row; counted by whoever has them */
+    uint64_t gives; /* how often more became free on a node: so many more at most fit who did not */
 };
 
 struct matrix {
@@ -85,6 +86,9 @@ void matrix_set_rank(struct matrix *m, uint32_t node, uint8_t rank);
 void matrix_set_usable(struct matrix *m, const struct nodeset *set, bool usable);
 
 bool matrix_fits(const struct matrix *m, const struct matrix_where *at, const struct want *w);
+/* And if not: so many nodes more would have to fit at least, be it for the row alone; 0: that is not known. */
+bool matrix_fits_or(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+                    uint32_t *ret_lacks);
 
 /* Will this node do for it? */
 bool matrix_suits(const struct matrix *m, const struct matrix_where *at, const struct want *w,

@@ -63,6 +63,11 @@ static inline bool nodeset_has(const struct nodeset *s, uint32_t n) {
     return !s->bitmap && nodeset_runs_have(s, n);
 }
 
+/* All its words, a bit for each member; NULL: it is runs. Valid until it changes. */
+static inline const uint64_t *nodeset_bits(const struct nodeset *s) {
+    return s->bitmap ? s->storage : NULL;
+}
+
 /* Members 64 * i .. 64 * i + 63, a bit each. */
 static inline uint64_t nodeset_word(const struct nodeset *s, uint32_t i) {
     if (s->bitmap)

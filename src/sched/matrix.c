@@ -10,6 +10,8 @@
 #include "base/bits.h"
 #include "base/sort.h"
 
+enum { BLOCK = 16 }; /* words that are sifted at once */
+
 /* The largest power of two that is not above it; it is at least 1. */
 static uint32_t level_of(uint32_t pes) {
     return 31 - (uint32_t)__builtin_clz(pes);
@@ -211,21 +213,40 @@ static uint64_t sieve_cut(const struct sieve *s, uint32_t i) {
     return word;
 }
 
-static inline uint64_t sieve_word(const struct sieve *s, uint32_t i) {
-    uint64_t word = s->bits[i];
-    if (s->rich != NULL)
-        word &= s->rich[i];
-    if (word == 0)
-        return 0;
+static void and_set(uint64_t *out, const struct nodeset *set, uint32_t from, uint32_t words) {
+    const uint64_t *bits = nodeset_bits(set);
+    for (uint32_t i = 0; i < words; i++)
+        out[i] &= bits != NULL ? bits[from + i] : nodeset_word(set, from + i);
+}
+
+static void and_not_set(uint64_t *out, const struct nodeset *set, uint32_t from, uint32_t words) {
+    for (uint32_t i = 0; i < words; i++)
+        out[i] &= ~nodeset_word(set, from + i);
+}
+
+/* Words from this one on, one kind of sieve after another: short loops over words that lie side by side. */
+static void sift(const struct sieve *s, uint32_t from, uint32_t words, uint64_t *out) {
+    for (uint32_t i = 0; i < words; i++)
+        out[i] = s->bits[from + i];
+    for (uint32_t i = 0; i < words && s->rich != NULL; i++)
+        out[i] &= s->rich[from + i];
     if (s->meets != NULL)
-        word &= nodeset_word(s->meets, i);
+        and_set(out, s->meets, from, words);
     if (s->only != NULL)
-        word &= nodeset_word(s->only, i);
+        and_set(out, s->only, from, words);
     if (s->exclude != NULL)
-        word &= ~nodeset_word(s->exclude, i);
+        and_not_set(out, s->exclude, from, words);
     if (s->barred != NULL)
-        word &= ~nodeset_word(s->barred, i);
-    return s->cut ? word & sieve_cut(s, i) : word;
+        and_not_set(out, s->barred, from, words);
+    for (uint32_t i = 0; i < words && s->cut; i++)
+        out[i] &= sieve_cut(s, from + i);
+}
+
+static uint64_t sieve_word(const struct sieve *s, uint32_t i) {
+    uint64_t word = 0;
+    if (s->bits[i] != 0)
+        sift(s, i, 1, &word);
+    return word;
 }
 
 /* Has the node enough, now and in the room? */
@@ -304,14 +325,17 @@ static bool count_fits(const struct matrix *m, const struct matrix_where *at, co
     uint32_t most = 0, count = 0;
     bool by_node = at->room != NULL || (m->pes != NULL && (w->ppn & (w->ppn - 1)) != 0) ||
                    counts_memory(at, w);
-    for (uint32_t i = 0; i < m->words && (by_node || most < w->nodes); i++)
-        most += bits_popcount(sieve_word(&s, i));
+    for (uint32_t i = 0; i < m->words && (by_node || most < w->nodes); i += BLOCK) {
+        uint32_t words = m->words - i < BLOCK ? m->words - i : BLOCK;
+        sift(&s, i, words, m->marked + i);
+        most += bits_count_block(m->marked + i, words);
+    }
     if (most < w->nodes || !by_node) {
         *ret_lacks = most < w->nodes ? w->nodes - most : 0;
         return most >= w->nodes;
     }
     for (uint32_t i = 0; i < m->words; i++)
-        for (uint64_t word = sieve_word(&s, i); word != 0; word &= word - 1) {
+        for (uint64_t word = m->marked[i]; word != 0; word &= word - 1) {
             if (!is_enough(m, at, w, i * 64 + (uint32_t)__builtin_ctzll(word)))
                 most--;
             else
@@ -429,8 +453,9 @@ static void pick_lowest(const struct matrix *m, const struct matrix_where *at, c
 static void mark_pass(struct matrix *m, const struct matrix_where *at, const struct want *w,
                       bool coveted) {
     struct sieve s = sieve_for(m, at, w);
+    sift(&s, 0, m->words, m->marked);
     for (uint32_t i = 0; i < m->words; i++) {
-        uint64_t word = at->up != NULL ? nodeset_word(at->up, i) : sieve_word(&s, i);
+        uint64_t word = at->up != NULL ? nodeset_word(at->up, i) : m->marked[i];
         uint64_t theirs = at->coveted != NULL && word != 0 ? nodeset_word(at->coveted, i) : 0;
         m->marked[i] = coveted ? word & theirs : word & ~theirs;
     }

@@ -483,22 +483,18 @@ void nodeset_subtract(struct nodeset *dst, const struct nodeset *src) {
 
 /* ---- questions ---- */
 
-bool nodeset_has(const struct nodeset *s, uint32_t n) {
+bool nodeset_runs_have(const struct nodeset *s, uint32_t n) {
     if (n >= s->universe)
         return false;
-    if (s->bitmap)
-        return bits_test(words(s), n);
     uint32_t i = find(s, n);
     return i < s->ranges && first_of(words(s)[i]) <= n;
 }
 
-uint64_t nodeset_word(const struct nodeset *s, uint32_t i) {
+uint64_t nodeset_runs_word(const struct nodeset *s, uint32_t i) {
     uint32_t from = i * 64;
     uint64_t word = 0;
     if (from >= s->universe)
         return 0;
-    if (s->bitmap)
-        return words(s)[i];
     for (uint32_t k = find(s, from); k < s->ranges && first_of(words(s)[k]) < from + 64; k++) {
         uint32_t first = first_of(words(s)[k]), last = last_of(words(s)[k]);
         uint32_t low = first > from ? first - from : 0;

@@ -52,9 +52,28 @@ void nodeset_subtract(struct nodeset *dst, const struct nodeset *src);
 /* dst = a & b; dst is neither of them. */
 void nodeset_and(struct nodeset *dst, const struct nodeset *a, const struct nodeset *b);
 
-bool nodeset_has(const struct nodeset *s, uint32_t n); /* false beyond the universe */
+/* The same for sets that are runs. */
+bool nodeset_runs_have(const struct nodeset *s, uint32_t n);
+uint64_t nodeset_runs_word(const struct nodeset *s, uint32_t i);
+
+/* False beyond the universe. In place: schedulers ask it for every node of a cluster. */
+static inline bool nodeset_has(const struct nodeset *s, uint32_t n) {
+    if (s->bitmap && n < s->universe)
+        return (((const uint64_t *)s->storage)[n / 64] >> (n % 64)) & 1;
+    return !s->bitmap && nodeset_runs_have(s, n);
+}
+
+/* All its words, a bit for each member; NULL: it is runs. Valid until it changes. */
+static inline const uint64_t *nodeset_bits(const struct nodeset *s) {
+    return s->bitmap ? s->storage : NULL;
+}
+
 /* Members 64 * i .. 64 * i + 63, a bit each. */
-uint64_t nodeset_word(const struct nodeset *s, uint32_t i);
+static inline uint64_t nodeset_word(const struct nodeset *s, uint32_t i) {
+    if (s->bitmap)
+        return (uint64_t)i * 64 < s->universe ? ((const uint64_t *)s->storage)[i] : 0;
+    return nodeset_runs_word(s, i);
+}
 bool nodeset_equal(const struct nodeset *a, const struct nodeset *b);
 bool nodeset_intersects(const struct nodeset *a, const struct nodeset *b);
 bool nodeset_covers(const struct nodeset *a, const struct nodeset *b); /* b is a subset of a */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/bits.h"
 #include "base/list.h"
 #include "base/units.h"
 #include "sched/court_inside.h"
@@ -64,6 +65,11 @@ static uint64_t *carve(struct court *c, struct arena *a) {
     c->parts = ARENA_TAKE(a, struct nodeset, c->config.sections);
     c->part_next = ARENA_TAKE(a, uint32_t, c->config.sections);
     c->room.free = ARENA_TAKE(a, uint16_t, l->nodes);
+    c->room.memory = ARENA_TAKE(a, int64_t, l->nodes);
+    c->room.may = ARENA_TAKE(a, uint64_t, bits_words(l->nodes));
+    c->room.will = ARENA_TAKE(a, uint64_t, bits_words(l->nodes));
+    c->memory.has = ARENA_TAKE(a, int64_t, l->nodes);
+    c->memory.left = ARENA_TAKE(a, int64_t, l->nodes);
     c->forecast = ARENA_TAKE(a, struct plan_step, court_outlook_steps(c));
     return ARENA_TAKE(a, uint64_t,
                       nodeset_bytes(c->config.universe) / 8 *
@@ -91,6 +97,7 @@ struct court *court_new(const struct court_config *given, const struct storm_pol
     struct matrix_config m = matrix_of(&c->config);
     matrix_init(&c->matrix, &m, a);
     size_t words = nodeset_bytes(c->config.universe) / 8;
+    court_memory_init(c);
     court_seats_init(c, storage);
     storage += words * (c->config.running + c->config.sections);
     nodeset_init(&c->scratch, c->config.universe, storage);
@@ -140,29 +147,39 @@ static struct extent extent_of(const struct court_order *o) {
     return e;
 }
 
+static bool takes_memory(const struct court_order *o) {
+    for (uint32_t k = 0; k < o->section_count; k++)
+        if (o->sections[k].memory > 0)
+            return true;
+    return o->section_count == 0 && o->memory > 0;
+}
+
 static void job_fill(struct court *c, struct court_job *j, const struct court_order *o) {
     struct extent e = extent_of(o);
     uint64_t pes = o->exclusive ? (uint64_t)e.nodes * c->config.limits.pes_max : e.pes;
     j->sections = o->sections;
     j->section_count = (uint8_t)o->section_count;
+    j->takes_memory = takes_memory(o);
+    j->memory = o->section_count > 0 ? 0 : o->memory;
     j->only = o->only != NULL && !nodeset_empty(o->only) ? o->only : NULL;
     j->exclude = o->exclude != NULL && !nodeset_empty(o->exclude) ? o->exclude : NULL;
     j->meets = o->meets;
     j->window = o->window;
-    j->pub = (struct storm_job){.id = o->id,
-                                .nodes = e.nodes,
-                                .ppn = e.ppn,
-                                .procs = o->procs ? o->procs : (uint32_t)e.pes,
-                                .pes = pes > UINT32_MAX ? UINT32_MAX : (uint32_t)pes,
-                                .exclusive = o->exclusive,
-                                .chooses = j->only != NULL || j->meets != NULL ||
-                                           j->exclude != NULL || o->section_count > 0,
-                                .state = STORM_WAITS,
-                                .priority = o->priority,
-                                .arrived = c->now,
-                                .estimate = o->estimate,
-                                .ends = STORM_NEVER,
-                                .reserved = STORM_NEVER};
+    j->pub =
+        (struct storm_job){.id = o->id,
+                           .nodes = e.nodes,
+                           .ppn = e.ppn,
+                           .procs = o->procs ? o->procs : (uint32_t)e.pes,
+                           .pes = pes > UINT32_MAX ? UINT32_MAX : (uint32_t)pes,
+                           .exclusive = o->exclusive,
+                           .chooses = j->only != NULL || j->meets != NULL || j->exclude != NULL ||
+                                      o->section_count > 0 || j->takes_memory,
+                           .state = STORM_WAITS,
+                           .priority = o->priority,
+                           .arrived = c->now,
+                           .estimate = o->estimate,
+                           .ends = STORM_NEVER,
+                           .reserved = STORM_NEVER};
 }
 
 struct want court_want(const struct court_job *j) {
@@ -173,7 +190,8 @@ struct want court_want(const struct court_job *j) {
                      .meets = j->meets,
                      .exclude = j->exclude,
                      .sections = j->sections,
-                     .section_count = j->section_count};
+                     .section_count = j->section_count,
+                     .memory = j->memory};
     for (uint32_t k = 0; k < w.section_count; k++)
         w.ppn = w.sections[k].ppn < w.ppn ? w.sections[k].ppn : w.ppn;
     return w;
@@ -260,6 +278,7 @@ static void begin_policy(struct court *c, const struct storm_policy *policy) {
     ASSERT(policy->version == STORM_POLICY_VERSION && policy->own <= COURT_OWN_MAX);
     ASSERT(policy_bytes(policy, &c->config.limits) <= self_bytes(&c->config));
     c->policy = policy;
+    c->era++;
     c->broken = false;
     c->room.held = false;
     c->wake_at = STORM_NEVER;
@@ -366,6 +385,7 @@ void court_set_usable(struct court *c, uint64_t now, const struct nodeset *nodes
 
 void court_met(struct court *c, uint64_t now) {
     court_pass_time(c, now);
+    c->era++;
     if (c->policy->nodes)
         c->policy->nodes(c->self, &c->host);
     court_stir(c);
@@ -388,17 +408,20 @@ static bool sized(const struct court *c, const struct court_order *o) {
     return nodes <= l->nodes;
 }
 
-bool court_could(const struct court *c, const struct court_order *o) {
+/* Whoever has been running has the memory, whatever the node says now. */
+static bool could(const struct court *c, const struct court_order *o, bool anew) {
+    bool memory = anew && takes_memory(o) && c->memory.limited > 0;
     const struct nodeset *only = o->only != NULL && !nodeset_empty(o->only) ? o->only : NULL;
     const struct court_window *window = o->window == 0 ? NULL : court_window_find(c, o->window);
     if (!sized(c, o))
         return false;
-    if (matrix_flat(&c->matrix) && only == NULL && o->exclude == NULL && window == NULL)
+    if (matrix_flat(&c->matrix) && only == NULL && o->exclude == NULL && window == NULL && !memory)
         return true;
     struct want w = {.nodes = extent_of(o).nodes,
                      .ppn = o->ppn,
                      .sections = o->sections,
-                     .section_count = o->section_count};
+                     .section_count = o->section_count,
+                     .memory = o->section_count > 0 ? 0 : o->memory};
     struct fit f;
     fit_init(&f, &w);
     for (uint32_t n = 0; n < c->config.limits.nodes && (o->section_count > 0 || f.count < w.nodes);
@@ -407,9 +430,15 @@ bool court_could(const struct court *c, const struct court_order *o) {
         if ((only == NULL || nodeset_has(only, n)) &&
             (window == NULL || nodeset_has(&window->nodes, n)) &&
             (o->exclude == NULL || !nodeset_has(o->exclude, n)))
-            fit_tell(&f, fit_mask_by_size(&w, pes, pes));
+            fit_tell(&f, fit_mask_by_size(
+                             &w, &(struct fit_node){pes, pes,
+                                                    memory ? c->memory.has[n] : FIT_MEMORY_ANY}));
     }
     return fit_missing(&f) == 0;
+}
+
+bool court_could(const struct court *c, const struct court_order *o) {
+    return could(c, o, true);
 }
 
 static void enter_queue(struct court *c, struct court_job *j) {
@@ -445,7 +474,7 @@ int court_arrive(struct court *c, uint64_t now, const struct court_order *o, uin
 int court_resume(struct court *c, uint64_t now, const struct court_order *o, uint64_t started,
                  const struct nodeset *nodes, uint32_t slot, uint32_t *ret_job) {
     struct court_job *j;
-    if (slot >= c->config.limits.slots || !court_could(c, o))
+    if (slot >= c->config.limits.slots || !could(c, o, false))
         return -E2BIG;
     if ((j = job_new(c)) == NULL)
         return -ENOSPC;

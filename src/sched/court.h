@@ -23,7 +23,8 @@
 
 enum { COURT_WORDS_MAX = 200, COURT_OWN_MAX = 64 };
 
-#define COURT_NONE UINT32_MAX /* no job */
+#define COURT_NONE       UINT32_MAX /* no job */
+#define COURT_MEMORY_ANY UINT32_MAX /* memory of a node that is not limited */
 
 struct court_config {
     struct storm_limits limits;
@@ -45,13 +46,14 @@ struct court_config {
 struct court_order {
     uint64_t id;
     uint32_t nodes, ppn;
-    uint32_t procs; /* 0: nodes * ppn */
+    uint32_t procs;  /* 0: nodes * ppn */
+    uint32_t memory; /* MiB that it takes on each node; 0: nothing is said of it */
     bool exclusive;
     const struct nodeset *only, *exclude;
     /* Nodes that have what it needs; NULL: all do. Who is in it may change at any time, see court_met(). */
     const struct nodeset *meets;
-    /* Parts of different sizes and needs, that start together on different nodes; `nodes` and `ppn` follow from them
-     * then. What else is said holds for all of them. */
+    /* Parts of different sizes and needs, that start together on different nodes; `nodes`, `ppn` and `memory` do not
+     * count then. What else is said holds for all of them. */
     const struct court_section *sections;
     uint32_t section_count; /* at most COURT_SECTIONS_MAX; 0: it has none */
     int32_t priority;
@@ -98,6 +100,10 @@ void court_node_pes(struct court *c, uint32_t node,
 /* How special it is, 0 at first: who can have others gets those of a lower rank, of these the narrower ones, of these the
  * lower ones. At any time. */
 void court_node_rank(struct court *c, uint32_t node, uint8_t rank);
+/* Its memory in MiB, not limited at first. At any time: if jobs have more nothing happens to them, and nothing comes that
+ * takes any. What they hold is one book for all slots: a job keeps its memory while others have their turn. Who waits is
+ * looked at with what happens next; court_met() is to be called if that is to be now. */
+void court_node_memory(struct court *c, uint32_t node, uint32_t units);
 void court_set_usable(struct court *c, uint64_t now, const struct nodeset *nodes, bool usable);
 
 /* These nodes are kept from `from` until before `to` for jobs whose orders name the window: what runs there when it
@@ -120,7 +126,7 @@ void court_met(struct court *c, uint64_t now);
 /* Would all nodes (of its window) be enough for it, if they were usable, had what it needs, and nobody else were there? */
 bool court_could(const struct court *c, const struct court_order *o);
 
-/* -ENOSPC: too many jobs; -E2BIG: not even all nodes are enough for it. */
+/* -ENOSPC: too many jobs; -E2BIG: not even all nodes are enough for it, or have the memory. */
 int court_arrive(struct court *c, uint64_t now, const struct court_order *o, uint32_t *ret_job);
 
 /* Of a former life: it has been running there; one with sections on as many sets, one behind another. -EBUSY: another has
@@ -167,19 +173,22 @@ const struct storm_limits *court_limits(const struct court *c); /* those of now 
 uint32_t court_row_jobs(const struct court *c, uint32_t slot);
 uint32_t court_node_pes_of(const struct court *c, uint32_t node);
 uint32_t court_node_used(const struct court *c, uint32_t slot, uint32_t node);
+uint32_t court_node_memory_of(const struct court *c, uint32_t node);
+uint64_t court_node_memory_held(const struct court *c, uint32_t node); /* by jobs of all slots */
 uint32_t court_queued(const struct court *c);
 uint32_t court_running(const struct court *c);
 uint32_t court_head(const struct court *c); /* the first that waits, COURT_NONE: nobody does */
 
 /* Why a job waits, and until when. */
 struct court_outlook {
-    uint64_t at;      /* expected to start by then; STORM_NEVER: nobody knows */
-    uint32_t slot;    /* that it can have first */
-    uint64_t lacks;   /* PEs that are not free for it there */
-    uint64_t ends;    /* a job whose end makes room for it; 0: none */
-    uint64_t endless; /* a job that is in its way, and has no estimate; 0: none */
-    uint32_t window;  /* that keeps nodes from it; 0: none */
-    bool long_queue;  /* too many are before it to look at them all */
+    uint64_t at;           /* expected to start by then; STORM_NEVER: nobody knows */
+    uint32_t slot;         /* that it can have first */
+    uint64_t lacks;        /* PEs that are not free for it there */
+    uint32_t lacks_memory; /* nodes that have the PEs, and not the memory, of those it needs more */
+    uint64_t ends;         /* a job whose end makes room for it; 0: none */
+    uint64_t endless;      /* a job that is in its way, and has no estimate; 0: none */
+    uint32_t window;       /* that keeps nodes from it; 0: none */
+    bool long_queue;       /* too many are before it to look at them all */
 };
 
 /* Of one that waits. Takes steps in proportion to nodes and to what runs, not to what waits. */

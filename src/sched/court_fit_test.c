@@ -55,6 +55,8 @@ struct play {
     uint32_t nodes, width_max, count;
     uint64_t now;
     uint32_t width[NODES], left[NODES]; /* left: as brute force has it */
+    uint32_t memory[NODES];             /* that is left */
+    bool memories;                      /* it matters */
     struct guest at[2 * JOBS];
 };
 
@@ -74,6 +76,7 @@ static void draw_job(struct play *p, bool single) {
     g->order.nodes = single ? 1 : (uint32_t)random_between(r, 1, p->nodes < 3 ? p->nodes : 3);
     g->order.ppn = (uint32_t)random_between(r, 1, p->width_max);
     g->order.exclusive = single || random_chance(r, 1, 4);
+    g->order.memory = p->memories ? (uint32_t)random_below(r, 6) : 0;
     draw_set(p, &g->meets, g->words[0], (uint32_t)random_between(r, 1, 3));
     draw_set(p, &g->exclude, g->words[1], 4);
     if (random_chance(r, 3, 4))
@@ -93,6 +96,7 @@ static void begin(struct play *p, uint64_t seed, const struct storm_policy *poli
     p->now = 0;
     p->nodes = (uint32_t)random_between(&p->random, 2, NODES);
     p->width_max = random_chance(&p->random, 1, 3) ? 1 : WIDTH;
+    p->memories = random_chance(&p->random, 1, 2);
     struct court_config c = bench_config(p->nodes, p->width_max, 1);
     c.guest = policy;
     bench_init(&p->bench, &c, policy);
@@ -101,6 +105,9 @@ static void begin(struct play *p, uint64_t seed, const struct storm_policy *poli
         p->width[n] = p->left[n] = (uint32_t)random_between(&p->random, 1, p->width_max);
         court_node_pes(p->bench.court, n, p->width[n]);
         court_node_rank(p->bench.court, n, (uint8_t)random_below(&p->random, 3));
+        p->memory[n] = p->memories ? (uint32_t)random_between(&p->random, 2, 8) : 0;
+        if (p->memories)
+            court_node_memory(p->bench.court, n, p->memory[n]);
     }
     bench_usable(&p->bench, 0, 0, p->nodes - 1, true);
 }
@@ -110,7 +117,7 @@ static void begin(struct play *p, uint64_t seed, const struct storm_policy *poli
 static bool will_do(const struct play *p, const struct guest *g, uint32_t n) {
     const struct court_order *o = &g->order;
     return p->width[n] >= o->ppn && p->left[n] >= (o->exclusive ? p->width[n] : o->ppn) &&
-           (o->meets == NULL || nodeset_has(o->meets, n)) &&
+           p->memory[n] >= o->memory && (o->meets == NULL || nodeset_has(o->meets, n)) &&
            (o->exclude == NULL || !nodeset_has(o->exclude, n));
 }
 
@@ -126,8 +133,10 @@ static bool can_from(struct play *p, uint32_t who, uint32_t i, uint32_t from, ui
             continue;
         uint32_t each = g->order.exclusive ? p->width[n] : g->order.ppn;
         p->left[n] -= each;
+        p->memory[n] -= g->order.memory;
         bool can = can_from(p, who, i, n + 1, missing - 1);
         p->left[n] += each;
+        p->memory[n] += g->order.memory;
         if (can)
             return true;
     }
@@ -164,6 +173,7 @@ static void settle(struct play *p, uint32_t who) {
         NODESET_EACH (n, set) {
             CHECK(will_do(p, g, n));
             p->left[n] -= g->order.exclusive ? p->width[n] : g->order.ppn;
+            p->memory[n] -= g->order.memory;
         }
         g->runs = true;
     }
@@ -231,8 +241,10 @@ static void test_as_many_as_can_be(void) {
 static void end_last(struct play *p) {
     struct guest *g = &p->at[--p->count];
     if (g->runs)
-        NODESET_EACH (n, court_nodes(p->bench.court, g->number))
+        NODESET_EACH (n, court_nodes(p->bench.court, g->number)) {
             p->left[n] += g->order.exclusive ? p->width[n] : g->order.ppn;
+            p->memory[n] += g->order.memory;
+        }
     court_end(p->bench.court, p->now, g->number);
 }
 

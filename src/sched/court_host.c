@@ -129,13 +129,13 @@ static bool host_fits(struct storm_host *h, const struct storm_job *job, uint32_
     const struct court_job *j = find(c, job);
     if (j == NULL || slot >= c->limits.slots || !court_has_sets(c, j))
         return false;
-    struct matrix_where at = {
-        .row = slot, .first = first, .last = last, .barred = court_barred(c, j)};
+    struct matrix_where at = court_where(c, j, slot);
+    at.first = first;
+    at.last = last;
     struct want w = court_want(j);
-    if (matrix_fits(&c->matrix, &at, &w))
-        return true;
-    bool any = first == 0 && last >= c->config.limits.nodes - 1;
-    return any && j->where == WHERE_QUEUE && court_swap(c, j, slot, false);
+    if (first > 0 || last < c->config.limits.nodes - 1)
+        return matrix_fits(&c->matrix, &at, &w);
+    return court_fits(c, j, &at) || (j->where == WHERE_QUEUE && court_swap(c, j, &at));
 }
 
 static uint64_t host_earliest(struct storm_host *h, const struct storm_job *job, uint32_t slot) {
@@ -226,7 +226,7 @@ static int host_start_on(struct storm_host *h, const struct storm_job *job, uint
     if (j == NULL)
         return -EINVAL;
     struct want w = court_want(j);
-    struct matrix_where at = {.row = slot, .last = UINT32_MAX};
+    struct matrix_where at = {.row = slot, .last = UINT32_MAX, .memory = court_memory_for(c, j)};
     struct nodeset *set = court_next_set(c);
     nodeset_clear(set);
     for (uint32_t i = 0; i < count; i++) {
@@ -246,6 +246,7 @@ static int host_start_on(struct storm_host *h, const struct storm_job *job, uint
     if (r < 0)
         return court_fault(c, j,
                            r == -EHOSTDOWN ? "starts a job on a node that is down"
+                           : r == -ENOMEM  ? "starts a job on a node with too little memory"
                            : node == COURT_NONE
                                ? "starts a job on nodes that are not for its sections"
                                : "starts a job on processors that are busy",

@@ -23,6 +23,13 @@ struct court_twig {
     uint64_t estimate;
 };
 
+/* It did not fit in a slot: nor does it before so much was given back there, see matrix_row.gives. Holds in one era:
+ * nothing but what is free has changed in its favour. */
+struct court_lack {
+    uint64_t era, until;
+    uint32_t slot;
+};
+
 struct court_job {
     struct storm_job pub; /* first: policies point at it */
     const struct nodeset *only, *meets, *exclude;
@@ -36,7 +43,10 @@ struct court_job {
     uint32_t window;       /* that it names */
     bool inside;           /* it runs there, and no policy knows it */
     uint8_t section_count; /* 0: it has none */
+    bool takes_memory;     /* it, or a section of it */
+    uint32_t memory;       /* on each node; of sections none */
     uint32_t news_next;
+    struct court_lack lack;
     uint64_t found; /* slots it may run in, while that is found out */
     uint8_t where;
     uint8_t pending;
@@ -85,7 +95,16 @@ struct court_room {
     uint64_t at;
     uint64_t extra;       /* counted: what others may have beyond `at` */
     uint16_t *free;       /* exact: by node */
+    int64_t *memory;      /* exact, of a job that takes some: by node */
+    uint64_t *may, *will; /* to reckon with: nodes it may have, and that will do for it */
+    bool remembers;       /* it does, so what others take matters in all slots */
     struct court_bar bar; /* exact: what keeps it out at `at` */
+};
+
+/* What nodes have of memory, and what is left of it by jobs of all slots; see court_memory.c. */
+struct court_memory {
+    int64_t *has, *left;
+    uint32_t limited; /* nodes that have a limit: without any it does not matter */
 };
 
 /* Jobs that were started in this decision, whose nodes nobody has seen yet; see court_swap.c. */
@@ -107,11 +126,13 @@ struct court {
     uint64_t *own; /* COURT_OWN_MAX bytes each */
     uint64_t now;
     bool held, deciding, broken;
+    uint64_t era; /* see court_lack */
     bool stirred; /* something has happened since the policy was asked */
     char words[COURT_WORDS_MAX];
     bool words_news;
 
     struct matrix matrix; /* a row for each slot, and one to reckon with */
+    struct court_memory memory;
     struct court_job *jobs;
     uint32_t jobs_used, jobs_free;
     uint64_t ties;
@@ -171,15 +192,15 @@ void court_seats_init(struct court *c, uint64_t *storage);
 /* Are there sets for its nodes? The next one that a job gets: what is in it counts for nothing. */
 bool court_has_sets(const struct court *c, const struct court_job *j);
 struct nodeset *court_next_set(struct court *c);
-/* Nodes on which it holds the same number of PEs (WANT_WHOLE: all); false: it has not so many parts. */
+/* Nodes on which it holds the same number of PEs (WANT_WHOLE: all), and so much memory; false: it has not so many parts. */
 struct court_part {
     const struct nodeset *set;
-    uint32_t each;
+    uint32_t each, memory;
 };
 bool court_part(const struct court *c, const struct court_job *j, uint32_t k,
                 struct court_part *ret);
 /* It takes the least special nodes that fit; those of the next set (-EINVAL: they are not for its sections, or as
- * matrix_hold has it); those it had, one set for each section. Nothing is changed if it cannot. */
+ * matrix_hold has it; -ENOMEM: one has too little memory); those it had, one set for each section. Nothing is changed if it cannot. */
 int court_seat(struct court *c, struct court_job *j, const struct matrix_where *at);
 int court_seat_on(struct court *c, struct court_job *j, const struct matrix_where *at,
                   uint32_t *ret_node);
@@ -191,6 +212,14 @@ bool court_idle(const struct court *c, const struct court_job *j, uint32_t row);
 void court_occupy(struct court *c, const struct court_job *j, uint32_t row);
 void court_vacate(struct court *c, const struct court_job *j, uint32_t row);
 bool court_seats_conserved(const struct court *c);
+
+/* court_memory.c */
+void court_memory_init(struct court *c);
+/* What is left by node; NULL: it does not matter to this job. */
+const int64_t *court_memory_for(const struct court *c, const struct court_job *j);
+/* What it takes of its nodes changes hands. */
+void court_memory_change(struct court *c, const struct court_job *j, bool take);
+bool court_memory_conserved(const struct court *c);
 
 /* court_queue.c */
 void court_enqueue(struct court *c, struct court_job *j);
@@ -235,13 +264,20 @@ extern const struct storm_host_ops court_host_ops;
 int court_fault(struct court *c, const struct court_job *j, const char *words, uint32_t node);
 
 /* court_room.c */
-/* Nodes that it fits on in this slot, by then; and when these are enough. */
-uint32_t court_room_now(struct court *c, const struct court_job *j, uint32_t slot, bool barred);
+/* Nodes that it fits on in this slot, windows and memory aside or not; and when these are enough. */
+uint32_t court_room_now(struct court *c, const struct court_job *j, uint32_t slot, bool barred,
+                        bool memory);
 uint64_t court_earliest(struct court *c, const struct court_job *j, uint32_t slot);
 uint64_t court_reserve(struct court *c, const struct court_job *j, uint32_t slot);
+/* Does it fit there, wherever in the slot? */
+bool court_fits(struct court *c, const struct court_job *j, const struct matrix_where *at);
 bool court_may(const struct court *c, const struct court_job *j, uint32_t slot);
 /* Would it be in the way of what is held? */
 bool court_outlasts(const struct court *c, const struct court_job *j, uint32_t slot);
+/* All nodes of a slot that are not barred to it; within what is held for another, if it would outlast that. */
+struct matrix_where court_where(const struct court *c, const struct court_job *j, uint32_t slot);
+struct matrix_where court_where_within(const struct court *c, const struct court_job *j,
+                                       uint32_t slot);
 /* The job takes nodes in this slot, beside what is held if it would outlast that. */
 int court_take(struct court *c, struct court_job *j, uint32_t slot, uint32_t first, uint32_t last);
 
@@ -252,8 +288,8 @@ void court_swaps_note(struct court *c, const struct court_job *j);
 void court_swaps_pin(struct court *c, const struct court_job *j); /* it stays where it is */
 /* May there be room where none is seen? */
 bool court_swaps_open(struct court *c);
-/* Moves others so that it fits, `within` what is held for another. False: it does not, and nothing is changed. */
-bool court_swap(struct court *c, const struct court_job *j, uint32_t slot, bool within);
+/* Moves others so that it fits there. False: it does not, and nothing is changed. */
+bool court_swap(struct court *c, const struct court_job *j, const struct matrix_where *at);
 /* Nodes that those who wait insist on more than it does; NULL: none. Valid until it is asked again. */
 const struct nodeset *court_coveted(struct court *c, const struct court_job *j);
 

@@ -155,5 +155,5 @@ bool court_conserved(const struct court *c) {
             return false;
     return matrix_conserved(&c->matrix) && line_conserved(c, &c->queue, WHERE_QUEUE) &&
            line_conserved(c, &c->booked, WHERE_BOOKED) && court_windows_conserved(c) &&
-           court_seats_conserved(c);
+           court_seats_conserved(c) && court_memory_conserved(c);
 }

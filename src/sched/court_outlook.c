@@ -77,7 +77,8 @@ static uint64_t first_slot(struct court *c, const struct court_job *j, uint32_t 
 static bool in_the_way(const struct court *c, const struct court_job *j, const struct court_job *r,
                        uint32_t slot) {
     const struct court_window *own = j->window == 0 ? NULL : court_window_find(c, j->window);
-    return r->pub.slot == slot &&
+    bool shares = r->takes_memory && court_memory_for(c, j) != NULL; /* memory, in all slots */
+    return (r->pub.slot == slot || shares) &&
            (j->only == NULL || nodeset_intersects(j->only, &c->sets[r->set])) &&
            (j->meets == NULL || nodeset_intersects(j->meets, &c->sets[r->set])) &&
            (own == NULL ? !r->inside : nodeset_intersects(&own->nodes, &c->sets[r->set]));
@@ -114,7 +115,7 @@ static uint32_t find_window(struct court *c, const struct court_job *j, uint64_t
                             uint32_t slot) {
     const struct court_windows *w = &c->windows;
     uint64_t mask = court_bar_at(c, j, c->now).mask;
-    if (mask != 0 && court_room_now(c, j, slot, false) >= j->pub.nodes) {
+    if (mask != 0 && court_room_now(c, j, slot, false, true) >= j->pub.nodes) {
         for (uint32_t i = w->open; i < w->count; i++)
             if ((mask >> i & 1) && has_room(c, j, &w->at[i]))
                 return w->at[i].id;
@@ -127,10 +128,12 @@ static uint32_t find_window(struct court *c, const struct court_job *j, uint64_t
     return at == STORM_NEVER && mask != 0 ? w->at[__builtin_ctzll(mask)].id : 0;
 }
 
-static uint64_t lacking(struct court *c, const struct court_job *j, uint32_t slot) {
-    uint32_t fit = court_room_now(c, j, slot, true);
+static void find_lacking(struct court *c, const struct court_job *j, struct court_outlook *ret) {
+    uint32_t fit = court_room_now(c, j, ret->slot, true, false);
     uint64_t each = j->pub.exclusive ? c->config.limits.pes_max : j->pub.ppn;
-    return fit >= j->pub.nodes ? 0 : (uint64_t)(j->pub.nodes - fit) * each;
+    ret->lacks = fit >= j->pub.nodes ? 0 : (uint64_t)(j->pub.nodes - fit) * each;
+    if (court_memory_for(c, j) != NULL)
+        ret->lacks_memory = fit - court_room_now(c, j, ret->slot, true, true);
 }
 
 void court_outlook(struct court *c, uint32_t job, struct court_outlook *ret) {
@@ -139,7 +142,7 @@ void court_outlook(struct court *c, uint32_t job, struct court_outlook *ret) {
     if (j->where != WHERE_QUEUE && j->where != WHERE_BOOKED)
         return;
     uint64_t alone = first_slot(c, j, &ret->slot);
-    ret->lacks = lacking(c, j, ret->slot);
+    find_lacking(c, j, ret);
     find_culprit(c, j, alone, ret);
     if (c->windows.count > 0 && j->window == 0)
         ret->window = find_window(c, j, alone, ret->slot);

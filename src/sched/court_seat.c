@@ -40,7 +40,7 @@ bool court_part(const struct court *c, const struct court_job *j, uint32_t k,
     for (uint32_t i = 0; i < k; i++)
         part = c->part_next[part];
     *ret = (struct court_part){j->section_count > 0 ? &c->parts[part] : &c->sets[j->set],
-                               want_each_of(&w, k)};
+                               want_each_of(&w, k), want_memory_of(&w, k)};
     return true;
 }
 
@@ -120,6 +120,19 @@ static int settle(struct court *c, struct court_job *j, uint32_t row, bool any_s
         return r;
     }
     c->set_free_count--;
+    court_memory_change(c, j, true);
+    return 0;
+}
+
+/* Have all nodes of the next set the memory? */
+static int has_memory(struct court *c, const struct want *w, const struct matrix_where *at,
+                      uint32_t *ret_node) {
+    if (at->memory != NULL)
+        NODESET_EACH (n, court_next_set(c))
+            if (!want_has_memory(w->memory, at->memory[n])) {
+                *ret_node = n;
+                return -ENOMEM;
+            }
     return 0;
 }
 
@@ -128,9 +141,12 @@ int court_seat_on(struct court *c, struct court_job *j, const struct matrix_wher
     struct nodeset *parts[COURT_SECTIONS_MAX];
     struct want w = court_want(j);
     *ret_node = COURT_NONE;
+    int r = has_memory(c, &w, at, ret_node);
+    if (r < 0)
+        return r;
     if (j->section_count > 0) {
         take_parts(c, j, parts);
-        int r = matrix_split(&c->matrix, at, &w, court_next_set(c), parts);
+        r = matrix_split(&c->matrix, at, &w, court_next_set(c), parts);
         if (r < 0) {
             free_parts(c, j);
             return r;
@@ -149,6 +165,7 @@ int court_seat(struct court *c, struct court_job *j, const struct matrix_where *
         return r;
     if (simple) {
         j->set = c->set_free[--c->set_free_count];
+        court_memory_change(c, j, true);
         return 0;
     }
     r = court_seat_on(c, j, at, &node);
@@ -176,6 +193,7 @@ int court_seat_again(struct court *c, struct court_job *j, uint32_t row,
 
 void court_unseat(struct court *c, struct court_job *j) {
     court_vacate(c, j, j->pub.slot);
+    court_memory_change(c, j, false);
     free_parts(c, j);
     c->set_free[c->set_free_count++] = j->set;
 }

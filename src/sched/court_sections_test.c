@@ -30,9 +30,10 @@ struct guest {
 struct play {
     struct random random;
     struct bench bench;
-    uint32_t nodes, width_max, count;
+    uint32_t nodes, width_max, memory_max, count;
     uint32_t width[NODES], left[NODES];
-    bool used[NODES]; /* by brute force, for a section */
+    uint32_t memory[NODES]; /* that is left */
+    bool used[NODES];       /* by brute force, for a section */
     uint64_t now;
     struct guest at[JOBS];
 };
@@ -59,10 +60,12 @@ static void draw_job(struct play *p, uint32_t sections) {
     o->exclude = exclude;
     o->sections = g->sections;
     o->section_count = sections;
+    o->memory = (uint32_t)random_below(r, p->memory_max + 1);
     o->ppn = (uint32_t)random_between(r, 1, p->width_max);
     for (uint32_t k = 0; k < sections; k++) {
         g->sections[k].nodes = (uint32_t)random_between(r, 1, sections > 2 ? 2 : 3);
         g->sections[k].ppn = (uint32_t)random_between(r, 1, p->width_max);
+        g->sections[k].memory = (uint32_t)random_below(r, p->memory_max + 1);
         g->sections[k].meets = draw_set(p, &g->meets[k], g->words[k], 2);
     }
     if (court_arrive(p->bench.court, p->now, o, &g->number) == 0)
@@ -75,6 +78,7 @@ static void begin(struct play *p, uint64_t seed, const struct storm_policy *poli
     random_init(&p->random, seed);
     p->nodes = (uint32_t)random_between(&p->random, 2, NODES);
     p->width_max = random_chance(&p->random, 1, 4) ? 1 : WIDTH;
+    p->memory_max = random_chance(&p->random, 1, 2) ? 8 : 0;
     struct court_config c = bench_config(p->nodes, p->width_max, slots);
     c.sections = 40;
     bench_init(&p->bench, &c, policy);
@@ -83,6 +87,9 @@ static void begin(struct play *p, uint64_t seed, const struct storm_policy *poli
         p->width[n] = p->left[n] = (uint32_t)random_between(&p->random, 1, p->width_max);
         court_node_pes(p->bench.court, n, p->width[n]);
         court_node_rank(p->bench.court, n, (uint8_t)random_below(&p->random, 3));
+        p->memory[n] = (uint32_t)random_between(&p->random, 2, 12);
+        if (p->memory_max > 0)
+            court_node_memory(p->bench.court, n, p->memory[n]);
     }
     bench_usable(&p->bench, 0, 0, p->nodes - 1, true);
 }
@@ -92,7 +99,7 @@ static void begin(struct play *p, uint64_t seed, const struct storm_policy *poli
 static struct court_section section_of(const struct guest *g, uint32_t k) {
     if (g->order.section_count > 0)
         return g->sections[k];
-    return (struct court_section){g->order.nodes, g->order.ppn, NULL};
+    return (struct court_section){g->order.nodes, g->order.ppn, NULL, g->order.memory};
 }
 
 static uint32_t sections_of(const struct guest *g) {
@@ -106,7 +113,7 @@ static uint32_t each(const struct play *p, const struct guest *g, uint32_t k, ui
 static bool will_do(const struct play *p, const struct guest *g, uint32_t k, uint32_t n) {
     struct court_section s = section_of(g, k);
     return !p->used[n] && p->width[n] >= s.ppn && p->left[n] >= each(p, g, k, n) &&
-           (s.meets == NULL || nodeset_has(s.meets, n)) &&
+           p->memory[n] >= s.memory && (s.meets == NULL || nodeset_has(s.meets, n)) &&
            (g->order.exclude == NULL || !nodeset_has(g->order.exclude, n));
 }
 
@@ -132,15 +139,19 @@ static bool fits(struct play *p, const struct guest *g) {
 
 static void change(struct play *p, const struct guest *g, bool take) {
     for (uint32_t k = 0; k < sections_of(g); k++)
-        NODESET_EACH (n, court_section_nodes(p->bench.court, g->number, k))
-            p->left[n] = take ? p->left[n] - each(p, g, k, n) : p->left[n] + each(p, g, k, n);
+        NODESET_EACH (n, court_section_nodes(p->bench.court, g->number, k)) {
+            uint32_t pes = each(p, g, k, n), memory = section_of(g, k).memory;
+            p->left[n] = take ? p->left[n] - pes : p->left[n] + pes;
+            p->memory[n] = take ? p->memory[n] - memory : p->memory[n] + memory;
+        }
 }
 
 /* When it fits, by the ends of what runs. */
 static uint64_t earliest(struct play *p, const struct guest *g) {
-    uint32_t left[NODES];
+    uint32_t left[NODES], memory[NODES];
     uint64_t best = STORM_NEVER;
     memcpy(left, p->left, sizeof left);
+    memcpy(memory, p->memory, sizeof memory);
     for (uint32_t i = 0; i < p->count; i++) { /* for the end of each: all that is over by then */
         uint64_t at = p->at[i].ends > p->now ? p->at[i].ends : p->now + 1;
         if (!p->at[i].runs)
@@ -151,6 +162,7 @@ static uint64_t earliest(struct play *p, const struct guest *g) {
         if (at < best && fits(p, g))
             best = at;
         memcpy(p->left, left, sizeof left);
+        memcpy(p->memory, memory, sizeof memory);
     }
     return best;
 }

@@ -77,6 +77,13 @@ static uint32_t each_on(const struct swap *s, const struct mover *x, uint32_t n)
     return x->want.exclusive ? matrix_node_pes(&s->court->matrix, n) : x->want.ppn;
 }
 
+/* None has sections here. */
+static void remember(struct court *c, const struct mover *x, uint32_t n, int64_t more) {
+    c->memory.left[n] += more;
+    if (x->at.memory_room != NULL)
+        c->room.memory[n] += more;
+}
+
 static void put(struct swap *s, struct mover *x, uint32_t n, bool take) {
     struct court *c = s->court;
     matrix_shift(&c->matrix, x->at.row, n, want_each(&x->want), take);
@@ -84,6 +91,8 @@ static void put(struct swap *s, struct mover *x, uint32_t n, bool take) {
         nodeset_add(x->set, n);
     else
         nodeset_remove(x->set, n);
+    if (x->want.memory > 0)
+        remember(c, x, n, take ? -(int64_t)x->want.memory : (int64_t)x->want.memory);
     if (x->at.room != NULL) {
         uint32_t had = c->room.free[n], each = each_on(s, x, n);
         c->room.free[n] = (uint16_t)(take ? had - each : had + each);
@@ -115,7 +124,7 @@ static bool look(struct swap *s) {
 }
 
 static bool suits(const struct swap *s, const struct mover *x, uint32_t n) {
-    return !nodeset_has(x->set, n) && matrix_suits(&s->court->matrix, &x->at, &x->want, n);
+    return matrix_suits(&s->court->matrix, &x->at, &x->want, n) && !nodeset_has(x->set, n);
 }
 
 /* ---- augmenting paths ---- */
@@ -168,14 +177,25 @@ static void drop(struct swap *s, struct mover *x) {
         put(s, x, nodeset_first(x->set), false);
 }
 
+/* All that is free goes to it: it is not enough, else nobody would have to be moved. */
+static bool gather(struct swap *s, struct mover *x) {
+    const struct matrix *m = &s->court->matrix;
+    uint32_t looks = (m->config.nodes + SCANNED - 1) / SCANNED, *steps = &s->court->swaps.steps;
+    bool may = *steps >= looks;
+    *steps -= may ? looks : *steps;
+    for (uint32_t n = 0; may && nodeset_count(x->set) < x->want.nodes; n++) {
+        n = matrix_suiting(m, &x->at, &x->want, n);
+        if (n == UINT32_MAX)
+            break;
+        put(s, x, n, true);
+    }
+    return may;
+}
+
 /* What is free goes to it at once, then it is one for one. */
 static bool augment(struct swap *s, struct mover *x) {
-    const struct matrix *m = &s->court->matrix;
-    for (uint32_t i = 0; i < m->config.nodes && nodeset_count(x->set) < x->want.nodes; i++)
-        if (i % SCANNED == 0 && !look(s))
-            return false;
-        else if (suits(s, x, matrix_nth(m, i)))
-            put(s, x, matrix_nth(m, i), true);
+    if (!gather(s, x))
+        return false;
     while (nodeset_count(x->set) < x->want.nodes) {
         for (uint32_t i = 0; i < s->count; i++)
             s->movers[i].seen = false;
@@ -219,31 +239,26 @@ static bool search_all(struct swap *s) {
 
 /* ---- */
 
-static void add(struct swap *s, const struct court_job *j, uint32_t slot, struct nodeset *set,
-                bool within) {
-    const struct court *c = s->court;
-    s->movers[s->count++] = (struct mover){.want = court_want(j),
-                                           .at = {.row = slot,
-                                                  .last = UINT32_MAX,
-                                                  .room = within ? c->room.free : NULL,
-                                                  .barred = court_barred(c, j)},
-                                           .set = set};
+static void add(struct swap *s, const struct court_job *j, const struct matrix_where *at,
+                struct nodeset *set) {
+    s->movers[s->count++] = (struct mover){.want = court_want(j), .at = *at, .set = set};
 }
 
-bool court_swap(struct court *c, const struct court_job *j, uint32_t slot, bool within) {
+bool court_swap(struct court *c, const struct court_job *j, const struct matrix_where *at) {
     if (!c->deciding || j->section_count > 0 || !court_swaps_open(c))
         return false;
     struct swap s = {.court = c};
     c->swaps.tries--;
     for (uint32_t i = 0; i < c->swaps.count; i++) {
         const struct court_job *k = &c->jobs[c->swaps.jobs[i]];
-        if (k->pub.slot == slot)
-            add(&s, k, slot, &c->sets[k->set], court_outlasts(c, k, slot) && c->room.exact);
+        struct matrix_where where = court_where_within(c, k, at->row);
+        if (k->pub.slot == at->row)
+            add(&s, k, &where, &c->sets[k->set]);
     }
     struct mover *x = &s.movers[s.count];
     struct nodeset *set = court_next_set(c);
     nodeset_clear(set);
-    add(&s, j, slot, set, within);
+    add(&s, j, at, set);
     bool found = augment(&s, x);
     if (!found) {
         undo(&s, 0);

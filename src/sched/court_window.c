@@ -93,6 +93,7 @@ static void reckon(struct court *c) {
         if (i > w->open)
             nodeset_unite(ahead, &w->ahead[i - w->open - 1]);
     }
+    c->era++;
     c->stirred = true;
 }
 
@@ -236,7 +237,8 @@ static void start(struct court *c, struct court_job *j) {
     uint32_t rows = court_sliced(c) ? c->limits.slots : 1;
     struct matrix_where at = {.last = UINT32_MAX,
                               .barred = court_bar_set(c, j, court_bar_at(c, j, c->now)),
-                              .up = &c->windows.up};
+                              .up = &c->windows.up,
+                              .memory = court_memory_for(c, j)};
     for (; at.row < rows && court_has_sets(c, j); at.row++) {
         if (court_seat(c, j, &at) < 0)
             continue;

@@ -21,21 +21,23 @@ void fit_init(struct fit *f, const struct want *w) {
     }
 }
 
-static bool is_large(const struct want *w, uint32_t ppn, uint32_t left, uint32_t pes) {
-    return pes >= ppn && left >= (w->exclusive ? pes : ppn);
+static bool is_large(const struct want *w, uint32_t k, const struct fit_node *is) {
+    uint32_t ppn = w->section_count == 0 ? w->ppn : w->sections[k].ppn;
+    return is->pes >= ppn && is->left >= (w->exclusive ? is->pes : ppn) &&
+           want_has_memory(want_memory_of(w, k), is->memory);
 }
 
-uint32_t fit_mask_by_size(const struct want *w, uint32_t left, uint32_t pes) {
+uint32_t fit_mask_by_size(const struct want *w, const struct fit_node *is) {
     uint32_t mask = 0;
     if (w->section_count == 0)
-        return is_large(w, w->ppn, left, pes);
+        return is_large(w, 0, is);
     for (uint32_t k = 0; k < w->section_count; k++)
-        mask |= (uint32_t)is_large(w, w->sections[k].ppn, left, pes) << k;
+        mask |= (uint32_t)is_large(w, k, is) << k;
     return mask;
 }
 
-uint32_t fit_mask(const struct want *w, uint32_t node, uint32_t left, uint32_t pes) {
-    uint32_t mask = fit_mask_by_size(w, left, pes);
+uint32_t fit_mask(const struct want *w, uint32_t node, const struct fit_node *is) {
+    uint32_t mask = fit_mask_by_size(w, is);
     if (mask == 0 || !want_chooses(w, node))
         return 0;
     for (uint32_t k = 0; k < w->section_count; k++)

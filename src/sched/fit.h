@@ -23,9 +23,17 @@ struct fit {
 
 void fit_init(struct fit *f, const struct want *w);
 
-/* Sections that a node will do for which has so many PEs, so many of them free: by size alone, and by need as well. */
-uint32_t fit_mask_by_size(const struct want *w, uint32_t left, uint32_t pes);
-uint32_t fit_mask(const struct want *w, uint32_t node, uint32_t left, uint32_t pes);
+#define FIT_MEMORY_ANY INT64_MAX
+
+/* A node: its PEs, how many of them are free, and how much memory. */
+struct fit_node {
+    uint32_t pes, left;
+    int64_t memory; /* FIT_MEMORY_ANY: no matter */
+};
+
+/* Sections that it will do for: by size alone, and by need as well. */
+uint32_t fit_mask_by_size(const struct want *w, const struct fit_node *is);
+uint32_t fit_mask(const struct want *w, uint32_t node, const struct fit_node *is);
 
 /* ---- are there enough? ---- */
 

@@ -106,15 +106,31 @@ static void test_as_a_matching(void) {
     CHECK(fitted > 200 && missed > 200);
 }
 
+static uint32_t mask_of(const struct want *w, uint32_t left, int64_t memory) {
+    return fit_mask(w, 0, &(struct fit_node){4, left, memory});
+}
+
+static void test_memory(void) {
+    struct court_section sections[2] = {{.nodes = 1, .ppn = 1, .memory = 5},
+                                        {.nodes = 1, .ppn = 2}};
+    struct want w = {.nodes = 1, .ppn = 1, .memory = 5};
+    CHECK_EQ(mask_of(&w, 4, 5), 1);
+    CHECK_EQ(mask_of(&w, 4, 4), 0);
+    w = (struct want){.nodes = 2, .ppn = 1, .sections = sections, .section_count = 2};
+    CHECK_EQ(mask_of(&w, 4, 5), 3);
+    CHECK_EQ(mask_of(&w, 4, -1), 2); /* who takes none may come */
+    CHECK_EQ(mask_of(&w, 1, 5), 1);
+}
+
 static void test_without_sections(void) {
     struct want w = {.nodes = 2, .ppn = 3};
     struct fit f;
     fit_init(&f, &w);
-    CHECK_EQ(fit_mask(&w, 0, 3, 4), 1);
-    CHECK_EQ(fit_mask(&w, 0, 2, 4), 0);
+    CHECK_EQ(mask_of(&w, 3, FIT_MEMORY_ANY), 1);
+    CHECK_EQ(mask_of(&w, 2, FIT_MEMORY_ANY), 0);
     w.exclusive = true;
-    CHECK_EQ(fit_mask(&w, 0, 3, 4), 0);
-    CHECK_EQ(fit_mask(&w, 0, 4, 4), 1);
+    CHECK_EQ(mask_of(&w, 3, FIT_MEMORY_ANY), 0);
+    CHECK_EQ(mask_of(&w, 4, FIT_MEMORY_ANY), 1);
     fit_tell(&f, 1);
     fit_tell(&f, 0);
     CHECK_EQ(fit_missing(&f), 1);
@@ -130,5 +146,6 @@ static void test_without_sections(void) {
 int main(void) {
     TEST(test_as_a_matching);
     TEST(test_without_sections);
+    TEST(test_memory);
     return tap_finish();
 }

@@ -10,6 +10,8 @@
 #include "base/bits.h"
 #include "base/sort.h"
 
+enum { BLOCK = 16 }; /* words that are sifted at once */
+
 /* The largest power of two that is not above it; it is at least 1. */
 static uint32_t level_of(uint32_t pes) {
     return 31 - (uint32_t)__builtin_clz(pes);
@@ -38,6 +40,7 @@ static void carve(struct matrix *m, const struct matrix_config *c, struct arena 
     *m = (struct matrix){
         .config = *c, .words = bits_words(c->nodes), .levels = level_of(c->pes_max)};
     m->usable = ARENA_TAKE(a, uint64_t, m->words);
+    m->marked = ARENA_TAKE(a, uint64_t, m->words);
     if (!matrix_flat(m))
         m->pes = ARENA_TAKE(a, uint16_t, c->nodes);
     m->ranks = ARENA_TAKE(a, uint8_t, c->nodes);
@@ -77,17 +80,6 @@ void matrix_init(struct matrix *m, const struct matrix_config *c, struct arena *
 
 /* ---- one node ---- */
 
-uint32_t matrix_node_used(const struct matrix *m, uint32_t row, uint32_t node) {
-    const struct matrix_row *r = &m->rows[row];
-    return r->taken ? bits_test(r->taken, node) : r->used[node];
-}
-
-uint32_t matrix_node_free(const struct matrix *m, uint32_t row, uint32_t node) {
-    if (!bits_test(m->usable, node))
-        return 0;
-    return matrix_node_pes(m, node) - matrix_node_used(m, row, node);
-}
-
 /* Sets a bit to what it should be; the change in the number of bits set. */
 static uint32_t mark(uint64_t *bits, uint32_t n, bool set) {
     return set ? bits_set_run(bits, n, n) : -bits_clear_run(bits, n, n);
@@ -99,6 +91,7 @@ static void enter(struct matrix *m, uint32_t row, uint32_t n, uint32_t had) {
     uint32_t left = matrix_node_free(m, row, n), used = matrix_node_used(m, row, n);
     r->free += left;
     r->free -= had;
+    r->gives += left > had;
     for (uint32_t level = 1; level <= m->levels; level++)
         if ((left >> level > 0) != (had >> level > 0))
             mark(rich(m, r, level), n, left >> level > 0);
@@ -166,52 +159,131 @@ static uint32_t end_of(const struct matrix *m, const struct matrix_where *at) {
     return at->last < m->config.nodes ? at->last + 1 : m->config.nodes;
 }
 
+/* Is memory a matter for it? */
+static bool counts_memory(const struct matrix_where *at, const struct want *w) {
+    return w->memory > 0 && (at->memory != NULL || at->memory_room != NULL);
+}
+
+/* Memory of the node that it may have. */
+static int64_t memory_left(const struct matrix_where *at, uint32_t n) {
+    int64_t left = at->memory != NULL ? at->memory[n] : FIT_MEMORY_ANY;
+    return at->memory_room != NULL && at->memory_room[n] < left ? at->memory_room[n] : left;
+}
+
 /* Will every node with its bit set do? */
 static bool plain(const struct matrix *m, const struct matrix_where *at, const struct want *w) {
     return w->only == NULL && w->meets == NULL &&
            (w->exclude == NULL || nodeset_empty(w->exclude)) && at->room == NULL &&
-           at->barred == NULL && (w->ppn == 1 || matrix_flat(m));
+           at->barred == NULL && (w->ppn == 1 || matrix_flat(m)) && !counts_memory(at, w);
 }
 
-/* Nodes of this word that it chooses and may have, as far as that is a matter of bits. */
-static uint64_t chosen(const struct matrix *m, const struct matrix_where *at, const struct want *w,
-                       uint32_t i) {
+/* Nodes that it chooses and may have, as far as that is a matter of bits: a word at a time. */
+struct sieve {
+    const uint64_t *bits, *rich; /* rich: NULL if all have one PE */
+    const struct nodeset *only, *meets, *exclude, *barred;
+    uint32_t first, end;
+    bool cut; /* not all nodes are meant */
+};
+
+static struct sieve sieve_for(const struct matrix *m, const struct matrix_where *at,
+                              const struct want *w) {
     const struct matrix_row *r = &m->rows[at->row];
-    uint64_t word = bits_for(r, w)[i];
-    if (!r->taken)
-        word &= rich(m, r, level_of(w->ppn))[i];
-    uint32_t from = i * 64, end = end_of(m, at);
-    if (word == 0 || at->first >= from + 64 || end <= from)
-        return 0;
-    if (at->first > from)
-        word &= UINT64_MAX << (at->first - from);
-    if (end < from + 64)
-        word &= UINT64_MAX >> (from + 64 - end);
-    word &= w->only != NULL ? nodeset_word(w->only, i) : UINT64_MAX;
-    word &= w->meets != NULL ? nodeset_word(w->meets, i) : UINT64_MAX;
-    word &= w->exclude != NULL ? ~nodeset_word(w->exclude, i) : UINT64_MAX;
-    return word & (at->barred != NULL ? ~nodeset_word(at->barred, i) : UINT64_MAX);
+    uint32_t end = end_of(m, at);
+    return (struct sieve){.bits = bits_for(r, w),
+                          .rich = r->taken ? NULL : rich(m, r, level_of(w->ppn)),
+                          .only = w->only,
+                          .meets = w->meets,
+                          .exclude = w->exclude,
+                          .barred = at->barred,
+                          .first = at->first,
+                          .end = end,
+                          .cut = at->first > 0 || end < m->config.nodes};
 }
 
-/* Has the node PEs enough, now and in the room? */
-static bool has_pes(const struct matrix *m, const struct matrix_where *at, const struct want *w,
-                    uint32_t n) {
+/* Those of the word that are in the range. */
+static uint64_t sieve_cut(const struct sieve *s, uint32_t i) {
+    uint32_t from = i * 64;
+    uint64_t word = UINT64_MAX;
+    if (s->first >= from + 64 || s->end <= from)
+        return 0;
+    if (s->first > from)
+        word &= UINT64_MAX << (s->first - from);
+    if (s->end < from + 64)
+        word &= UINT64_MAX >> (from + 64 - s->end);
+    return word;
+}
+
+static void and_set(uint64_t *out, const struct nodeset *set, uint32_t from, uint32_t words) {
+    const uint64_t *bits = nodeset_bits(set);
+    for (uint32_t i = 0; i < words; i++)
+        out[i] &= bits != NULL ? bits[from + i] : nodeset_word(set, from + i);
+}
+
+static void and_not_set(uint64_t *out, const struct nodeset *set, uint32_t from, uint32_t words) {
+    for (uint32_t i = 0; i < words; i++)
+        out[i] &= ~nodeset_word(set, from + i);
+}
+
+/* Words from this one on, one kind of sieve after another: short loops over words that lie side by side. */
+static void sift(const struct sieve *s, uint32_t from, uint32_t words, uint64_t *out) {
+    for (uint32_t i = 0; i < words; i++)
+        out[i] = s->bits[from + i];
+    for (uint32_t i = 0; i < words && s->rich != NULL; i++)
+        out[i] &= s->rich[from + i];
+    if (s->meets != NULL)
+        and_set(out, s->meets, from, words);
+    if (s->only != NULL)
+        and_set(out, s->only, from, words);
+    if (s->exclude != NULL)
+        and_not_set(out, s->exclude, from, words);
+    if (s->barred != NULL)
+        and_not_set(out, s->barred, from, words);
+    for (uint32_t i = 0; i < words && s->cut; i++)
+        out[i] &= sieve_cut(s, from + i);
+}
+
+static uint64_t sieve_word(const struct sieve *s, uint32_t i) {
+    uint64_t word = 0;
+    if (s->bits[i] != 0)
+        sift(s, i, 1, &word);
+    return word;
+}
+
+/* Has the node enough, now and in the room? */
+static bool is_enough(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+                      uint32_t n) {
     const struct matrix_row *r = &m->rows[at->row];
     return (!r->used || (uint32_t)(m->pes[n] - r->used[n]) >= w->ppn) &&
            (!at->room ||
-            at->room[n] >=
-                (w->exclusive && matrix_node_pes(m, n) > w->ppn ? matrix_node_pes(m, n) : w->ppn));
+            at->room[n] >= (w->exclusive && matrix_node_pes(m, n) > w->ppn ? matrix_node_pes(m, n)
+                                                                           : w->ppn)) &&
+           want_has_memory(w->memory, memory_left(at, n));
 }
 
 static bool suits(const struct matrix *m, const struct matrix_where *at, const struct want *w,
                   uint32_t n) {
-    return has_pes(m, at, w, n) && want_chooses(w, n) &&
+    return is_enough(m, at, w, n) && want_chooses(w, n) &&
            (at->barred == NULL || !nodeset_has(at->barred, n));
 }
 
 bool matrix_suits(const struct matrix *m, const struct matrix_where *at, const struct want *w,
                   uint32_t node) {
-    return bits_test(bits_for(&m->rows[at->row], w), node) && suits(m, at, w, node);
+    const struct matrix_row *r = &m->rows[at->row];
+    return bits_test(bits_for(r, w), node) &&
+           (r->taken || bits_test(rich(m, r, level_of(w->ppn)), node)) && suits(m, at, w, node);
+}
+
+uint32_t matrix_suiting(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+                        uint32_t from) {
+    struct sieve s = sieve_for(m, at, w);
+    uint64_t mask = UINT64_MAX << (from % 64);
+    for (uint32_t i = from / 64; i < m->words; i++, mask = UINT64_MAX)
+        for (uint64_t word = sieve_word(&s, i) & mask; word != 0; word &= word - 1) {
+            uint32_t n = i * 64 + (uint32_t)__builtin_ctzll(word);
+            if (is_enough(m, at, w, n))
+                return n;
+        }
+    return UINT32_MAX;
 }
 
 uint32_t matrix_mask(const struct matrix *m, const struct matrix_where *at, const struct want *w,
@@ -223,15 +295,16 @@ uint32_t matrix_mask(const struct matrix *m, const struct matrix_where *at, cons
         return 0;
     if (at->room != NULL && at->room[n] < left)
         left = at->room[n];
-    return fit_mask(w, n, left, pes);
+    return fit_mask(w, n, &(struct fit_node){pes, left, memory_left(at, n)});
 }
 
 /* Counted by mask: for sections, and where others can be used than the matrix has. */
 static bool masks_fit(const struct matrix *m, const struct matrix_where *at, const struct want *w) {
+    struct sieve s = sieve_for(m, at, w);
     struct fit f;
     fit_init(&f, w);
     for (uint32_t i = 0; i < m->words; i++) {
-        uint64_t word = at->up != NULL ? nodeset_word(at->up, i) : chosen(m, at, w, i);
+        uint64_t word = at->up != NULL ? nodeset_word(at->up, i) : sieve_word(&s, i);
         for (; word != 0; word &= word - 1) {
             uint32_t n = i * 64 + (uint32_t)__builtin_ctzll(word);
             if (n < m->config.nodes)
@@ -246,17 +319,24 @@ static bool masks_fit(const struct matrix *m, const struct matrix_where *at, con
 }
 
 /* Are there enough? Words first: that is a step for 64 nodes, and tells most who do not fit. */
-static bool count_fits(const struct matrix *m, const struct matrix_where *at,
-                       const struct want *w) {
+static bool count_fits(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+                       uint32_t *ret_lacks) {
+    struct sieve s = sieve_for(m, at, w);
     uint32_t most = 0, count = 0;
-    bool count_pes = at->room != NULL || (m->pes != NULL && (w->ppn & (w->ppn - 1)) != 0);
-    for (uint32_t i = 0; i < m->words && (count_pes || most < w->nodes); i++)
-        most += bits_popcount(chosen(m, at, w, i));
-    if (most < w->nodes || !count_pes)
+    bool by_node = at->room != NULL || (m->pes != NULL && (w->ppn & (w->ppn - 1)) != 0) ||
+                   counts_memory(at, w);
+    for (uint32_t i = 0; i < m->words && (by_node || most < w->nodes); i += BLOCK) {
+        uint32_t words = m->words - i < BLOCK ? m->words - i : BLOCK;
+        sift(&s, i, words, m->marked + i);
+        most += bits_count_block(m->marked + i, words);
+    }
+    if (most < w->nodes || !by_node) {
+        *ret_lacks = most < w->nodes ? w->nodes - most : 0;
         return most >= w->nodes;
+    }
     for (uint32_t i = 0; i < m->words; i++)
-        for (uint64_t word = chosen(m, at, w, i); word != 0; word &= word - 1) {
-            if (!has_pes(m, at, w, i * 64 + (uint32_t)__builtin_ctzll(word)))
+        for (uint64_t word = m->marked[i]; word != 0; word &= word - 1) {
+            if (!is_enough(m, at, w, i * 64 + (uint32_t)__builtin_ctzll(word)))
                 most--;
             else
                 count++;
@@ -266,20 +346,30 @@ static bool count_fits(const struct matrix *m, const struct matrix_where *at,
     return false;
 }
 
-bool matrix_fits(const struct matrix *m, const struct matrix_where *at, const struct want *w) {
+bool matrix_fits_or(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+                    uint32_t *ret_lacks) {
     const struct matrix_row *r = &m->rows[at->row];
-    uint32_t end = end_of(m, at);
+    uint32_t end = end_of(m, at), most = w->exclusive ? r->whole_count : r->some_count;
+    *ret_lacks = 0;
     if (at->up != NULL)
         return masks_fit(m, at, w);
-    if (w->ppn > m->config.pes_max || (w->exclusive ? r->whole_count : r->some_count) < w->nodes ||
-        at->first >= end)
+    if (w->ppn > m->config.pes_max || at->first >= end)
         return false;
+    if (most < w->nodes) {
+        *ret_lacks = w->nodes - most;
+        return false;
+    }
     if (w->section_count > 0)
         return masks_fit(m, at, w);
     if (plain(m, at, w))
         return (at->first == 0 && end == m->config.nodes) ||
                bits_count_run(bits_for(r, w), at->first, end - 1) >= w->nodes;
-    return count_fits(m, at, w);
+    return count_fits(m, at, w, ret_lacks);
+}
+
+bool matrix_fits(const struct matrix *m, const struct matrix_where *at, const struct want *w) {
+    uint32_t lacks;
+    return matrix_fits_or(m, at, w, &lacks);
 }
 
 /* ---- taking and giving ---- */
@@ -294,6 +384,7 @@ static void flip_run(struct matrix *m, struct matrix_row *r, uint32_t first, uin
     } else {
         uint32_t changed = bits_clear_run(r->taken, first, last);
         ASSERT(changed == last - first + 1);
+        r->gives += changed;
         if (bits_all_in_run(m->usable, first, last))
             r->some_count += bits_set_run(r->some, first, last);
         else
@@ -358,21 +449,31 @@ static void pick_lowest(const struct matrix *m, const struct matrix_where *at, c
     }
 }
 
+/* Whom to look at: those that somebody covets, or the others. */
+static void mark_pass(struct matrix *m, const struct matrix_where *at, const struct want *w,
+                      bool coveted) {
+    struct sieve s = sieve_for(m, at, w);
+    sift(&s, 0, m->words, m->marked);
+    for (uint32_t i = 0; i < m->words; i++) {
+        uint64_t word = at->up != NULL ? nodeset_word(at->up, i) : m->marked[i];
+        uint64_t theirs = at->coveted != NULL && word != 0 ? nodeset_word(at->coveted, i) : 0;
+        m->marked[i] = coveted ? word & theirs : word & ~theirs;
+    }
+}
+
 /* Those that nobody covets, in their order, then the others. */
-static void pick_least(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+static void pick_least(struct matrix *m, const struct matrix_where *at, const struct want *w,
                        struct nodeset *ret) {
-    const uint64_t *bits = bits_for(&m->rows[at->row], w);
     struct fit f;
     fit_init(&f, w);
-    for (int pass = at->coveted == NULL; pass < 2; pass++)
+    for (int pass = 0; pass < 2 && !fit_picked(&f); pass++) {
+        mark_pass(m, at, w, pass == 1);
         for (uint32_t i = 0; i < m->config.nodes && !fit_picked(&f); i++) {
             uint32_t n = matrix_nth(m, i);
-            bool coveted = at->coveted != NULL && nodeset_has(at->coveted, n);
-            if ((at->up != NULL || bits_test(bits, n)) &&
-                coveted == (pass == 1 && at->coveted != NULL) &&
-                fit_pick(&f, matrix_mask(m, at, w, n)))
+            if (bits_test(m->marked, n) && fit_pick(&f, matrix_mask(m, at, w, n)))
                 nodeset_add(ret, n);
         }
+    }
     ASSERT(fit_picked(&f));
 }
 

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/bits.h"
 #include "base/nodeset.h"
 #include "sched/fit.h"
 
@@ -39,8 +40,9 @@ struct matrix_row {
     uint64_t *taken; /* bitmap, if all nodes have one PE */
     uint16_t *used;  /* by node, if not */
     uint32_t some_count, whole_count;
-    uint64_t free; /* PEs of usable nodes */
-    uint32_t jobs; /* of the row; counted by whoever has them */
+    uint64_t free;  /* PEs of usable nodes */
+    uint32_t jobs;  /* of the row; counted by whoever has them */
+    uint64_t gives; /* how often more became free on a node: so many more at most fit who did not */
 };
 
 struct matrix {
@@ -53,6 +55,7 @@ struct matrix {
     bool uneven;      /* they are not */
     bool stale;       /* which is to be found out anew */
     uint64_t *usable; /* bitmap */
+    uint64_t *marked; /* bitmap, to reckon with */
     uint64_t pes_usable;
     struct matrix_row *rows;
 };
@@ -66,6 +69,9 @@ struct matrix_where {
     const struct nodeset *barred;  /* NULL: no node is */
     const struct nodeset *coveted; /* NULL: no node is */
     const struct nodeset *up;      /* can be used, instead of those that the matrix has; NULL */
+    /* Memory that is left on each node, and in the room: whoever keeps that book has it for all rows, as a job keeps its
+     * memory while others have their turn. NULL: no matter. */
+    const int64_t *memory, *memory_room;
 };
 
 size_t matrix_bytes(const struct matrix_config *c);
@@ -80,10 +86,17 @@ void matrix_set_rank(struct matrix *m, uint32_t node, uint8_t rank);
 void matrix_set_usable(struct matrix *m, const struct nodeset *set, bool usable);
 
 bool matrix_fits(const struct matrix *m, const struct matrix_where *at, const struct want *w);
+/* And if not: so many nodes more would have to fit at least, be it for the row alone; 0: that is not known. */
+bool matrix_fits_or(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+                    uint32_t *ret_lacks);
 
 /* Will this node do for it? */
 bool matrix_suits(const struct matrix *m, const struct matrix_where *at, const struct want *w,
                   uint32_t node);
+
+/* The first from this one on that will; UINT32_MAX: none does. */
+uint32_t matrix_suiting(const struct matrix *m, const struct matrix_where *at, const struct want *w,
+                        uint32_t from);
 
 /* Sections of it that this node will do for, a bit each; of a job without sections the lowest. */
 uint32_t matrix_mask(const struct matrix *m, const struct matrix_where *at, const struct want *w,
@@ -123,16 +136,23 @@ bool matrix_idle(const struct matrix *m, uint32_t row, const struct nodeset *set
 bool matrix_disjoint(const struct matrix *m, uint32_t a, uint32_t b);
 void matrix_copy_row(struct matrix *m, uint32_t to, uint32_t from);
 
-/* Free PEs of a node in a row; 0 if it is down. */
-uint32_t matrix_node_free(const struct matrix *m, uint32_t row, uint32_t node);
-uint32_t matrix_node_used(const struct matrix *m, uint32_t row, uint32_t node);
-
 static inline bool matrix_flat(const struct matrix *m) {
     return m->config.pes_max == 1;
 }
 
 static inline uint32_t matrix_node_pes(const struct matrix *m, uint32_t node) {
     return matrix_flat(m) ? 1 : m->pes[node];
+}
+
+static inline uint32_t matrix_node_used(const struct matrix *m, uint32_t row, uint32_t node) {
+    const struct matrix_row *r = &m->rows[row];
+    return r->taken ? bits_test(r->taken, node) : r->used[node];
+}
+
+/* Free PEs of a node in a row; 0 if it is down. */
+static inline uint32_t matrix_node_free(const struct matrix *m, uint32_t row, uint32_t node) {
+    return bits_test(m->usable, node) ? matrix_node_pes(m, node) - matrix_node_used(m, row, node)
+                                      : 0;
 }
 
 /* Reckons every counter and bitmap anew and compares. For tests. */

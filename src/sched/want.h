@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a job wants of nodes: the same number of processors (PEs) on each, or on those of each of its sections. */
+/* What a job wants of nodes: the same number of processors (PEs) on each, or on those of each of its sections; and so
+ * much memory. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,6 +16,7 @@ enum { COURT_SECTIONS_MAX = 8 };
 struct court_section {
     uint32_t nodes, ppn;         /* at least 1 */
     const struct nodeset *meets; /* have what this part needs; NULL: all do */
+    uint32_t memory;             /* that it takes on each, in MiB */
 };
 
 struct want {
@@ -26,6 +28,7 @@ struct want {
     const struct nodeset *exclude; /* NULL: none */
     const struct court_section *sections;
     uint32_t section_count; /* 0: it has none */
+    uint32_t memory;        /* on each; of sections none, each has its own */
 };
 
 /* Will it have this node, as far as that is its own choice, and no section's? */
@@ -42,4 +45,13 @@ static inline uint32_t want_each(const struct want *w) {
 
 static inline uint32_t want_each_of(const struct want *w, uint32_t section) {
     return w->exclusive ? WANT_WHOLE : w->section_count == 0 ? w->ppn : w->sections[section].ppn;
+}
+
+static inline uint32_t want_memory_of(const struct want *w, uint32_t section) {
+    return w->section_count == 0 ? w->memory : w->sections[section].memory;
+}
+
+/* Who takes none of it may be anywhere, however little is left there. */
+static inline bool want_has_memory(uint32_t memory, int64_t left) {
+    return memory == 0 || (int64_t)memory <= left;
 }

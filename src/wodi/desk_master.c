@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/* Masters: their sessions, which outlive their connections and the server's lives, and what they say. */
+#include <errno.h>
+#include <string.h>
+
+#include "wodi/desk_inside.h"
+
+/* ---- what changes a session, now or when it is told again from the journal ---- */
+
+static struct session *session_named(struct desk *d, struct bytes name) {
+    for (uint32_t i = 0; i < d->limits.masters; i++) {
+        struct session *s = &d->sessions[i];
+        if (s->used && bytes_equal(bytes_of(s->name, s->name_len), name))
+            return s;
+    }
+    return NULL;
+}
+
+static void take_profile(struct desk *d, struct session *s, const struct profile *p) {
+    s->classes = p->classes;
+    memcpy(s->needs, p->needs, sizeof s->needs);
+    memcpy(s->speeds, p->speeds, sizeof s->speeds);
+    s->bench = pool_keep(&d->pool, p->bench);
+    s->init = pool_keep(&d->pool, p->init);
+}
+
+/* Memory that belongs to the slot, whoever is in it. */
+static void session_clear(struct session *s) {
+    struct range *ranges = s->done.at;
+    struct heap_item **items = s->waiting.at;
+    uint64_t *ns = s->history.ns;
+    uint32_t ranges_cap = s->done.cap, items_cap = s->waiting.cap, ns_cap = s->history.cap;
+    *s = (struct session){0};
+    s->done = (struct ranges){.at = ranges, .cap = ranges_cap};
+    s->history = (struct history){.ns = ns, .cap = ns_cap};
+    heap_init(&s->waiting, items, items_cap);
+    list_init(&s->results);
+}
+
+struct session *session_new(struct desk *d, const struct word *hello, uint32_t number) {
+    struct profile p;
+    struct session *s = NULL;
+    for (uint32_t i = 0; i < d->limits.masters && !s; i++)
+        if (!d->sessions[i].used)
+            s = &d->sessions[i];
+    if (!s || hello->flag >= SPEED_SOURCES || !profile_read(&p, hello->body) ||
+        hello->name.len > UINT8_MAX)
+        return NULL;
+    session_clear(s);
+    s->used = true;
+    s->open = true;
+    s->number = number;
+    s->speed_source = hello->flag;
+    s->cookie = hello->count;
+    s->name_len = (uint8_t)hello->name.len;
+    memcpy(s->name, hello->name.at, hello->name.len);
+    take_profile(d, s, &p);
+    if (number > d->numbers)
+        d->numbers = number;
+    d->version++;
+    d->changes++;
+    return s;
+}
+
+void session_free(struct desk *d, struct session *s) {
+    uint32_t slot = slot_of(d, s);
+    for (struct heap_item *i; (i = heap_peek(&s->waiting));)
+        step_free(d, CONTAINER_OF(i, struct step, wait));
+    for (struct list *l; (l = list_first(&s->results));)
+        step_free(d, CONTAINER_OF(l, struct step, result_at));
+    for (uint32_t i = 0; i < d->workers_end && s->steps > 0; i++) {
+        struct worker *k = &d->workers[i];
+        for (uint32_t n = 0; k->used && n < k->count; n++) {
+            struct step *t = step_of(d, &k->steps[(k->head + n) % d->limits.steps_ahead]);
+            if (t && t->slot == slot)
+                step_free(d, t);
+        }
+    }
+    ASSERT(s->steps == 0);
+    pool_drop(&d->pool, &s->init);
+    pool_drop(&d->pool, &s->bench);
+    pool_drop(&d->pool, &s->start);
+    pool_drop(&d->pool, &s->finish);
+    session_clear(s);
+    d->version++;
+    d->changes++;
+}
+
+void session_ack(struct desk *d, struct session *s, uint64_t seq) {
+    for (struct list *l; (l = list_first(&s->results));) {
+        struct step *t = CONTAINER_OF(l, struct step, result_at);
+        if (t->seq > seq)
+            break;
+        if (s->unsent != t && s->flight > 0) {
+            s->flight--;
+            s->flight_blocks -= pool_blocks(t->result.len);
+        }
+        ranges_add(&s->done, t->number, t->number + 1);
+        s->acked = t->seq;
+        step_free(d, t);
+    }
+}
+
+void session_begin(struct desk *d, struct session *s, const struct word *w) {
+    s->cycle = w->cycle;
+    s->cycle_steps = w->count;
+    s->open = true;
+    s->done.count = 0;
+    pool_drop(&d->pool, &s->start);
+    s->start = pool_keep(&d->pool, w->body);
+    d->version++;
+}
+
+void session_end(struct desk *d, struct session *s, uint64_t cycle, struct bytes body) {
+    s->cycle = s->ended = cycle;
+    s->open = false;
+    s->done.count = 0;
+    pool_drop(&d->pool, &s->finish);
+    s->finish = pool_keep(&d->pool, body);
+    d->version++;
+    d->changes++;
+}
+
+/* Results that nobody fetches must not fill the memory: what could run over waits. */
+bool session_may_run(const struct desk *d, const struct session *s) {
+    uint64_t coming = (uint64_t)s->result_blocks + (uint64_t)(s->running + 1) * s->result_most;
+    return s->waiting.count > 0 &&
+           (coming <= d->quota || (s->result_blocks == 0 && s->running == 0));
+}
+
+/* ---- what a master says ---- */
+
+static void mark_set(struct mark *m, uint64_t value, uint64_t ticket) {
+    m->latest = value;
+    if (m->ticket == 0) {
+        m->value = value;
+        m->ticket = ticket;
+    }
+}
+
+static void answer(struct desk *d, uint32_t link, uint32_t status) {
+    d->links[link].answering = true;
+    d->links[link].answer = status;
+    d->links[link].answer_ticket = d->records;
+}
+
+static void welcome(struct desk *d, struct session *s, uint32_t link, struct deeds *out) {
+    struct word w = {.kind = (uint8_t)WORD_WELCOME,
+                     .flag = s->open,
+                     .session = s->number,
+                     .cycle = s->cycle,
+                     .step = s->ended,
+                     .seq = s->acked,
+                     .count = d->limits.steps,
+                     .bytes = d->quota,
+                     .ns = s->steps,
+                     .token = {s->cookie, 0},
+                     .name = d->links[link].local ? d->limits.folder : (struct bytes){0}};
+    deeds_send(out, link, &w);
+}
+
+void master_hello(struct desk *d, uint32_t link, const struct word *w, struct deeds *out) {
+    struct session *s = session_named(d, w->name);
+    if (s && s->link) {
+        /* Its former connection may not know yet that it is dead. */
+        d->links[s->link - 1].peer = PEER_NONE;
+        deeds_close(out, s->link - 1);
+        master_gone(d, s);
+    }
+    if (!s) {
+        s = session_new(d, w, d->numbers + 1);
+        if (!s) {
+            refuse(d, link, ENOSPC, out);
+            return;
+        }
+        struct word log = {.kind = (uint8_t)WORD_LOG_MASTER,
+                           .session = s->number,
+                           .flag = w->flag,
+                           .count = w->count,
+                           .name = w->name,
+                           .body = w->body};
+        log_word(d, &log, out);
+    }
+    s->link = link + 1;
+    d->links[link].peer = PEER_MASTER;
+    d->links[link].index = slot_of(d, s);
+    welcome(d, s, link, out);
+}
+
+void master_gone(struct desk *d, struct session *s) {
+    (void)d;
+    struct list *first = list_first(&s->results);
+    s->unsent = first ? CONTAINER_OF(first, struct step, result_at) : NULL;
+    s->flight = s->flight_blocks = 0;
+    s->link = 0;
+    s->works_heard = 0;
+    s->kept = s->confirm = (struct mark){0};
+}
+
+static void on_work(struct desk *d, struct session *s, uint32_t link, const struct word *w,
+                    struct deeds *out) {
+    uint32_t slot = slot_of(d, s);
+    s->works_heard++;
+    bool known = ranges_have(&s->done, w->step) || step_find(d, slot, w->step);
+    if (!s->open || w->cycle != s->cycle || w->step == UINT64_MAX) {
+        refuse(d, link, EINVAL, out);
+        return;
+    }
+    if (known) {
+        struct word told = {.kind = (uint8_t)WORD_KNOWN, .step = w->step};
+        deeds_send(out, link, &told);
+    } else if (s->steps >= d->limits.steps || s->done.count + s->steps + 1 >= s->done.cap ||
+               s->work_blocks + pool_blocks(w->body.len) > d->quota) {
+        refuse(d, link, ENOBUFS, out); /* it knows its window */
+        return;
+    } else {
+        struct word log = {
+            .kind = (uint8_t)WORD_LOG_WORK, .session = s->number, .step = w->step, .body = w->body};
+        step_new(d, slot, w->step, w->body);
+        log_word(d, &log, out);
+    }
+    mark_set(&s->kept, s->works_heard, d->records);
+}
+
+static void on_ack(struct desk *d, struct session *s, uint64_t seq, struct deeds *out) {
+    if (seq > s->seq)
+        seq = s->seq;
+    if (seq > s->acked) {
+        session_ack(d, s, seq);
+        struct word log = {.kind = (uint8_t)WORD_LOG_ACK, .session = s->number, .seq = seq};
+        log_word(d, &log, out);
+    }
+    mark_set(&s->confirm, s->acked, d->records);
+}
+
+static uint32_t on_begin(struct desk *d, struct session *s, const struct word *w,
+                         struct deeds *out) {
+    if (w->cycle <= s->ended)
+        return w->cycle ? 1 : EINVAL;
+    if (s->open && w->cycle == s->cycle)
+        return 0; /* it begins again where it was */
+    if (s->open && (s->cycle > 0 || s->steps > 0))
+        return EBUSY;
+    session_begin(d, s, w);
+    struct word log = {.kind = (uint8_t)WORD_LOG_BEGIN,
+                       .session = s->number,
+                       .cycle = w->cycle,
+                       .count = w->count,
+                       .body = w->body};
+    log_word(d, &log, out);
+    return 0;
+}
+
+static uint32_t on_end(struct desk *d, struct session *s, const struct word *w, struct deeds *out) {
+    on_ack(d, s, w->seq, out);
+    if (w->cycle <= s->ended)
+        return w->cycle ? 1 : EINVAL;
+    if (!s->open || w->cycle != s->cycle)
+        return EINVAL;
+    if (s->steps > 0)
+        return EBUSY;
+    session_end(d, s, w->cycle, w->body);
+    struct word log = {.kind = (uint8_t)WORD_LOG_END,
+                       .session = s->number,
+                       .cycle = w->cycle,
+                       .seq = s->acked,
+                       .body = w->body};
+    log_word(d, &log, out);
+    return 0;
+}
+
+static void on_complete(struct desk *d, struct session *s, uint32_t link, struct deeds *out) {
+    struct word log = {.kind = (uint8_t)WORD_LOG_COMPLETE, .session = s->number};
+    log_word(d, &log, out);
+    d->links[link].peer = PEER_STRANGER;
+    session_free(d, s);
+    answer(d, link, 0);
+}
+
+void master_heard(struct desk *d, uint32_t link, const struct word *w, struct deeds *out) {
+    struct session *s = &d->sessions[d->links[link].index];
+    switch ((enum word_kind)w->kind) {
+    case WORD_WORK:
+        on_work(d, s, link, w, out);
+        break;
+    case WORD_ACK:
+        on_ack(d, s, w->seq, out);
+        break;
+    case WORD_BEGIN:
+        answer(d, link, on_begin(d, s, w, out));
+        d->links[link].answer_ticket = d->records;
+        break;
+    case WORD_END:
+        answer(d, link, on_end(d, s, w, out));
+        d->links[link].answer_ticket = d->records;
+        break;
+    case WORD_COMPLETE:
+        on_complete(d, s, link, out);
+        break;
+    default:
+        refuse(d, link, EPROTO, out);
+    }
+}
+
+/* ---- what it is told ---- */
+
+static void pump_mark(struct desk *d, struct mark *m, uint32_t link, struct word w,
+                      struct deeds *out) {
+    if (m->ticket == 0 || m->ticket > d->durable)
+        return;
+    w.count = w.seq = m->value;
+    deeds_send(out, link, &w);
+    m->told = m->value;
+    m->ticket = m->latest > m->told ? d->records : 0;
+    m->value = m->latest;
+}
+
+static bool may_deliver(const struct desk *d, const struct session *s) {
+    const struct step *t = s->unsent;
+    return t && t->ticket <= d->durable && s->flight < d->limits.results_ahead &&
+           (s->flight == 0 || s->flight_blocks + pool_blocks(t->result.len) <= d->quota / 4);
+}
+
+static void deliver(struct desk *d, struct session *s, struct deeds *out) {
+    struct step *t = s->unsent;
+    struct word w = {.kind = (uint8_t)WORD_DELIVER,
+                     .seq = t->seq,
+                     .status = t->status,
+                     .cycle = s->cycle,
+                     .step = t->number,
+                     .ns = t->ns,
+                     .bytes = s->work_blocks,
+                     .body = pool_copy(&d->pool, t->result, d->scratch)};
+    deeds_send(out, s->link - 1, &w);
+    s->flight++;
+    s->flight_blocks += pool_blocks(t->result.len);
+    struct list *next = t->result_at.next;
+    s->unsent = next == &s->results ? NULL : CONTAINER_OF(next, struct step, result_at);
+}
+
+bool master_pump(struct desk *d, struct session *s, struct deeds *out) {
+    if (!s->used || !s->link)
+        return false;
+    if (!room_for_one(out))
+        return true;
+    pump_mark(d, &s->kept, s->link - 1,
+              (struct word){.kind = (uint8_t)WORD_KEPT, .bytes = s->work_blocks}, out);
+    pump_mark(d, &s->confirm, s->link - 1, (struct word){.kind = (uint8_t)WORD_CONFIRM}, out);
+    while (may_deliver(d, s)) {
+        if (!room_for_one(out))
+            return true;
+        deliver(d, s, out);
+    }
+    return false;
+}

@@ -167,7 +167,7 @@ void desk_heard(struct desk *d, uint32_t link, const struct word *w, uint64_t no
         stranger_heard(d, link, w, now, out);
         break;
     case PEER_MASTER:
-        master_heard(d, link, w, out);
+        master_heard(d, link, w, now, out);
         break;
     case PEER_WORKER:
         worker_heard(d, link, w, now, out);
@@ -215,6 +215,14 @@ void desk_time(struct desk *d, uint64_t now, struct deeds *out) {
 }
 
 uint64_t desk_deadline(const struct desk *d, uint64_t now) {
+    uint64_t held = 0;
+    for (uint32_t i = 0; i < d->limits.masters && d->waiting > 0; i++) {
+        const struct session *s = &d->sessions[i];
+        if (s->used && s->hold_until > now && (held == 0 || s->hold_until < held))
+            held = s->hold_until;
+    }
+    if (held)
+        return held;
     if (d->waiting == 0 && d->running > 0 && d->worker_count > 1)
         return now + LOOK_NS;
     return d->worker_count > 0 ? now + d->limits.ping_ns / 2 : 0;

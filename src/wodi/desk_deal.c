@@ -41,12 +41,12 @@ static struct worker *choose_worker(struct desk *d, const struct session *s, uin
 }
 
 /* The one with the fewest under way; among equals they take turns. */
-static struct session *choose_session(struct desk *d, const bool *passed) {
+static struct session *choose_session(struct desk *d, const bool *passed, uint64_t now) {
     struct session *best = NULL;
     for (uint32_t i = 0; i < d->limits.masters; i++) {
         uint32_t slot = (d->turn + i) % d->limits.masters;
         struct session *s = &d->sessions[slot];
-        if (s->used && !passed[slot] && session_may_run(d, s) &&
+        if (s->used && !passed[slot] && session_may_run(d, s, now) &&
             (!best || s->running < best->running))
             best = s;
     }
@@ -55,7 +55,7 @@ static struct session *choose_session(struct desk *d, const bool *passed) {
 
 bool deal(struct desk *d, uint64_t now, struct deeds *out) {
     bool passed[DESK_MASTERS_MAX] = {false};
-    for (struct session *s; d->waiting > 0 && (s = choose_session(d, passed));) {
+    for (struct session *s; d->waiting > 0 && (s = choose_session(d, passed, now));) {
         struct step *t = CONTAINER_OF(heap_peek(&s->waiting), struct step, wait);
         uint64_t expected = history_expect(&s->history, t->number, NULL);
         struct worker *k = choose_worker(d, s, expected, false, NULL);

@@ -52,7 +52,9 @@ struct session {
 
     uint64_t cycle; /* 0: before the first; steps may be sent then too */
     uint64_t cycle_steps;
-    uint64_t ended; /* all cycles up to this one are over */
+    uint64_t ended;      /* all cycles up to this one are over */
+    uint64_t arrived;    /* steps of this cycle */
+    uint64_t hold_until; /* more of them are expected at once: the longest may be among them */
     bool open;
     struct ranges done;
     struct history history;
@@ -154,10 +156,12 @@ struct session *session_new(struct desk *d, const struct word *hello, uint32_t n
 void session_free(struct desk *d, struct session *s);
 void session_ack(struct desk *d, struct session *s, uint64_t seq);
 void session_begin(struct desk *d, struct session *s, const struct word *w);
+void session_hold(struct desk *d, struct session *s, uint64_t now);
 void session_end(struct desk *d, struct session *s, uint64_t cycle, struct bytes body);
-bool session_may_run(const struct desk *d, const struct session *s);
+bool session_may_run(const struct desk *d, const struct session *s, uint64_t now);
 void master_hello(struct desk *d, uint32_t link, const struct word *w, struct deeds *out);
-void master_heard(struct desk *d, uint32_t link, const struct word *w, struct deeds *out);
+void master_heard(struct desk *d, uint32_t link, const struct word *w, uint64_t now,
+                  struct deeds *out);
 void master_gone(struct desk *d, struct session *s);
 bool master_pump(struct desk *d, struct session *s, struct deeds *out);
 

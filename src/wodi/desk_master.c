@@ -5,6 +5,8 @@
 
 #include "wodi/desk_inside.h"
 
+enum { HOLD_SHARE = 20, HOLD_MAX_NS = 100000000 };
+
 /* ---- what changes a session, now or when it is told again from the journal ---- */
 
 static struct session *session_named(struct desk *d, struct bytes name) {
@@ -105,6 +107,7 @@ void session_begin(struct desk *d, struct session *s, const struct word *w) {
     s->cycle = w->cycle;
     s->cycle_steps = w->count;
     s->open = true;
+    s->arrived = s->hold_until = 0;
     s->done.count = 0;
     pool_drop(&d->pool, &s->start);
     s->start = pool_keep(&d->pool, w->body);
@@ -121,8 +124,21 @@ void session_end(struct desk *d, struct session *s, uint64_t cycle, struct bytes
     d->changes++;
 }
 
+/* Where lengths are known the longest goes first, so it must be here: steps that were announced are waited for, though not
+ * for longer than a twentieth of what the longest takes. */
+void session_hold(struct desk *d, struct session *s, uint64_t now) {
+    uint64_t longest = 0;
+    for (uint32_t i = 0; i < s->history.end; i++)
+        longest = s->history.ns[i] > longest ? s->history.ns[i] : longest;
+    uint64_t hold = longest / HOLD_SHARE < HOLD_MAX_NS ? longest / HOLD_SHARE : HOLD_MAX_NS;
+    if (!d->limits.in_order && hold > 0 && s->cycle_steps <= d->limits.steps)
+        s->hold_until = now + hold;
+}
+
 /* Results that nobody fetches must not fill the memory: what could run over waits. */
-bool session_may_run(const struct desk *d, const struct session *s) {
+bool session_may_run(const struct desk *d, const struct session *s, uint64_t now) {
+    if (now < s->hold_until && s->arrived < s->cycle_steps)
+        return false;
     uint64_t coming = (uint64_t)s->result_blocks + (uint64_t)(s->running + 1) * s->result_most;
     return s->waiting.count > 0 &&
            (coming <= d->quota || (s->result_blocks == 0 && s->running == 0));
@@ -233,7 +249,7 @@ static void on_ack(struct desk *d, struct session *s, uint64_t seq, struct deeds
     mark_set(&s->confirm, s->acked, d->records);
 }
 
-static uint32_t on_begin(struct desk *d, struct session *s, const struct word *w,
+static uint32_t on_begin(struct desk *d, struct session *s, const struct word *w, uint64_t now,
                          struct deeds *out) {
     if (w->cycle <= s->ended)
         return w->cycle ? 1 : EINVAL;
@@ -242,6 +258,7 @@ static uint32_t on_begin(struct desk *d, struct session *s, const struct word *w
     if (s->open && (s->cycle > 0 || s->steps > 0))
         return EBUSY;
     session_begin(d, s, w);
+    session_hold(d, s, now);
     struct word log = {.kind = (uint8_t)WORD_LOG_BEGIN,
                        .session = s->number,
                        .cycle = w->cycle,
@@ -277,7 +294,8 @@ static void on_complete(struct desk *d, struct session *s, uint32_t link, struct
     answer(d, link, 0);
 }
 
-void master_heard(struct desk *d, uint32_t link, const struct word *w, struct deeds *out) {
+void master_heard(struct desk *d, uint32_t link, const struct word *w, uint64_t now,
+                  struct deeds *out) {
     struct session *s = &d->sessions[d->links[link].index];
     switch ((enum word_kind)w->kind) {
     case WORD_WORK:
@@ -287,7 +305,7 @@ void master_heard(struct desk *d, uint32_t link, const struct word *w, struct de
         on_ack(d, s, w->seq, out);
         break;
     case WORD_BEGIN:
-        answer(d, link, on_begin(d, s, w, out));
+        answer(d, link, on_begin(d, s, w, now, out));
         d->links[link].answer_ticket = d->records;
         break;
     case WORD_END:

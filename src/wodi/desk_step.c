@@ -59,6 +59,7 @@ struct step *step_new(struct desk *d, uint32_t slot, uint64_t number, struct byt
     t->work = pool_keep(&d->pool, work);
     s->work_blocks += pool_blocks(work.len);
     s->steps++;
+    s->arrived++;
     d->index[place_of(d, slot, number)] = index + 1;
     step_wait(d, t);
     return t;

@@ -31,6 +31,7 @@ struct rig {
     uint32_t id_count[LINKS];
     uint64_t delivered; /* highest seq */
     bool closed[LINKS];
+    uint64_t steps; /* announced with a cycle */
 };
 
 static uint8_t deeds_room_at[6 * DEED_MAX];
@@ -116,8 +117,10 @@ static void enter(struct rig *r, uint32_t link, const char *name, enum speed_sou
 
 static void begin(struct rig *r, uint64_t cycle) {
     say(r, MASTER,
-        (struct word){
-            .kind = (uint8_t)WORD_BEGIN, .cycle = cycle, .body = bytes_from_str("start")});
+        (struct word){.kind = (uint8_t)WORD_BEGIN,
+                      .cycle = cycle,
+                      .count = r->steps,
+                      .body = bytes_from_str("start")});
 }
 
 static void work(struct rig *r, uint32_t link, uint64_t cycle, uint64_t step) {
@@ -439,6 +442,7 @@ static uint64_t run_shape(uint32_t workers, bool in_order, uint32_t *ret_wanted)
     random_init(&random, 35);
     rig_init(&r);
     r.limits.in_order = in_order;
+    r.steps = SHAPE_STEPS;
     rig_start(&r);
     enter(&r, MASTER, "materials", SPEED_BY_CLASS);
     for (uint32_t i = 0; i < workers; i++)

@@ -30,11 +30,12 @@ uint8_t *wodi_bytes_room(struct wodi_bytes *b, size_t len) {
 }
 
 bool wodi_bytes_add(struct wodi_bytes *b, struct bytes more) {
+    if (more.len == 0)
+        return true;
     uint8_t *to = wodi_bytes_room(b, more.len);
     if (!to)
         return false;
-    if (more.len)
-        memcpy(to, more.at, more.len);
+    memcpy(to, more.at, more.len);
     b->len += more.len;
     return true;
 }

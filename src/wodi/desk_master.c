@@ -83,7 +83,14 @@ void session_free(struct desk *d, struct session *s) {
     pool_drop(&d->pool, &s->bench);
     pool_drop(&d->pool, &s->start);
     pool_drop(&d->pool, &s->finish);
+    /* The next master in this slot forgets them; until then the world may want to keep how long its steps took. */
+    struct history history = s->history;
+    uint8_t name_len = s->name_len, name[WORD_NAME_MAX];
+    memcpy(name, s->name, sizeof name);
     session_clear(s);
+    s->history = history;
+    s->name_len = name_len;
+    memcpy(s->name, name, sizeof name);
     d->version++;
     d->changes++;
 }

@@ -17,7 +17,7 @@
 enum {
     MASTERS = 3,
     WORKERS = 6,
-    LINKS = MASTERS + WORKERS,
+    LINKS = 2 * MASTERS + WORKERS,
     STEPS_MAX = 40,
     CYCLES_MAX = 4,
     SESSIONS = 512
@@ -40,7 +40,8 @@ struct master {
     bool alive;
     enum doing doing;
     bool asked;
-    bool local; /* its acknowledgements are a word in memory that survives */
+    bool local;    /* its acknowledgements are a word in memory that survives */
+    uint32_t link; /* one of its two: the server may not have seen the end of the other */
     uint64_t cycle, step;
     uint64_t word;   /* that word */
     uint64_t handed; /* the step of the last result that was taken, 0: none, not acknowledged */
@@ -219,8 +220,7 @@ static void server_lose(struct trial *t, uint32_t link) {
     t->wires[link].served = false;
     t->wires[link].to.len = t->wires[link].to.from = 0;
     desk_down(t->desk, link, t->now);
-    if (link < MASTERS)
-        read_words(t);
+    read_words(t);
     pump(t);
 }
 
@@ -375,10 +375,10 @@ static void master_kill(struct trial *t, uint32_t i) {
     if (m->handed && m->side.acked == m->side.taken)
         m->acked[m->cycle][m->handed] = ACKED_PERHAPS;
     side_fini(&m->side);
-    t->wires[i].up = false;
+    t->wires[m->link].up = false;
     /* What it had said is on its way, or not. */
     if (random_chance(&t->random, 1, 2))
-        t->wires[i].to.len = t->wires[i].to.from;
+        t->wires[m->link].to.len = t->wires[m->link].to.from;
     m->alive = false;
 }
 
@@ -507,20 +507,25 @@ static void master_does(struct trial *t, uint32_t i) {
 
 static void master_acts(struct trial *t, uint32_t i) {
     struct master *m = &t->masters[i];
-    struct wire *w = &t->wires[i];
     struct word word;
     if (m->doing == DOING_OVER)
         return;
     if (!m->alive)
         master_start(t, i);
-    if (!w->up) {
-        wire_open(t, i);
+    if (!t->wires[m->link].up) {
+        m->link = m->link == i ? MASTERS + WORKERS + i : i;
+        wire_open(t, m->link);
         side_connect(&m->side);
     }
+    struct wire *w = &t->wires[m->link];
     long len = word_next(wodi_bytes_left(&w->from), &word);
     if (len > 0) {
         if (!side_hear(&m->side, &word))
             fault(t, "the master is refused, or hears nonsense");
+        if (word.kind == WORD_WELCOME && m->local) {
+            side_found(&m->side, m->word);
+            m->word = m->side.acked;
+        }
         wodi_bytes_took(&w->from, (size_t)len);
     } else if (!w->served) {
         w->up = false;
@@ -558,6 +563,7 @@ static void trial_init(struct trial *t, uint64_t seed) {
         t->masters[i].cycles = (uint32_t)random_between(r, 1, CYCLES_MAX);
         t->masters[i].steps = (uint32_t)random_between(r, 1, STEPS_MAX);
         t->masters[i].local = random_chance(r, 1, 2);
+        t->masters[i].link = i;
         master_start(t, i);
     }
     server_start(t);

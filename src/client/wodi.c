@@ -42,6 +42,11 @@ static void word_store(struct wodi *w) {
     __atomic_store_n(w->word, value, __ATOMIC_RELEASE);
 }
 
+static uint64_t word_load(const struct wodi *w) {
+    uint64_t value = __atomic_load_n(w->word, __ATOMIC_ACQUIRE);
+    return load_le64(&value);
+}
+
 /* The server has told where. If it cannot be, there is another way. */
 static void word_open(struct wodi *w) {
     word_close(w);
@@ -57,8 +62,11 @@ static void word_open(struct wodi *w) {
                    : MAP_FAILED;
     close(fd);
     w->word = at == MAP_FAILED ? NULL : at;
-    if (w->word)
-        word_store(w);
+    if (!w->word)
+        return;
+    /* It may be ahead of what the server has heard, and must never go back. */
+    side_found(&w->side, word_load(w));
+    word_store(w);
 }
 
 /* ---- the conversation ---- */

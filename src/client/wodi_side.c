@@ -160,6 +160,21 @@ static bool on_welcome(struct side *s, const struct word *w) {
     return true;
 }
 
+void side_found(struct side *s, uint64_t acked) {
+    if (acked <= s->acked)
+        return;
+    uint64_t more = acked - s->acked;
+    s->acked = acked;
+    s->unacked = less(s->unacked, more);
+    if (s->taken < acked)
+        s->taken = acked;
+    if (s->received < acked) {
+        s->outstanding = less(s->outstanding, acked - s->received);
+        s->received = acked;
+    }
+    side_say_ack(s);
+}
+
 static void on_kept(struct side *s, const struct word *w) {
     for (struct list *l; (l = list_first(&s->unkept));) {
         struct side_work *k = CONTAINER_OF(l, struct side_work, at);

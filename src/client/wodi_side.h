@@ -84,6 +84,8 @@ void side_fini(struct side *s);
 
 /* A new connection: nothing that was to be sent on the one before is. */
 void side_connect(struct side *s);
+/* Right after the welcome: a former life of this master has acknowledged so much, though the server may not know. */
+void side_found(struct side *s, uint64_t acked);
 /* False: that word makes no sense, or the server has refused us. */
 bool side_hear(struct side *s, const struct word *w);
 

@@ -107,12 +107,11 @@ static void hear_all(struct connection *c) {
     struct word w;
     long len;
     while (!c->closing && (len = word_next(wodi_bytes_left(&c->in), &w)) > 0) {
+        if (w.kind == WORD_MASTER)
+            read_words(s); /* of its former life, whose end we may not have seen yet */
         desk_heard(s->desk, c->link, &w, s->loop.now, &s->deeds);
         wodi_bytes_took(&c->in, (size_t)len);
-        if (deeds_room(&s->deeds) < DESK_ROOM + DEED_MAX)
-            carry_out(s);
-        else if (s->deeds.len)
-            carry_out(s);
+        carry_out(s);
     }
     if (!c->closing && c->source.fd >= 0 && len < 0)
         connection_end(c, true);

@@ -118,7 +118,22 @@ static void check(int status, const char *what) {
     }
 }
 
-static double wodi_rate(uint64_t steps, uint64_t window) {
+/* Kilobytes of its memory that a process has in use; -1: not known. */
+static long memory_of(pid_t pid) {
+    char path[64], line[256];
+    long kilobytes = -1;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, "RssAnon:", 8) == 0)
+            kilobytes = strtol(line + 8, NULL, 10);
+    if (f)
+        fclose(f);
+    return kilobytes;
+}
+
+static double wodi_rate(uint64_t steps, uint64_t window, pid_t server) {
+    long early = -1;
     const struct wodi_options options = {.name = "rate"};
     struct wodi *w;
     struct wodi_result r;
@@ -132,13 +147,16 @@ static double wodi_rate(uint64_t steps, uint64_t window) {
             check(wodi_sendwork(w, ++sent, payload, sizeof payload), "send");
         int status = wodi_rcvresult(w, &r);
         check(status, "receive");
-        received++;
+        if (++received == steps / 10)
+            early = memory_of(server);
         if (status == 0 || r.bytes != PAYLOAD) {
             fprintf(stderr, "wodi_rate: a result is missing\n");
             exit(1);
         }
     }
     double rate = (double)steps * 1e9 / (double)(now_ns() - began);
+    printf("memory  %ld kB of the server after a tenth of the steps, %ld kB after all\n", early,
+           memory_of(server));
     check(wodi_end_cycle(w, 1, NULL, 0), "end");
     check(wodi_complete(w), "complete");
     return rate;
@@ -170,7 +188,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < workers; i++)
         if ((pids[i] = fork()) == 0)
             be_worker();
-    double rate = wodi_rate(steps, window);
+    double rate = wodi_rate(steps, window, server);
     for (int i = 0; i < workers; i++)
         waitpid(pids[i], NULL, 0);
     snprintf(path, sizeof path, "%s/journal", folder);

@@ -52,6 +52,7 @@ struct wodi_options {
     size_t init_bytes;
     const struct wodi_class *classes;
     unsigned class_count;
+    int fewest; /* not 0: as few workers as make cycles as short as they can be, once lengths of steps are known */
     enum wodi_speed speed;
     const void *bench; /* a work step */
     size_t bench_bytes;

@@ -114,6 +114,7 @@ static int ask(struct wodi *w, enum word_kind kind, uint64_t cycle, uint64_t ste
 
 static int make_profile(struct wodi *w, const struct wodi_options *o) {
     struct profile p = {.classes = (uint8_t)o->class_count,
+                        .fewest = o->fewest != 0,
                         .bench = bytes_of(o->bench, o->bench_bytes),
                         .init = bytes_of(o->init, o->init_bytes)};
     size_t most = 256 + o->bench_bytes + o->init_bytes;

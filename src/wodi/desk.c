@@ -297,8 +297,7 @@ static void sort_falling(uint64_t *at, uint32_t count) {
         }
 }
 
-uint32_t desk_wanted(const struct desk *d, uint32_t slot, uint32_t class, bool fewest,
-                     uint64_t *scratch) {
+uint32_t desk_wanted(const struct desk *d, uint32_t slot, uint32_t class, uint64_t *scratch) {
     const struct session *s = &d->sessions[slot];
     if (!s->used || class >= s->classes)
         return 0;
@@ -306,7 +305,7 @@ uint32_t desk_wanted(const struct desk *d, uint32_t slot, uint32_t class, bool f
     for (uint32_t i = 0; i < s->history.end; i++)
         if (s->history.ns[i] > 0)
             scratch[known++] = s->history.ns[i];
-    if (!fewest || class > 0 || known == 0)
+    if (!s->fewest || class > 0 || known == 0)
         return s->needs[class];
     sort_falling(scratch, known);
     return order_fewest(scratch, known, scratch + d->limits.history);

@@ -102,10 +102,10 @@ struct history *desk_history(struct desk *d, uint32_t slot);
 /* Counts what has changed that is worth a look at histories: ends of cycles, masters that came or went. */
 uint64_t desk_changes(const struct desk *d);
 
-/* How many workers a master of this slot should have in a class: what it asked for, or (class 0, `fewest`) as few as make
- * its cycles as short as they can be, by what is known of its steps. `scratch`: limits.history numbers, twice. */
-uint32_t desk_wanted(const struct desk *d, uint32_t slot, uint32_t class, bool fewest,
-                     uint64_t *scratch);
+/* How many workers the master of this slot should have in a class: what it asked for, or, if it asked for that and lengths
+ * of its steps are known, in class 0 the fewest that make its cycles as short as they can be. Whoever starts workers asks
+ * this. `scratch`: limits.history numbers, twice. */
+uint32_t desk_wanted(const struct desk *d, uint32_t slot, uint32_t class, uint64_t *scratch);
 
 uint32_t desk_workers(const struct desk *d);
 /* Bytes of bodies that are kept, for tests. */

@@ -2,7 +2,7 @@
 /* Which step goes to which worker: the longest first, to the fastest that is free; masters share evenly.
  *
  * Steps are sent ahead of their execution only where they are so short that waiting for the next would cost more than a bad
- * order does. A step that is late gets one copy, when there is nothing else to do. */
+ * order does. A step that is late gets one copy, when there is nothing else to do, and another only if that is late too. */
 #include "wodi/desk_inside.h"
 
 /* A step that was sent ahead is freed from behind one that runs for so long, though that may not be late itself. */
@@ -82,17 +82,28 @@ static bool is_late(const struct desk *d, const struct worker *k, uint32_t n, co
     return front->expected_ns > 0 && straggle_late(&s->spread[k->class], ran, front->expected_ns);
 }
 
+/* Has nobody it who may still be in time? A copy that is late itself, as its machine stands still too, is none. */
+static bool late_everywhere(struct desk *d, const struct step *t, uint64_t now) {
+    uint32_t late = 0;
+    for (uint32_t i = 0; i < d->workers_end && late < t->copies; i++) {
+        const struct worker *k = &d->workers[i];
+        for (uint32_t n = 0; k->used && n < k->count; n++)
+            late += step_of(d, worker_errand(d, k, n)) == t && is_late(d, k, n, t, now);
+    }
+    return late == t->copies;
+}
+
 void deal_copies(struct desk *d, uint64_t now, struct deeds *out) {
     for (uint32_t i = 0; i < d->workers_end && !d->limits.no_copies; i++) {
         struct worker *k = &d->workers[i];
         for (uint32_t n = 0; k->used && n < k->count; n++) {
             struct step *t = step_of(d, worker_errand(d, k, n));
-            if (!t || t->state != STEP_RUNNING || t->copied || !is_late(d, k, n, t, now))
+            if (!t || t->state != STEP_RUNNING || !is_late(d, k, n, t, now) ||
+                !late_everywhere(d, t, now))
                 continue;
             struct worker *other = choose_worker(d, &d->sessions[t->slot], 0, true, k);
             if (!other || !room_for_one(out))
                 return;
-            t->copied = true;
             worker_give(d, other, t, now, out);
         }
     }

@@ -24,10 +24,9 @@ struct step {
     struct body work, result;
     uint32_t id;
     uint32_t status;
-    uint32_t slot;  /* of its master */
-    uint8_t state;  /* enum step_state */
-    uint8_t copies; /* workers that have it */
-    bool copied;    /* it had its second copy */
+    uint32_t slot;   /* of its master */
+    uint8_t state;   /* enum step_state */
+    uint32_t copies; /* workers that have it */
 };
 
 /* Something that is told when it is durable; what comes while it waits is told with the next. */
@@ -42,6 +41,7 @@ struct session {
     uint32_t link; /* plus one; 0: away */
     uint8_t speed_source;
     uint8_t classes;
+    bool fewest;
     uint8_t name_len;
     uint8_t name[WORD_NAME_MAX];
     uint32_t needs[PROFILE_CLASSES_MAX];

@@ -107,7 +107,7 @@ enum phase {
 };
 
 static size_t record_master(const struct desk *d, const struct session *s, struct room out) {
-    struct profile p = {.classes = s->classes};
+    struct profile p = {.classes = s->classes, .fewest = s->fewest};
     uint8_t *half =
         out.at + out.len / 2; /* the profile is made here, then copied into the record */
     memcpy(p.needs, s->needs, sizeof p.needs);

@@ -20,6 +20,7 @@ static struct session *session_named(struct desk *d, struct bytes name) {
 
 static void take_profile(struct desk *d, struct session *s, const struct profile *p) {
     s->classes = p->classes;
+    s->fewest = p->fewest;
     memcpy(s->needs, p->needs, sizeof s->needs);
     memcpy(s->speeds, p->speeds, sizeof s->speeds);
     s->bench = pool_keep(&d->pool, p->bench);

@@ -104,6 +104,7 @@ static void enter(struct rig *r, uint32_t link, const char *name, enum speed_sou
     uint8_t room[64];
     struct profile p = {.classes = 1,
                         .needs = {4},
+                        .fewest = true,
                         .bench = bytes_from_str(source == SPEED_BY_BENCHMARK ? "bench" : ""),
                         .init = bytes_from_str("init")};
     size_t len = profile_write(&p, room_of(room, sizeof room));
@@ -291,6 +292,11 @@ static void test_straggler(void) {
         settle(&r);
     }
     CHECK_EQ(r.id_count[quick], 1); /* one copy */
+    join(&r, FIRST + 2, 0);
+    r.now += 100 * MS;
+    desk_time(r.desk, r.now, &r.deeds);
+    settle(&r);
+    CHECK_EQ(r.id_count[FIRST + 2], 0); /* and no more while that is in time */
     uint64_t before = r.delivered;
     finish(&r, quick, 100 * MS);
     CHECK_EQ(r.delivered, before + 1);
@@ -299,7 +305,7 @@ static void test_straggler(void) {
     CHECK(!r.closed[slow]);
     work(&r, MASTER, 0, 51);
     work(&r, MASTER, 0, 52);
-    CHECK_EQ(r.id_count[slow] + r.id_count[quick], 2); /* and it works on */
+    CHECK_EQ(r.id_count[slow] + r.id_count[quick] + r.id_count[FIRST + 2], 2); /* and it works on */
     rig_fini(&r);
 }
 
@@ -338,6 +344,40 @@ static void test_slow_master(void) {
     CHECK_EQ(r.id_count[FIRST], 1);
     finish(&r, FIRST, 1);
     CHECK_EQ(r.last[OTHER_MASTER].kind, WORD_DELIVER);
+    rig_fini(&r);
+}
+
+static void test_slow_worker(void) {
+    struct rig r;
+    rig_init(&r);
+    r.limits.worker_unsent = 64;
+    rig_start(&r);
+    enter(&r, MASTER, "m", SPEED_BY_CLASS);
+    join(&r, FIRST, 0);
+    join(&r, FIRST + 1, 0);
+    begin(&r, 1);
+    for (uint64_t step = 1; step <= 10; step++) { /* the first takes nothing */
+        work(&r, MASTER, 1, step);
+        while (r.id_count[FIRST + 1])
+            finish(&r, FIRST + 1, 1000);
+    }
+    uint32_t stuck = r.id_count[FIRST];
+    CHECK(stuck > 0 && stuck < 10);
+    CHECK_EQ(r.delivered, 10 - stuck);
+    while (r.id_count[FIRST])
+        finish(&r, FIRST, 1000);
+    CHECK_EQ(r.delivered, 10);
+    for (int i = 0; i < 20; i++) { /* what it was sent is not taken: others hear of all cycles */
+        end(&r, (uint64_t)i + 1);
+        begin(&r, (uint64_t)i + 2);
+        desk_drained(r.desk, FIRST + 1);
+        settle(&r);
+    }
+    CHECK_EQ(r.counts[FIRST + 1][WORD_START], 21);
+    CHECK(r.counts[FIRST][WORD_START] < 21);
+    desk_drained(r.desk, FIRST); /* it comes back to where the others are */
+    settle(&r);
+    CHECK(r.last[FIRST].kind == WORD_START && r.last[FIRST].cycle == 21);
     rig_fini(&r);
 }
 
@@ -486,7 +526,7 @@ static uint64_t run_shape(uint32_t workers, bool in_order, uint32_t *ret_wanted)
         join(&r, FIRST + i, 0);
     for (uint64_t cycle = 1; cycle <= SHAPE_CYCLES; cycle++)
         ns += run_cycle(&r, cycle, workers, ms, &random);
-    *ret_wanted = desk_wanted(r.desk, 0, 0, true, scratch);
+    *ret_wanted = desk_wanted(r.desk, 0, 0, scratch);
     CHECK_EQ(r.delivered, SHAPE_STEPS * SHAPE_CYCLES);
     rig_fini(&r);
     return ns;
@@ -531,6 +571,7 @@ int main(void) {
     TEST(test_straggler);
     TEST(test_very_late_answer);
     TEST(test_slow_master);
+    TEST(test_slow_worker);
     TEST(test_million_steps);
     TEST(test_materials_science);
     return tap_finish();

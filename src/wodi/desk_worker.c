@@ -99,7 +99,6 @@ static void give_back(struct desk *d, struct step *t) {
         return;
     d->sessions[t->slot].running--;
     d->running--;
-    t->copied = false;
     step_wait(d, t);
 }
 

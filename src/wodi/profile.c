@@ -6,6 +6,7 @@
 
 static void walk(struct codec *c, struct profile *p) {
     codec_enum(c, &p->classes, PROFILE_CLASSES_MAX + 1);
+    codec_bool(c, &p->fewest);
     for (uint8_t i = 0; i < p->classes && !c->failed; i++) {
         codec_u32(c, &p->needs[i]);
         codec_u64(c, &p->speeds[i]);

@@ -12,6 +12,7 @@ enum { PROFILE_CLASSES_MAX = 8 };
 
 struct profile {
     uint8_t classes;
+    bool fewest; /* instead of the needs: as few as make cycles as short as they can be */
     uint32_t needs[PROFILE_CLASSES_MAX]; /* workers that are desired in each */
     uint64_t speeds
         [PROFILE_CLASSES_MAX]; /* in units of 1/SPEED_ONE, if the master says how fast each is */

@@ -115,6 +115,18 @@ static void say_ask(struct side *s) {
     say(s, &s->ask);
 }
 
+/* Steps of a cycle that is over have all had their results, though we may not have heard that the steps were kept. */
+static void drop_unkept_outside(struct side *s, uint64_t cycle, bool open) {
+    LIST_EACH_SAFE (l, &s->unkept) {
+        struct side_work *k = CONTAINER_OF(l, struct side_work, at);
+        if (open && k->cycle == cycle)
+            continue;
+        list_remove(l);
+        s->blocks_unkept -= pool_blocks(k->len);
+        free(k);
+    }
+}
+
 /* How many of these are not among those; never below zero, whatever a peer says. */
 static uint64_t less(uint64_t a, uint64_t b) {
     return a > b ? a - b : 0;
@@ -144,6 +156,7 @@ static bool on_welcome(struct side *s, const struct word *w) {
         s->open = w->flag;
         s->received = s->taken = s->acked = w->seq;
     }
+    drop_unkept_outside(s, w->cycle, w->flag);
     reckon(s, w);
     s->ever = s->welcomed = true;
     s->steps_max = w->count;
@@ -223,9 +236,11 @@ static void on_answer(struct side *s, const struct word *w) {
     if (s->ask.kind == WORD_BEGIN && s->answer == 0) {
         s->cycle = s->ask.cycle;
         s->open = true;
+        drop_unkept_outside(s, s->cycle, true);
     } else if (s->ask.kind == WORD_END) {
         s->ended = s->ask.cycle;
         s->open = s->open && s->cycle > s->ended;
+        drop_unkept_outside(s, s->cycle, s->open);
     }
 }
 
@@ -292,9 +307,6 @@ void side_ask(struct side *s, enum word_kind kind, uint64_t cycle, uint64_t step
         s->failed = true;
     s->asking = true;
     s->asked_again = s->answered = false;
-    /* A result of each step is here before a cycle ends, so none of them can be missing there. */
-    if (kind != WORD_BEGIN && s->outstanding == 0)
-        drop_unkept(s);
     if (kind == WORD_COMPLETE)
         drop_unkept(s);
     if (s->welcomed) {

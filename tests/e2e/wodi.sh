@@ -54,6 +54,10 @@ if test -e "$bin/libstorm.so" && ! nm "$bin/libstorm.so" | grep -q __asan; then
     nm -D --defined-only "$bin/libstorm.so" | awk '{print $3}' >"$scratch/symbols"
     check "the library shows its interface" grep -qx wodi_rcvresult "$scratch/symbols"
     check "and nothing else" no grep -vq '^wodi_' "$scratch/symbols"
+    nm "$bin/libstorm.a" | awk '$2 == "T" {print $3}' >"$scratch/symbols"
+    check "so does the static one" grep -qx wodi_rcvresult "$scratch/symbols"
+    check "and nothing else" no grep -vq '^wodi_' "$scratch/symbols"
+    check "the example builds with it" cc -o "$scratch/wodi" "$root/examples/wodi.c" -I"$root/include" "$bin/libstorm.a"
     check "the example builds with one line" cc -o "$scratch/wodi" "$root/examples/wodi.c" -I"$root/include" \
         -L"$bin" -lstorm -Wl,-rpath,"$bin"
 else

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wodi/pool.h"
+#include "wodi/blocks.h"
 
 /* ---- bytes ---- */
 
@@ -122,7 +122,7 @@ static void drop_unkept_outside(struct side *s, uint64_t cycle, bool open) {
         if (open && k->cycle == cycle)
             continue;
         list_remove(l);
-        s->blocks_unkept -= pool_blocks(k->len);
+        s->blocks_unkept -= blocks_for(k->len);
         free(k);
     }
 }
@@ -164,8 +164,8 @@ static bool on_welcome(struct side *s, const struct word *w) {
     s->cookie_told = w->token[0];
     memcpy(s->folder, w->name.at, w->name.len);
     s->folder[w->name.len] = 0;
-    s->confirmed = w->seq;
-    side_say_ack(s);
+    side_say_ack(
+        s); /* what the server has heard may not be durable: only its confirmation says so */
     LIST_EACH (l, &s->unkept)
         say_work(s, CONTAINER_OF(l, struct side_work, at));
     if (s->asking)
@@ -194,7 +194,7 @@ static void on_kept(struct side *s, const struct word *w) {
         if (k->said > w->count)
             break;
         list_remove(l);
-        s->blocks_unkept -= pool_blocks(k->len);
+        s->blocks_unkept -= blocks_for(k->len);
         free(k);
     }
     s->blocks_told = w->bytes;
@@ -279,7 +279,7 @@ bool side_hear(struct side *s, const struct word *w) {
 /* ---- what is said ---- */
 
 int side_work(struct side *s, uint64_t step, struct bytes body) {
-    uint32_t blocks = pool_blocks(body.len);
+    uint32_t blocks = blocks_for(body.len);
     if (!s->open)
         return -EINVAL;
     if (s->unacked >= s->steps_max || s->blocks_told + s->blocks_unkept + blocks > s->blocks_max)

@@ -33,7 +33,7 @@ static uint32_t power_above(uint32_t n) {
 }
 
 static uint32_t blocks_in_all(const struct desk_limits *l) {
-    uint32_t each = (uint32_t)(l->bytes / POOL_DATA) + 2 + 4 * pool_blocks(WORD_BODY_MAX);
+    uint32_t each = (uint32_t)(l->bytes / BLOCK_DATA) + 2 + 4 * blocks_for(WORD_BODY_MAX);
     return each * l->masters;
 }
 
@@ -76,8 +76,8 @@ static struct desk *carve(struct arena *a, const struct desk_limits *l) {
     uint32_t *index = ARENA_TAKE(a, uint32_t, table);
     struct peer_link *links = ARENA_TAKE(a, struct peer_link, l->links);
     uint8_t *scratch = ARENA_TAKE(a, uint8_t, WORD_BODY_MAX);
-    struct pool pool;
-    pool_init(&pool, blocks_in_all(l), a);
+    struct blocks pool;
+    blocks_init(&pool, blocks_in_all(l), a);
     if (d) {
         d->limits = *l;
         d->steps = step_at;
@@ -86,7 +86,7 @@ static struct desk *carve(struct arena *a, const struct desk_limits *l) {
         d->links = links;
         d->scratch = scratch;
         d->pool = pool;
-        d->quota = (uint32_t)(l->bytes / 2 / POOL_DATA);
+        d->quota = (uint32_t)(l->bytes / 2 / BLOCK_DATA);
         d->version = 1;
         idtable_init(&d->ids, steps, ids);
     }
@@ -113,11 +113,11 @@ struct desk *desk_init(void *mem, const struct desk_limits *l) {
 
 /* ---- helpers of its files ---- */
 
-uint32_t slot_of(const struct desk *d, const struct session *s) {
+uint32_t desk_slot_of(const struct desk *d, const struct session *s) {
     return (uint32_t)(s - d->sessions);
 }
 
-void log_word(struct desk *d, const struct word *w, struct deeds *out) {
+void desk_log(struct desk *d, const struct word *w, struct deeds *out) {
     deeds_log(out, w);
     d->records++;
 }
@@ -128,12 +128,12 @@ static void let_go(struct desk *d, uint32_t link) {
     l->peer = PEER_NONE;
     l->answering = false;
     if (peer == PEER_MASTER)
-        master_gone(d, &d->sessions[l->index]);
+        desk_master_gone(d, &d->sessions[l->index]);
     else if (peer == PEER_WORKER)
-        worker_gone(d, &d->workers[l->index]);
+        desk_worker_gone(d, &d->workers[l->index]);
 }
 
-void refuse(struct desk *d, uint32_t link, uint32_t status, struct deeds *out) {
+void desk_refuse(struct desk *d, uint32_t link, uint32_t status, struct deeds *out) {
     struct word w = {.kind = (uint8_t)WORD_REFUSED, .status = status};
     deeds_send(out, link, &w);
     deeds_close(out, link);
@@ -152,11 +152,11 @@ static void stranger_heard(struct desk *d, uint32_t link, const struct word *w, 
                            struct deeds *out) {
     bool hello = w->kind == WORD_MASTER || w->kind == WORD_WORKER;
     if (!hello || ((w->token[0] ^ d->limits.token[0]) | (w->token[1] ^ d->limits.token[1])) != 0)
-        refuse(d, link, hello ? EACCES : EPROTO, out);
+        desk_refuse(d, link, hello ? EACCES : EPROTO, out);
     else if (w->kind == WORD_MASTER)
-        master_hello(d, link, w, out);
+        desk_master_hello(d, link, w, out);
     else
-        worker_hello(d, link, w, now, out);
+        desk_worker_hello(d, link, w, now, out);
 }
 
 void desk_heard(struct desk *d, uint32_t link, const struct word *w, uint64_t now,
@@ -167,10 +167,10 @@ void desk_heard(struct desk *d, uint32_t link, const struct word *w, uint64_t no
         stranger_heard(d, link, w, now, out);
         break;
     case PEER_MASTER:
-        master_heard(d, link, w, now, out);
+        desk_master_heard(d, link, w, now, out);
         break;
     case PEER_WORKER:
-        worker_heard(d, link, w, now, out);
+        desk_worker_heard(d, link, w, now, out);
         break;
     case PEER_NONE:
         break;
@@ -202,7 +202,7 @@ static void look_after(struct desk *d, struct worker *k, uint64_t now, struct de
         k->pinged = true;
         k->heard = now - d->limits.ping_ns; /* it has the whole time to answer */
     } else if (silent >= d->limits.ping_ns + d->limits.silent_ns) {
-        refuse(d, k->link, ETIMEDOUT, out);
+        desk_refuse(d, k->link, ETIMEDOUT, out);
     }
 }
 
@@ -211,7 +211,7 @@ void desk_time(struct desk *d, uint64_t now, struct deeds *out) {
         if (d->workers[i].used)
             look_after(d, &d->workers[i], now, out);
     if (d->waiting == 0 && d->running > 0)
-        deal_copies(d, now, out);
+        desk_deal_copies(d, now, out);
 }
 
 uint64_t desk_deadline(const struct desk *d, uint64_t now) {
@@ -245,10 +245,10 @@ static bool pump_answers(struct desk *d, struct deeds *out) {
 bool desk_pump(struct desk *d, uint64_t now, struct deeds *out) {
     bool more = pump_answers(d, out);
     for (uint32_t i = 0; i < d->workers_end; i++)
-        more = worker_catch_up(d, &d->workers[i], now, out) || more;
-    more = deal(d, now, out) || more;
+        more = desk_worker_catch_up(d, &d->workers[i], now, out) || more;
+    more = desk_deal(d, now, out) || more;
     for (uint32_t i = 0; i < d->limits.masters; i++)
-        more = master_pump(d, &d->sessions[i], out) || more;
+        more = desk_master_pump(d, &d->sessions[i], out) || more;
     return more;
 }
 
@@ -272,9 +272,9 @@ void desk_master_acked(struct desk *d, uint32_t slot, uint64_t seq, struct deeds
         seq = s->seq;
     if (!s->used || seq <= s->acked)
         return;
-    session_ack(d, s, seq);
+    desk_session_ack(d, s, seq);
     struct word log = {.kind = (uint8_t)WORD_LOG_ACK, .session = s->number, .seq = seq};
-    log_word(d, &log, out);
+    desk_log(d, &log, out);
 }
 
 struct history *desk_history(struct desk *d, uint32_t slot) {
@@ -316,5 +316,5 @@ uint32_t desk_workers(const struct desk *d) {
 }
 
 uint64_t desk_kept_bytes(const struct desk *d) {
-    return (uint64_t)d->pool.used * POOL_BLOCK;
+    return (uint64_t)d->pool.used * BLOCK_BYTES;
 }

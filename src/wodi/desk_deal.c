@@ -10,7 +10,7 @@ enum { STUCK_NS = 50000000 };
 
 static bool takes_more(const struct desk *d, const struct worker *k, const struct session *s,
                        uint64_t expected_ns) {
-    if (!k->used || !worker_told(d, k, s))
+    if (!k->used || !desk_worker_told(d, k, s))
         return false;
     if (k->count == 0)
         return true;
@@ -25,7 +25,8 @@ static bool better(const struct desk *d, const struct session *s, const struct w
         return true;
     if ((a->count == 0) != (b->count == 0))
         return a->count == 0;
-    return a->count == 0 ? worker_speed(d, s, a) > worker_speed(d, s, b) : a->load_ns < b->load_ns;
+    return a->count == 0 ? desk_worker_speed(d, s, a) > desk_worker_speed(d, s, b)
+                         : a->load_ns < b->load_ns;
 }
 
 static struct worker *choose_worker(struct desk *d, const struct session *s, uint64_t expected_ns,
@@ -46,27 +47,27 @@ static struct session *choose_session(struct desk *d, const bool *passed, uint64
     for (uint32_t i = 0; i < d->limits.masters; i++) {
         uint32_t slot = (d->turn + i) % d->limits.masters;
         struct session *s = &d->sessions[slot];
-        if (s->used && !passed[slot] && session_may_run(d, s, now) &&
+        if (s->used && !passed[slot] && desk_session_may_run(d, s, now) &&
             (!best || s->running < best->running))
             best = s;
     }
     return best;
 }
 
-bool deal(struct desk *d, uint64_t now, struct deeds *out) {
+bool desk_deal(struct desk *d, uint64_t now, struct deeds *out) {
     bool passed[DESK_MASTERS_MAX] = {false};
     for (struct session *s; d->waiting > 0 && (s = choose_session(d, passed, now));) {
         struct step *t = CONTAINER_OF(heap_peek(&s->waiting), struct step, wait);
         uint64_t expected = history_expect(&s->history, t->number, NULL);
         struct worker *k = choose_worker(d, s, expected, false, NULL);
         if (!k) {
-            passed[slot_of(d, s)] = true;
+            passed[desk_slot_of(d, s)] = true;
             continue;
         }
         if (!room_for_one(out))
             return true;
-        worker_give(d, k, t, now, out);
-        d->turn = (slot_of(d, s) + 1) % d->limits.masters;
+        desk_worker_give(d, k, t, now, out);
+        d->turn = (desk_slot_of(d, s) + 1) % d->limits.masters;
     }
     return false;
 }
@@ -75,7 +76,7 @@ bool deal(struct desk *d, uint64_t now, struct deeds *out) {
 static bool is_late(const struct desk *d, const struct worker *k, uint32_t n, const struct step *t,
                     uint64_t now) {
     const struct session *s = &d->sessions[t->slot];
-    const struct errand_at *front = worker_errand(d, k, 0);
+    const struct errand_at *front = desk_worker_errand(d, k, 0);
     uint64_t ran = now > k->since ? now - k->since : 0;
     if (n > 0)
         return ran > STUCK_NS;
@@ -88,23 +89,23 @@ static bool late_everywhere(struct desk *d, const struct step *t, uint64_t now) 
     for (uint32_t i = 0; i < d->workers_end && late < t->copies; i++) {
         const struct worker *k = &d->workers[i];
         for (uint32_t n = 0; k->used && n < k->count; n++)
-            late += step_of(d, worker_errand(d, k, n)) == t && is_late(d, k, n, t, now);
+            late += desk_step_of(d, desk_worker_errand(d, k, n)) == t && is_late(d, k, n, t, now);
     }
     return late == t->copies;
 }
 
-void deal_copies(struct desk *d, uint64_t now, struct deeds *out) {
+void desk_deal_copies(struct desk *d, uint64_t now, struct deeds *out) {
     for (uint32_t i = 0; i < d->workers_end && !d->limits.no_copies; i++) {
         struct worker *k = &d->workers[i];
         for (uint32_t n = 0; k->used && n < k->count; n++) {
-            struct step *t = step_of(d, worker_errand(d, k, n));
+            struct step *t = desk_step_of(d, desk_worker_errand(d, k, n));
             if (!t || t->state != STEP_RUNNING || !is_late(d, k, n, t, now) ||
                 !late_everywhere(d, t, now))
                 continue;
             struct worker *other = choose_worker(d, &d->sessions[t->slot], 0, true, k);
             if (!other || !room_for_one(out))
                 return;
-            worker_give(d, other, t, now, out);
+            desk_worker_give(d, other, t, now, out);
         }
     }
 }

@@ -7,7 +7,7 @@
 #include "base/list.h"
 #include "wodi/desk.h"
 #include "wodi/history.h"
-#include "wodi/pool.h"
+#include "wodi/blocks.h"
 #include "wodi/ranges.h"
 #include "wodi/straggle.h"
 
@@ -118,7 +118,7 @@ struct peer_link {
 
 struct desk {
     struct desk_limits limits;
-    struct pool pool;
+    struct blocks pool;
     struct idtable ids;
     struct step *steps; /* by index of id */
     uint32_t *index;    /* hash table of (slot, number): index of step plus one */
@@ -143,48 +143,50 @@ struct desk {
 };
 
 /* desk_step.c */
-struct step *step_find(struct desk *d, uint32_t slot, uint64_t number);
-struct step *step_of(struct desk *d, const struct errand_at *e);
-struct step *step_new(struct desk *d, uint32_t slot, uint64_t number, struct bytes work);
-void step_free(struct desk *d, struct step *t);
-void step_wait(struct desk *d, struct step *t);
+struct step *desk_step_find(struct desk *d, uint32_t slot, uint64_t number);
+struct step *desk_step_of(struct desk *d, const struct errand_at *e);
+struct step *desk_step_new(struct desk *d, uint32_t slot, uint64_t number, struct bytes work);
+void desk_step_free(struct desk *d, struct step *t);
+void desk_step_wait(struct desk *d, struct step *t);
 /* A result: it counts from now on. The first `seq` that was not given is its. */
-void step_finish(struct desk *d, struct step *t, uint32_t status, uint64_t ns, struct bytes result);
+void desk_step_finish(struct desk *d, struct step *t, uint32_t status, uint64_t ns,
+                      struct bytes result);
 
 /* desk_master.c */
-struct session *session_new(struct desk *d, const struct word *hello, uint32_t number);
-void session_free(struct desk *d, struct session *s);
-void session_ack(struct desk *d, struct session *s, uint64_t seq);
-void session_begin(struct desk *d, struct session *s, const struct word *w);
-void session_hold(struct desk *d, struct session *s, uint64_t now);
-void session_end(struct desk *d, struct session *s, uint64_t cycle, struct bytes body);
-bool session_may_run(const struct desk *d, const struct session *s, uint64_t now);
-void master_hello(struct desk *d, uint32_t link, const struct word *w, struct deeds *out);
-void master_heard(struct desk *d, uint32_t link, const struct word *w, uint64_t now,
-                  struct deeds *out);
-void master_gone(struct desk *d, struct session *s);
-bool master_pump(struct desk *d, struct session *s, struct deeds *out);
+struct session *desk_session_new(struct desk *d, const struct word *hello, uint32_t number);
+void desk_session_free(struct desk *d, struct session *s);
+void desk_session_ack(struct desk *d, struct session *s, uint64_t seq);
+void desk_session_begin(struct desk *d, struct session *s, const struct word *w);
+void desk_session_hold(struct desk *d, struct session *s, uint64_t now);
+void desk_session_end(struct desk *d, struct session *s, uint64_t cycle, struct bytes body);
+bool desk_session_may_run(const struct desk *d, const struct session *s, uint64_t now);
+void desk_master_hello(struct desk *d, uint32_t link, const struct word *w, struct deeds *out);
+void desk_master_heard(struct desk *d, uint32_t link, const struct word *w, uint64_t now,
+                       struct deeds *out);
+void desk_master_gone(struct desk *d, struct session *s);
+bool desk_master_pump(struct desk *d, struct session *s, struct deeds *out);
 
 /* desk_worker.c */
-void worker_hello(struct desk *d, uint32_t link, const struct word *w, uint64_t now,
-                  struct deeds *out);
-void worker_heard(struct desk *d, uint32_t link, const struct word *w, uint64_t now,
-                  struct deeds *out);
-void worker_gone(struct desk *d, struct worker *k);
-bool worker_told(const struct desk *d, const struct worker *k, const struct session *s);
-uint64_t worker_speed(const struct desk *d, const struct session *s, const struct worker *k);
-struct errand_at *worker_errand(const struct desk *d, const struct worker *k, uint32_t n);
-bool worker_catch_up(struct desk *d, struct worker *k, uint64_t now, struct deeds *out);
-void worker_give(struct desk *d, struct worker *k, struct step *t, uint64_t now, struct deeds *out);
+void desk_worker_hello(struct desk *d, uint32_t link, const struct word *w, uint64_t now,
+                       struct deeds *out);
+void desk_worker_heard(struct desk *d, uint32_t link, const struct word *w, uint64_t now,
+                       struct deeds *out);
+void desk_worker_gone(struct desk *d, struct worker *k);
+bool desk_worker_told(const struct desk *d, const struct worker *k, const struct session *s);
+uint64_t desk_worker_speed(const struct desk *d, const struct session *s, const struct worker *k);
+struct errand_at *desk_worker_errand(const struct desk *d, const struct worker *k, uint32_t n);
+bool desk_worker_catch_up(struct desk *d, struct worker *k, uint64_t now, struct deeds *out);
+void desk_worker_give(struct desk *d, struct worker *k, struct step *t, uint64_t now,
+                      struct deeds *out);
 
 /* desk_deal.c */
-bool deal(struct desk *d, uint64_t now, struct deeds *out);
-void deal_copies(struct desk *d, uint64_t now, struct deeds *out);
+bool desk_deal(struct desk *d, uint64_t now, struct deeds *out);
+void desk_deal_copies(struct desk *d, uint64_t now, struct deeds *out);
 
 /* desk.c */
-uint32_t slot_of(const struct desk *d, const struct session *s);
-void log_word(struct desk *d, const struct word *w, struct deeds *out);
-void refuse(struct desk *d, uint32_t link, uint32_t status, struct deeds *out);
+uint32_t desk_slot_of(const struct desk *d, const struct session *s);
+void desk_log(struct desk *d, const struct word *w, struct deeds *out);
+void desk_refuse(struct desk *d, uint32_t link, uint32_t status, struct deeds *out);
 static inline bool room_for_one(const struct deeds *out) {
     return deeds_room(out) >= DEED_MAX;
 }

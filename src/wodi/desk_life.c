@@ -19,28 +19,28 @@ static struct session *session_numbered(struct desk *d, uint32_t number) {
 static bool replay_master(struct desk *d, const struct word *w) {
     if (session_numbered(d, w->session))
         return false;
-    struct session *s = session_new(d, w, w->session);
+    struct session *s = desk_session_new(d, w, w->session);
     if (s)
         s->seq = s->acked = w->seq;
     return s != NULL;
 }
 
 static bool replay_work(struct desk *d, struct session *s, const struct word *w) {
-    uint32_t slot = slot_of(d, s);
-    if (s->steps >= d->limits.steps || step_find(d, slot, w->step) || !s->open ||
+    uint32_t slot = desk_slot_of(d, s);
+    if (s->steps >= d->limits.steps || desk_step_find(d, slot, w->step) || !s->open ||
         s->done.count + s->steps + 1 >= s->done.cap ||
-        s->work_blocks + pool_blocks(w->body.len) > d->quota)
+        s->work_blocks + blocks_for(w->body.len) > d->quota)
         return false;
-    step_new(d, slot, w->step, w->body);
+    desk_step_new(d, slot, w->step, w->body);
     return true;
 }
 
 static bool replay_result(struct desk *d, struct session *s, const struct word *w) {
-    struct step *t = step_find(d, slot_of(d, s), w->step);
-    if (!t || t->state == STEP_DONE || s->result_blocks + pool_blocks(w->body.len) > d->quota)
+    struct step *t = desk_step_find(d, desk_slot_of(d, s), w->step);
+    if (!t || t->state == STEP_DONE || s->result_blocks + blocks_for(w->body.len) > d->quota)
         return false;
     history_add(&s->history, w->step, w->ns);
-    step_finish(d, t, w->status, w->ns, w->body);
+    desk_step_finish(d, t, w->status, w->ns, w->body);
     return true;
 }
 
@@ -56,7 +56,7 @@ static bool replay_range(struct session *s, const struct word *w) {
 static bool replay_end(struct desk *d, struct session *s, const struct word *w) {
     if (s->steps > 0 || w->cycle <= s->ended)
         return false;
-    session_end(d, s, w->cycle, w->body);
+    desk_session_end(d, s, w->cycle, w->body);
     return true;
 }
 
@@ -65,7 +65,7 @@ static bool replay_session(struct desk *d, struct session *s, const struct word 
     case WORD_LOG_BEGIN:
         if (s->steps > 0 || w->cycle <= s->ended)
             return false;
-        session_begin(d, s, w);
+        desk_session_begin(d, s, w);
         return true;
     case WORD_LOG_WORK:
         return replay_work(d, s, w);
@@ -74,12 +74,12 @@ static bool replay_session(struct desk *d, struct session *s, const struct word 
     case WORD_LOG_RANGE:
         return replay_range(s, w);
     case WORD_LOG_ACK:
-        session_ack(d, s, w->seq);
+        desk_session_ack(d, s, w->seq);
         return s->acked == w->seq;
     case WORD_LOG_END:
         return replay_end(d, s, w);
     case WORD_LOG_COMPLETE:
-        session_free(d, s);
+        desk_session_free(d, s);
         return true;
     default:
         return false;
@@ -113,8 +113,8 @@ static size_t record_master(const struct desk *d, const struct session *s, struc
     memcpy(p.needs, s->needs, sizeof p.needs);
     memcpy(p.speeds, s->speeds, sizeof p.speeds);
     uint8_t *bodies = d->scratch;
-    p.bench = pool_copy(&d->pool, s->bench, bodies);
-    p.init = pool_copy(&d->pool, s->init, bodies + s->bench.len);
+    p.bench = blocks_copy(&d->pool, s->bench, bodies);
+    p.init = blocks_copy(&d->pool, s->init, bodies + s->bench.len);
     size_t len = profile_write(&p, room_of(half, out.len / 2));
     ASSERT(len > 0);
     struct word w = {.kind = (uint8_t)WORD_LOG_MASTER,
@@ -130,7 +130,7 @@ static size_t record_master(const struct desk *d, const struct session *s, struc
 static size_t record_of(const struct desk *d, struct word *w, const struct body *body,
                         struct room out) {
     if (body)
-        w->body = pool_copy(&d->pool, *body, d->scratch);
+        w->body = blocks_copy(&d->pool, *body, d->scratch);
     size_t len = record_frame(w, out);
     ASSERT(len > 0);
     return len;
@@ -141,7 +141,7 @@ static size_t snapshot_step(const struct desk *d, const struct session *s, struc
                             struct room out) {
     while ((c->index = idtable_next(&d->ids, c->index)) != IDTABLE_NONE) {
         const struct step *t = &d->steps[c->index++];
-        if (t->slot != slot_of(d, s))
+        if (t->slot != desk_slot_of(d, s))
             continue;
         struct word w = {.kind = (uint8_t)WORD_LOG_WORK, .session = s->number, .step = t->number};
         return record_of(d, &w, &t->work, out);

@@ -23,8 +23,8 @@ static void take_profile(struct desk *d, struct session *s, const struct profile
     s->fewest = p->fewest;
     memcpy(s->needs, p->needs, sizeof s->needs);
     memcpy(s->speeds, p->speeds, sizeof s->speeds);
-    s->bench = pool_keep(&d->pool, p->bench);
-    s->init = pool_keep(&d->pool, p->init);
+    s->bench = blocks_keep(&d->pool, p->bench);
+    s->init = blocks_keep(&d->pool, p->init);
 }
 
 /* Memory that belongs to the slot, whoever is in it. */
@@ -40,7 +40,7 @@ static void session_clear(struct session *s) {
     list_init(&s->results);
 }
 
-struct session *session_new(struct desk *d, const struct word *hello, uint32_t number) {
+struct session *desk_session_new(struct desk *d, const struct word *hello, uint32_t number) {
     struct profile p;
     struct session *s = NULL;
     for (uint32_t i = 0; i < d->limits.masters && !s; i++)
@@ -65,25 +65,25 @@ struct session *session_new(struct desk *d, const struct word *hello, uint32_t n
     return s;
 }
 
-void session_free(struct desk *d, struct session *s) {
-    uint32_t slot = slot_of(d, s);
+void desk_session_free(struct desk *d, struct session *s) {
+    uint32_t slot = desk_slot_of(d, s);
     for (struct heap_item *i; (i = heap_peek(&s->waiting));)
-        step_free(d, CONTAINER_OF(i, struct step, wait));
+        desk_step_free(d, CONTAINER_OF(i, struct step, wait));
     for (struct list *l; (l = list_first(&s->results));)
-        step_free(d, CONTAINER_OF(l, struct step, result_at));
+        desk_step_free(d, CONTAINER_OF(l, struct step, result_at));
     for (uint32_t i = 0; i < d->workers_end && s->steps > 0; i++) {
         struct worker *k = &d->workers[i];
         for (uint32_t n = 0; k->used && n < k->count; n++) {
-            struct step *t = step_of(d, &k->steps[(k->head + n) % d->limits.steps_ahead]);
+            struct step *t = desk_step_of(d, &k->steps[(k->head + n) % d->limits.steps_ahead]);
             if (t && t->slot == slot)
-                step_free(d, t);
+                desk_step_free(d, t);
         }
     }
     ASSERT(s->steps == 0);
-    pool_drop(&d->pool, &s->init);
-    pool_drop(&d->pool, &s->bench);
-    pool_drop(&d->pool, &s->start);
-    pool_drop(&d->pool, &s->finish);
+    blocks_drop(&d->pool, &s->init);
+    blocks_drop(&d->pool, &s->bench);
+    blocks_drop(&d->pool, &s->start);
+    blocks_drop(&d->pool, &s->finish);
     /* The next master in this slot forgets them; until then the world may want to keep how long its steps took. */
     struct history history = s->history;
     uint8_t name_len = s->name_len, name[WORD_NAME_MAX];
@@ -96,45 +96,45 @@ void session_free(struct desk *d, struct session *s) {
     d->changes++;
 }
 
-void session_ack(struct desk *d, struct session *s, uint64_t seq) {
+void desk_session_ack(struct desk *d, struct session *s, uint64_t seq) {
     for (struct list *l; (l = list_first(&s->results));) {
         struct step *t = CONTAINER_OF(l, struct step, result_at);
         if (t->seq > seq)
             break;
         if (s->unsent != t && s->flight > 0) {
             s->flight--;
-            s->flight_blocks -= pool_blocks(t->result.len);
+            s->flight_blocks -= blocks_for(t->result.len);
         }
         ranges_add(&s->done, t->number, t->number + 1);
         s->acked = t->seq;
-        step_free(d, t);
+        desk_step_free(d, t);
     }
 }
 
-void session_begin(struct desk *d, struct session *s, const struct word *w) {
+void desk_session_begin(struct desk *d, struct session *s, const struct word *w) {
     s->cycle = w->cycle;
     s->cycle_steps = w->count;
     s->open = true;
     s->arrived = s->hold_until = 0;
     s->done.count = 0;
-    pool_drop(&d->pool, &s->start);
-    s->start = pool_keep(&d->pool, w->body);
+    blocks_drop(&d->pool, &s->start);
+    s->start = blocks_keep(&d->pool, w->body);
     d->version++;
 }
 
-void session_end(struct desk *d, struct session *s, uint64_t cycle, struct bytes body) {
+void desk_session_end(struct desk *d, struct session *s, uint64_t cycle, struct bytes body) {
     s->cycle = s->ended = cycle;
     s->open = false;
     s->done.count = 0;
-    pool_drop(&d->pool, &s->finish);
-    s->finish = pool_keep(&d->pool, body);
+    blocks_drop(&d->pool, &s->finish);
+    s->finish = blocks_keep(&d->pool, body);
     d->version++;
     d->changes++;
 }
 
 /* Where lengths are known the longest goes first, so it must be here: steps that were announced are waited for, though not
  * for longer than a twentieth of what the longest takes. */
-void session_hold(struct desk *d, struct session *s, uint64_t now) {
+void desk_session_hold(struct desk *d, struct session *s, uint64_t now) {
     uint64_t longest = 0;
     for (uint32_t i = 0; i < s->history.end; i++)
         longest = s->history.ns[i] > longest ? s->history.ns[i] : longest;
@@ -144,7 +144,7 @@ void session_hold(struct desk *d, struct session *s, uint64_t now) {
 }
 
 /* Results that nobody fetches must not fill the memory: what could run over waits. */
-bool session_may_run(const struct desk *d, const struct session *s, uint64_t now) {
+bool desk_session_may_run(const struct desk *d, const struct session *s, uint64_t now) {
     if (now < s->hold_until && s->arrived < s->cycle_steps)
         return false;
     uint64_t coming = (uint64_t)s->result_blocks + (uint64_t)(s->running + 1) * s->result_most;
@@ -183,18 +183,18 @@ static void welcome(struct desk *d, struct session *s, uint32_t link, struct dee
     deeds_send(out, link, &w);
 }
 
-void master_hello(struct desk *d, uint32_t link, const struct word *w, struct deeds *out) {
+void desk_master_hello(struct desk *d, uint32_t link, const struct word *w, struct deeds *out) {
     struct session *s = session_named(d, w->name);
     if (s && s->link) {
         /* Its former connection may not know yet that it is dead. */
         d->links[s->link - 1].peer = PEER_NONE;
         deeds_close(out, s->link - 1);
-        master_gone(d, s);
+        desk_master_gone(d, s);
     }
     if (!s) {
-        s = session_new(d, w, d->numbers + 1);
+        s = desk_session_new(d, w, d->numbers + 1);
         if (!s) {
-            refuse(d, link, ENOSPC, out);
+            desk_refuse(d, link, ENOSPC, out);
             return;
         }
         struct word log = {.kind = (uint8_t)WORD_LOG_MASTER,
@@ -203,15 +203,15 @@ void master_hello(struct desk *d, uint32_t link, const struct word *w, struct de
                            .count = w->count,
                            .name = w->name,
                            .body = w->body};
-        log_word(d, &log, out);
+        desk_log(d, &log, out);
     }
     s->link = link + 1;
     d->links[link].peer = PEER_MASTER;
-    d->links[link].index = slot_of(d, s);
+    d->links[link].index = desk_slot_of(d, s);
     welcome(d, s, link, out);
 }
 
-void master_gone(struct desk *d, struct session *s) {
+void desk_master_gone(struct desk *d, struct session *s) {
     (void)d;
     struct list *first = list_first(&s->results);
     s->unsent = first ? CONTAINER_OF(first, struct step, result_at) : NULL;
@@ -223,25 +223,25 @@ void master_gone(struct desk *d, struct session *s) {
 
 static void on_work(struct desk *d, struct session *s, uint32_t link, const struct word *w,
                     struct deeds *out) {
-    uint32_t slot = slot_of(d, s);
+    uint32_t slot = desk_slot_of(d, s);
     s->works_heard++;
-    bool known = ranges_have(&s->done, w->step) || step_find(d, slot, w->step);
+    bool known = ranges_have(&s->done, w->step) || desk_step_find(d, slot, w->step);
     if (!s->open || w->cycle != s->cycle || w->step == UINT64_MAX) {
-        refuse(d, link, EINVAL, out);
+        desk_refuse(d, link, EINVAL, out);
         return;
     }
     if (known) {
         struct word told = {.kind = (uint8_t)WORD_KNOWN, .step = w->step};
         deeds_send(out, link, &told);
     } else if (s->steps >= d->limits.steps || s->done.count + s->steps + 1 >= s->done.cap ||
-               s->work_blocks + pool_blocks(w->body.len) > d->quota) {
-        refuse(d, link, ENOBUFS, out); /* it knows its window */
+               s->work_blocks + blocks_for(w->body.len) > d->quota) {
+        desk_refuse(d, link, ENOBUFS, out); /* it knows its window */
         return;
     } else {
         struct word log = {
             .kind = (uint8_t)WORD_LOG_WORK, .session = s->number, .step = w->step, .body = w->body};
-        step_new(d, slot, w->step, w->body);
-        log_word(d, &log, out);
+        desk_step_new(d, slot, w->step, w->body);
+        desk_log(d, &log, out);
     }
     mark_set(&s->kept, s->works_heard, d->records);
 }
@@ -250,9 +250,9 @@ static void on_ack(struct desk *d, struct session *s, uint64_t seq, struct deeds
     if (seq > s->seq)
         seq = s->seq;
     if (seq > s->acked) {
-        session_ack(d, s, seq);
+        desk_session_ack(d, s, seq);
         struct word log = {.kind = (uint8_t)WORD_LOG_ACK, .session = s->number, .seq = seq};
-        log_word(d, &log, out);
+        desk_log(d, &log, out);
     }
     mark_set(&s->confirm, s->acked, d->records);
 }
@@ -265,14 +265,14 @@ static uint32_t on_begin(struct desk *d, struct session *s, const struct word *w
         return 0; /* it begins again where it was */
     if (s->open && (s->cycle > 0 || s->steps > 0))
         return EBUSY;
-    session_begin(d, s, w);
-    session_hold(d, s, now);
+    desk_session_begin(d, s, w);
+    desk_session_hold(d, s, now);
     struct word log = {.kind = (uint8_t)WORD_LOG_BEGIN,
                        .session = s->number,
                        .cycle = w->cycle,
                        .count = w->count,
                        .body = w->body};
-    log_word(d, &log, out);
+    desk_log(d, &log, out);
     return 0;
 }
 
@@ -284,26 +284,26 @@ static uint32_t on_end(struct desk *d, struct session *s, const struct word *w, 
         return EINVAL;
     if (s->steps > 0)
         return EBUSY;
-    session_end(d, s, w->cycle, w->body);
+    desk_session_end(d, s, w->cycle, w->body);
     struct word log = {.kind = (uint8_t)WORD_LOG_END,
                        .session = s->number,
                        .cycle = w->cycle,
                        .seq = s->acked,
                        .body = w->body};
-    log_word(d, &log, out);
+    desk_log(d, &log, out);
     return 0;
 }
 
 static void on_complete(struct desk *d, struct session *s, uint32_t link, struct deeds *out) {
     struct word log = {.kind = (uint8_t)WORD_LOG_COMPLETE, .session = s->number};
-    log_word(d, &log, out);
+    desk_log(d, &log, out);
     d->links[link].peer = PEER_STRANGER;
-    session_free(d, s);
+    desk_session_free(d, s);
     answer(d, link, 0);
 }
 
-void master_heard(struct desk *d, uint32_t link, const struct word *w, uint64_t now,
-                  struct deeds *out) {
+void desk_master_heard(struct desk *d, uint32_t link, const struct word *w, uint64_t now,
+                       struct deeds *out) {
     struct session *s = &d->sessions[d->links[link].index];
     switch ((enum word_kind)w->kind) {
     case WORD_WORK:
@@ -324,7 +324,7 @@ void master_heard(struct desk *d, uint32_t link, const struct word *w, uint64_t 
         on_complete(d, s, link, out);
         break;
     default:
-        refuse(d, link, EPROTO, out);
+        desk_refuse(d, link, EPROTO, out);
     }
 }
 
@@ -344,7 +344,7 @@ static void pump_mark(struct desk *d, struct mark *m, uint32_t link, struct word
 static bool may_deliver(const struct desk *d, const struct session *s) {
     const struct step *t = s->unsent;
     return t && t->ticket <= d->durable && s->flight < d->limits.results_ahead &&
-           (s->flight == 0 || s->flight_blocks + pool_blocks(t->result.len) <= d->quota / 4);
+           (s->flight == 0 || s->flight_blocks + blocks_for(t->result.len) <= d->quota / 4);
 }
 
 static void deliver(struct desk *d, struct session *s, struct deeds *out) {
@@ -356,15 +356,15 @@ static void deliver(struct desk *d, struct session *s, struct deeds *out) {
                      .step = t->number,
                      .ns = t->ns,
                      .bytes = s->work_blocks,
-                     .body = pool_copy(&d->pool, t->result, d->scratch)};
+                     .body = blocks_copy(&d->pool, t->result, d->scratch)};
     deeds_send(out, s->link - 1, &w);
     s->flight++;
-    s->flight_blocks += pool_blocks(t->result.len);
+    s->flight_blocks += blocks_for(t->result.len);
     struct list *next = t->result_at.next;
     s->unsent = next == &s->results ? NULL : CONTAINER_OF(next, struct step, result_at);
 }
 
-bool master_pump(struct desk *d, struct session *s, struct deeds *out) {
+bool desk_master_pump(struct desk *d, struct session *s, struct deeds *out) {
     if (!s->used || !s->link)
         return false;
     if (!room_for_one(out))

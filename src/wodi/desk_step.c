@@ -21,7 +21,7 @@ static uint32_t place_of(const struct desk *d, uint32_t slot, uint64_t number) {
     return i;
 }
 
-struct step *step_find(struct desk *d, uint32_t slot, uint64_t number) {
+struct step *desk_step_find(struct desk *d, uint32_t slot, uint64_t number) {
     uint32_t at = d->index[place_of(d, slot, number)];
     return at ? &d->steps[at - 1] : NULL;
 }
@@ -40,7 +40,7 @@ static void unindex(struct desk *d, const struct step *t) {
     d->index[hole] = 0;
 }
 
-struct step *step_of(struct desk *d, const struct errand_at *e) {
+struct step *desk_step_of(struct desk *d, const struct errand_at *e) {
     uint32_t index;
     if (e->id == 0 || idtable_get(&d->ids, e->id, &index) != 0)
         return NULL;
@@ -48,7 +48,7 @@ struct step *step_of(struct desk *d, const struct errand_at *e) {
     return d->steps[index].arrival == e->arrival ? &d->steps[index] : NULL;
 }
 
-struct step *step_new(struct desk *d, uint32_t slot, uint64_t number, struct bytes work) {
+struct step *desk_step_new(struct desk *d, uint32_t slot, uint64_t number, struct bytes work) {
     struct session *s = &d->sessions[slot];
     uint32_t id, index;
     int status = idtable_alloc(&d->ids, &id, &index);
@@ -56,16 +56,16 @@ struct step *step_new(struct desk *d, uint32_t slot, uint64_t number, struct byt
     struct step *t = &d->steps[index];
     *t = (struct step){.number = number, .arrival = ++d->arrivals, .id = id, .slot = slot};
     list_init(&t->result_at);
-    t->work = pool_keep(&d->pool, work);
-    s->work_blocks += pool_blocks(work.len);
+    t->work = blocks_keep(&d->pool, work);
+    s->work_blocks += blocks_for(work.len);
     s->steps++;
     s->arrived++;
     d->index[place_of(d, slot, number)] = index + 1;
-    step_wait(d, t);
+    desk_step_wait(d, t);
     return t;
 }
 
-void step_wait(struct desk *d, struct step *t) {
+void desk_step_wait(struct desk *d, struct step *t) {
     struct session *s = &d->sessions[t->slot];
     uint64_t expected = history_expect(&s->history, t->number, NULL);
     t->state = STEP_WAITING;
@@ -87,14 +87,14 @@ static void stop_waiting_or_running(struct desk *d, struct step *t) {
     }
 }
 
-void step_finish(struct desk *d, struct step *t, uint32_t status, uint64_t ns,
-                 struct bytes result) {
+void desk_step_finish(struct desk *d, struct step *t, uint32_t status, uint64_t ns,
+                      struct bytes result) {
     struct session *s = &d->sessions[t->slot];
     stop_waiting_or_running(d, t);
-    s->work_blocks -= pool_blocks(t->work.len);
-    pool_drop(&d->pool, &t->work);
-    t->result = pool_keep(&d->pool, result);
-    uint32_t blocks = pool_blocks(result.len);
+    s->work_blocks -= blocks_for(t->work.len);
+    blocks_drop(&d->pool, &t->work);
+    t->result = blocks_keep(&d->pool, result);
+    uint32_t blocks = blocks_for(result.len);
     s->result_blocks += blocks;
     if (blocks > s->result_most)
         s->result_most = blocks;
@@ -108,7 +108,7 @@ void step_finish(struct desk *d, struct step *t, uint32_t status, uint64_t ns,
         s->unsent = t;
 }
 
-void step_free(struct desk *d, struct step *t) {
+void desk_step_free(struct desk *d, struct step *t) {
     struct session *s = &d->sessions[t->slot];
     stop_waiting_or_running(d, t);
     if (s->unsent == t) {
@@ -116,10 +116,10 @@ void step_free(struct desk *d, struct step *t) {
         s->unsent = next == &s->results ? NULL : CONTAINER_OF(next, struct step, result_at);
     }
     list_remove(&t->result_at);
-    s->work_blocks -= pool_blocks(t->work.len);
-    s->result_blocks -= pool_blocks(t->result.len);
-    pool_drop(&d->pool, &t->work);
-    pool_drop(&d->pool, &t->result);
+    s->work_blocks -= blocks_for(t->work.len);
+    s->result_blocks -= blocks_for(t->result.len);
+    blocks_drop(&d->pool, &t->work);
+    blocks_drop(&d->pool, &t->result);
     s->steps--;
     unindex(d, t);
     t->arrival = 0;

@@ -4,13 +4,13 @@
 
 #include "wodi/desk_inside.h"
 
-void worker_hello(struct desk *d, uint32_t link, const struct word *w, uint64_t now,
-                  struct deeds *out) {
+void desk_worker_hello(struct desk *d, uint32_t link, const struct word *w, uint64_t now,
+                       struct deeds *out) {
     uint32_t i = 0;
     while (i < d->limits.workers && d->workers[i].used)
         i++;
     if (i == d->limits.workers) {
-        refuse(d, link, ENOSPC, out);
+        desk_refuse(d, link, ENOSPC, out);
         return;
     }
     struct worker *k = &d->workers[i];
@@ -32,24 +32,24 @@ void worker_hello(struct desk *d, uint32_t link, const struct word *w, uint64_t 
         d->workers_end = i + 1;
 }
 
-uint64_t worker_speed(const struct desk *d, const struct session *s, const struct worker *k) {
+uint64_t desk_worker_speed(const struct desk *d, const struct session *s, const struct worker *k) {
     uint64_t speed = k->speed;
     if (s->speed_source == SPEED_BY_CLASS)
         speed = k->class < s->classes ? s->speeds[k->class] : 0;
     else if (s->speed_source == SPEED_BY_BENCHMARK)
-        speed = k->told[slot_of(d, s)].speed;
+        speed = k->told[desk_slot_of(d, s)].speed;
     return speed ? speed : SPEED_ONE;
 }
 
-bool worker_told(const struct desk *d, const struct worker *k, const struct session *s) {
-    const struct told *t = &k->told[slot_of(d, s)];
+bool desk_worker_told(const struct desk *d, const struct worker *k, const struct session *s) {
+    const struct told *t = &k->told[desk_slot_of(d, s)];
     return t->number == s->number && (s->cycle == 0 || t->started == s->cycle) &&
            k->unsent <= d->limits.worker_unsent;
 }
 
 /* ---- what it executes ---- */
 
-struct errand_at *worker_errand(const struct desk *d, const struct worker *k, uint32_t n) {
+struct errand_at *desk_worker_errand(const struct desk *d, const struct worker *k, uint32_t n) {
     return &k->steps[(k->head + n) % d->limits.steps_ahead];
 }
 
@@ -57,7 +57,7 @@ static void push(struct desk *d, struct worker *k, struct errand_at e, uint64_t 
     ASSERT(k->count < d->limits.steps_ahead);
     if (k->count == 0)
         k->since = now;
-    *worker_errand(d, k, k->count++) = e;
+    *desk_worker_errand(d, k, k->count++) = e;
     k->load_ns += e.expected_ns;
 }
 
@@ -66,20 +66,21 @@ static void say(struct worker *k, const struct word *w, struct deeds *out) {
     k->unsent += w->body.len + WORD_PREFIX;
 }
 
-void worker_give(struct desk *d, struct worker *k, struct step *t, uint64_t now,
-                 struct deeds *out) {
+void desk_worker_give(struct desk *d, struct worker *k, struct step *t, uint64_t now,
+                      struct deeds *out) {
     struct session *s = &d->sessions[t->slot];
     uint64_t normal = history_expect(&s->history, t->number, NULL);
     struct errand_at e = {.id = t->id,
                           .slot = t->slot,
                           .arrival = t->arrival,
-                          .expected_ns = speed_scale(normal, SPEED_ONE, worker_speed(d, s, k))};
+                          .expected_ns =
+                              speed_scale(normal, SPEED_ONE, desk_worker_speed(d, s, k))};
     struct word w = {.kind = (uint8_t)WORD_STEP,
                      .session = s->number,
                      .id = t->id,
                      .cycle = s->cycle,
                      .step = t->number,
-                     .body = pool_copy(&d->pool, t->work, d->scratch)};
+                     .body = blocks_copy(&d->pool, t->work, d->scratch)};
     say(k, &w, out);
     push(d, k, e, now);
     if (t->state == STEP_WAITING) {
@@ -99,7 +100,7 @@ static void give_back(struct desk *d, struct step *t) {
         return;
     d->sessions[t->slot].running--;
     d->running--;
-    step_wait(d, t);
+    desk_step_wait(d, t);
 }
 
 static void measured(struct desk *d, struct worker *k, const struct errand_at *e, uint64_t ns) {
@@ -115,7 +116,7 @@ static void measured(struct desk *d, struct worker *k, const struct errand_at *e
 
 static void learn(struct desk *d, struct worker *k, const struct step *t, uint64_t ns) {
     struct session *s = &d->sessions[t->slot];
-    uint64_t normal = speed_scale(ns, worker_speed(d, s, k), SPEED_ONE);
+    uint64_t normal = speed_scale(ns, desk_worker_speed(d, s, k), SPEED_ONE);
     uint64_t expected = history_expect(&s->history, t->number, NULL);
     if (expected)
         straggle_add(&s->spread[k->class], normal, expected);
@@ -124,12 +125,12 @@ static void learn(struct desk *d, struct worker *k, const struct step *t, uint64
 
 static void on_result(struct desk *d, struct worker *k, const struct word *w, uint64_t now,
                       struct deeds *out) {
-    struct errand_at e = *worker_errand(d, k, 0);
+    struct errand_at e = *desk_worker_errand(d, k, 0);
     k->head = (k->head + 1) % d->limits.steps_ahead;
     k->count--;
     k->load_ns -= e.expected_ns;
     k->since = now;
-    struct step *t = step_of(d, &e);
+    struct step *t = desk_step_of(d, &e);
     if (e.id == 0)
         measured(d, k, &e, w->ns);
     if (!t)
@@ -140,10 +141,10 @@ static void on_result(struct desk *d, struct worker *k, const struct word *w, ui
     }
     learn(d, k, t, w->ns);
     struct session *s = &d->sessions[t->slot];
-    if (s->result_blocks + pool_blocks(w->body.len) > d->quota) {
+    if (s->result_blocks + blocks_for(w->body.len) > d->quota) {
         /* No room before the master takes others: it will be executed again. The next is expected to be as large. */
-        if (pool_blocks(w->body.len) > s->result_most)
-            s->result_most = pool_blocks(w->body.len);
+        if (blocks_for(w->body.len) > s->result_most)
+            s->result_most = blocks_for(w->body.len);
         give_back(d, t);
         return;
     }
@@ -154,26 +155,26 @@ static void on_result(struct desk *d, struct worker *k, const struct word *w, ui
                        .status = w->status,
                        .ns = w->ns,
                        .body = w->body};
-    log_word(d, &log, out);
-    step_finish(d, t, w->status, w->ns, w->body);
+    desk_log(d, &log, out);
+    desk_step_finish(d, t, w->status, w->ns, w->body);
 }
 
-void worker_heard(struct desk *d, uint32_t link, const struct word *w, uint64_t now,
-                  struct deeds *out) {
+void desk_worker_heard(struct desk *d, uint32_t link, const struct word *w, uint64_t now,
+                       struct deeds *out) {
     struct worker *k = &d->workers[d->links[link].index];
     k->heard = now;
     k->pinged = false;
     if (w->kind == WORD_PONG)
         return;
-    if (w->kind == WORD_RESULT && k->count > 0 && worker_errand(d, k, 0)->id == w->id)
+    if (w->kind == WORD_RESULT && k->count > 0 && desk_worker_errand(d, k, 0)->id == w->id)
         on_result(d, k, w, now, out);
     else
-        refuse(d, link, EPROTO, out);
+        desk_refuse(d, link, EPROTO, out);
 }
 
-void worker_gone(struct desk *d, struct worker *k) {
+void desk_worker_gone(struct desk *d, struct worker *k) {
     for (uint32_t n = 0; n < k->count; n++) {
-        struct step *t = step_of(d, worker_errand(d, k, n));
+        struct step *t = desk_step_of(d, desk_worker_errand(d, k, n));
         if (t)
             give_back(d, t);
     }
@@ -199,22 +200,22 @@ static bool tell_next(struct desk *d, struct worker *k, uint32_t slot, uint64_t 
         w.kind = (uint8_t)WORD_INIT;
         w.session = t->number = s->number;
         w.name = bytes_of(s->name, s->name_len);
-        w.body = pool_copy(&d->pool, s->init, body);
+        w.body = blocks_copy(&d->pool, s->init, body);
     } else if (s->used && s->speed_source == SPEED_BY_BENCHMARK && s->bench.len && !t->speed &&
                k->count < d->limits.steps_ahead) {
         w.kind = (uint8_t)WORD_STEP;
         w.flag = STEP_BENCH;
-        w.body = pool_copy(&d->pool, s->bench, body);
+        w.body = blocks_copy(&d->pool, s->bench, body);
         t->speed = SPEED_ONE; /* until it is measured */
         push(d, k, (struct errand_at){.slot = slot, .arrival = s->number}, now);
     } else if (s->used && t->started > t->finished && t->started == s->ended) {
         w.kind = (uint8_t)WORD_FINISH;
         w.cycle = t->finished = s->ended;
-        w.body = pool_copy(&d->pool, s->finish, body);
+        w.body = blocks_copy(&d->pool, s->finish, body);
     } else if (s->used && s->open && t->started < s->cycle) {
         w.kind = (uint8_t)WORD_START;
         w.cycle = t->started = s->cycle;
-        w.body = pool_copy(&d->pool, s->start, body);
+        w.body = blocks_copy(&d->pool, s->start, body);
     } else {
         return false;
     }
@@ -222,7 +223,7 @@ static bool tell_next(struct desk *d, struct worker *k, uint32_t slot, uint64_t 
     return true;
 }
 
-bool worker_catch_up(struct desk *d, struct worker *k, uint64_t now, struct deeds *out) {
+bool desk_worker_catch_up(struct desk *d, struct worker *k, uint64_t now, struct deeds *out) {
     if (!k->used || k->version == d->version || k->unsent > d->limits.worker_unsent)
         return false;
     for (uint32_t slot = 0; slot < d->limits.masters; slot++)

@@ -72,7 +72,7 @@ struct word {
     uint64_t ns;    /* a result: how long it took; a worker: its speed */
     uint64_t count; /* steps, workers, ... */
     uint64_t
-        bytes; /* to a master: how much of its room for work is taken, or there is, in blocks (pool.h) */
+        bytes; /* to a master: how much of its room for work is taken, or there is, in blocks (blocks.h) */
     uint64_t token[2];
     struct bytes name;
     struct bytes body;

@@ -2,21 +2,21 @@
 /* Bytes of any length in blocks of one size, out of memory that is reserved at the start.
  *
  * A body is a chain of blocks. Blocks beyond the highest ever used are not touched, so a pool that is large and stays
- * empty costs nothing. Who uses how many is the owner's to count: pool_blocks(). */
+ * empty costs nothing. Who uses how many is the owner's to count: blocks_for(). */
 #pragma once
 
 #include "base/arena.h"
 #include "base/bytes.h"
 
-enum { POOL_BLOCK = 256, POOL_DATA = POOL_BLOCK - 4 };
+enum { BLOCK_BYTES = 256, BLOCK_DATA = BLOCK_BYTES - 4 };
 
-struct pool_block {
+struct block {
     uint32_t next; /* as `first` below */
-    uint8_t data[POOL_DATA];
+    uint8_t data[BLOCK_DATA];
 };
 
-struct pool {
-    struct pool_block *at;
+struct blocks {
+    struct block *at;
     uint32_t cap;
     uint32_t touched; /* blocks below were used */
     uint32_t free;    /* chain of free ones among them */
@@ -29,14 +29,14 @@ struct body {
     uint32_t len;
 };
 
-void pool_init(struct pool *p, uint32_t cap, struct arena *a);
+void blocks_init(struct blocks *p, uint32_t cap, struct arena *a);
 
-static inline uint32_t pool_blocks(size_t len) {
-    return (uint32_t)((len + POOL_DATA - 1) / POOL_DATA);
+static inline uint32_t blocks_for(size_t len) {
+    return (uint32_t)((len + BLOCK_DATA - 1) / BLOCK_DATA);
 }
 
 /* There must be room. */
-struct body pool_keep(struct pool *p, struct bytes bytes);
-void pool_drop(struct pool *p, struct body *body);
+struct body blocks_keep(struct blocks *p, struct bytes bytes);
+void blocks_drop(struct blocks *p, struct body *body);
 /* `out` has room for all of it. */
-struct bytes pool_copy(const struct pool *p, struct body body, uint8_t *out);
+struct bytes blocks_copy(const struct blocks *p, struct body body, uint8_t *out);

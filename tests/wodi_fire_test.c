@@ -123,8 +123,9 @@ static void start_server(struct round *r) {
     r->server = spawn();
     if (r->server == 0) {
         dup2(out[1], 1);
-        execl(r->program, r->program, "--folder", r->folder, r->remote ? "--listen" : NULL, address,
-              (char *)NULL);
+        /* A small journal, so that it is made anew often. */
+        execl(r->program, r->program, "--folder", r->folder, "--journal", "8",
+              r->remote ? "--listen" : NULL, address, (char *)NULL);
         _exit(127);
     }
     close(out[1]);

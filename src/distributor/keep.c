@@ -15,7 +15,7 @@
 #include "os/thread.h"
 
 static const char first_line[] = "storm-wodi journal 1\n";
-enum { FIRST_LINE = sizeof first_line - 1, COMPACT_FROM = 32 << 20, COMPACT_FACTOR = 4 };
+enum { FIRST_LINE = sizeof first_line - 1, COMPACT_FACTOR = 4 };
 
 /* ---- the thread that syncs ---- */
 
@@ -94,7 +94,7 @@ int keep_flush(struct keep *k) {
 /* ---- a new file in place of the old one ---- */
 
 bool keep_should_compact(const struct keep *k) {
-    return !k->busy && k->bytes > COMPACT_FROM && k->bytes > COMPACT_FACTOR * k->snapshot_bytes;
+    return !k->busy && k->bytes > k->compact_bytes && k->bytes > COMPACT_FACTOR * k->snapshot_bytes;
 }
 
 static int write_snapshot(int fd, const struct desk *desk, uint64_t *ret_bytes) {
@@ -178,8 +178,8 @@ static int load(struct keep *k, size_t size, struct desk *desk) {
     return ftruncate(k->fd, good) == 0 ? 0 : -errno;
 }
 
-int keep_open(struct keep *k, int folder, bool sync, struct desk *desk) {
-    *k = (struct keep){.folder = folder, .sync = sync};
+int keep_open(struct keep *k, int folder, bool sync, uint64_t compact_bytes, struct desk *desk) {
+    *k = (struct keep){.folder = folder, .sync = sync, .compact_bytes = compact_bytes};
     struct stat st;
     k->ask = eventfd(0, EFD_CLOEXEC);
     k->answer = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -22,6 +22,7 @@ struct keep {
     struct wodi_bytes gathered;
     uint64_t records, written, durable; /* of this life */
     uint64_t bytes, snapshot_bytes;
+    uint64_t compact_bytes; /* a smaller one is not made anew */
     uint64_t writes, syncs; /* calls, for those who measure */
     /* The thread: `wanted` is handed to it, `synced` comes back. */
     pthread_t thread;
@@ -32,7 +33,7 @@ struct keep {
 };
 
 /* Opens FOLDER (a descriptor), replays what there is into the desk. -EBUSY: another server has it; -EUCLEAN: it is damaged. */
-int keep_open(struct keep *k, int folder, bool sync, struct desk *desk);
+int keep_open(struct keep *k, int folder, bool sync, uint64_t compact_bytes, struct desk *desk);
 void keep_close(struct keep *k);
 
 void keep_add(struct keep *k, struct bytes record);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* storm-wodi: the server of a work distributor.
  *
- *     storm-wodi --folder DIR [--listen ADDRESS] [--sync data|none] [--steps N] [--bytes MB] [--in-order] [--no-copies]
+ *     storm-wodi --folder DIR [--listen ADDRESS] [--sync data|none] [--steps N] [--bytes MB]
+ *                [--masters N] [--workers N] [--journal KB] [--in-order] [--no-copies]
  *
  * The folder keeps its journal, the histories of masters, its address and its token: started again with the same folder it
  * goes on where it was. Prints the line STORM_WODI=..., which masters and workers have in their environment. */
@@ -24,6 +25,7 @@ enum { EXIT_USAGE = 2, PATH_BYTES = 90, LINE_BYTES = 256 };
 struct wishes {
     const char *folder, *listen;
     bool no_sync;
+    uint64_t compact_bytes;
     struct desk_limits limits;
 };
 
@@ -35,7 +37,8 @@ struct signals {
 static int usage(void) {
     fputs(
         "usage: storm-wodi --folder DIR [--listen unix:PATH|tcp:IP:PORT] [--sync data|none]\n"
-        "                  [--steps N] [--bytes MB] [--masters N] [--workers N] [--in-order] [--no-copies]\n",
+        "                  [--steps N] [--bytes MB] [--masters N] [--workers N] [--journal KB] [--in-order]\n"
+        "                  [--no-copies]\n",
         stderr);
     return EXIT_USAGE;
 }
@@ -79,6 +82,11 @@ static bool take_option(struct wishes *w, int option, const char *value) {
             return false;
         w->limits.workers = (uint32_t)n;
         return true;
+    case 'j':
+        if (!number(value, 1 << 20, &n))
+            return false;
+        w->compact_bytes = n << 10;
+        return true;
     case 'o':
         w->limits.in_order = true;
         return true;
@@ -91,12 +99,17 @@ static bool take_option(struct wishes *w, int option, const char *value) {
 }
 
 static bool parse(struct wishes *w, int argc, char **argv) {
-    static const struct option options[] = {
-        {"folder", required_argument, NULL, 'f'},  {"listen", required_argument, NULL, 'l'},
-        {"sync", required_argument, NULL, 's'},    {"steps", required_argument, NULL, 'n'},
-        {"bytes", required_argument, NULL, 'b'},   {"masters", required_argument, NULL, 'm'},
-        {"workers", required_argument, NULL, 'w'}, {"in-order", no_argument, NULL, 'o'},
-        {"no-copies", no_argument, NULL, 'c'},     {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"folder", required_argument, NULL, 'f'},
+                                            {"listen", required_argument, NULL, 'l'},
+                                            {"sync", required_argument, NULL, 's'},
+                                            {"steps", required_argument, NULL, 'n'},
+                                            {"bytes", required_argument, NULL, 'b'},
+                                            {"masters", required_argument, NULL, 'm'},
+                                            {"workers", required_argument, NULL, 'w'},
+                                            {"in-order", no_argument, NULL, 'o'},
+                                            {"journal", required_argument, NULL, 'j'},
+                                            {"no-copies", no_argument, NULL, 'c'},
+                                            {NULL, 0, NULL, 0}};
     for (int o; (o = getopt_long(argc, argv, "", options, NULL)) >= 0;)
         if (!take_option(w, o, optarg))
             return false;
@@ -178,7 +191,7 @@ static int serve(struct server *s, int folder, const struct address *listen,
 }
 
 int main(int argc, char **argv) {
-    struct wishes w = {0};
+    struct wishes w = {.compact_bytes = 32 << 20};
     struct address listen;
     static struct server s;
     desk_usual(&w.limits);
@@ -194,7 +207,7 @@ int main(int argc, char **argv) {
         status = settle_address(&w, folder, &listen, w.limits.token);
     if (status == 0) {
         w.limits.folder = bytes_from_str(whole);
-        status = server_start(&s, folder, &w.limits, !w.no_sync, &listen);
+        status = server_start(&s, folder, &w.limits, !w.no_sync, w.compact_bytes, &listen);
     }
     if (status == 0) {
         status = serve(&s, folder, &listen, w.limits.token);

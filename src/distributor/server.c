@@ -217,13 +217,13 @@ static int make_memory(struct server *s) {
 }
 
 int server_start(struct server *s, int folder, const struct desk_limits *limits, bool sync,
-                 struct address *listen) {
+                 uint64_t compact_bytes, struct address *listen) {
     *s = (struct server){.limits = *limits, .folder = folder};
     int status = make_memory(s);
     if (status == 0)
         status = loop_init(&s->loop);
     if (status == 0)
-        status = keep_open(&s->keep, folder, sync, s->desk);
+        status = keep_open(&s->keep, folder, sync, compact_bytes, s->desk);
     if (status < 0)
         return status;
     read_words(s);

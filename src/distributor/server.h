@@ -40,7 +40,7 @@ struct server {
 
 /* `folder`: a descriptor, of `path`. 0 or -errno. */
 int server_start(struct server *s, int folder, const struct desk_limits *limits, bool sync,
-                 struct address *listen);
+                 uint64_t compact_bytes, struct address *listen);
 /* One turn of its loop. */
 void server_turn(struct server *s);
 void server_stop(struct server *s);

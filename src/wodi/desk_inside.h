@@ -31,8 +31,9 @@ struct step {
 
 /* Something that is told when it is durable; what comes while it waits is told with the next. */
 struct mark {
-    uint64_t ticket, value; /* ticket 0: nothing waits */
-    uint64_t latest, told;
+    bool waits;
+    uint64_t ticket, value; /* records that must be durable before the value is told */
+    uint64_t latest;
 };
 
 struct session {

@@ -156,10 +156,11 @@ bool desk_session_may_run(const struct desk *d, const struct session *s, uint64_
 
 static void mark_set(struct mark *m, uint64_t value, uint64_t ticket) {
     m->latest = value;
-    if (m->ticket == 0) {
-        m->value = value;
-        m->ticket = ticket;
-    }
+    if (m->waits)
+        return;
+    m->waits = true;
+    m->value = value;
+    m->ticket = ticket;
 }
 
 static void answer(struct desk *d, uint32_t link, uint32_t status) {
@@ -332,13 +333,13 @@ void desk_master_heard(struct desk *d, uint32_t link, const struct word *w, uint
 
 static void pump_mark(struct desk *d, struct mark *m, uint32_t link, struct word w,
                       struct deeds *out) {
-    if (m->ticket == 0 || m->ticket > d->durable)
+    if (!m->waits || m->ticket > d->durable)
         return;
     w.count = w.seq = m->value;
     deeds_send(out, link, &w);
-    m->told = m->value;
-    m->ticket = m->latest > m->told ? d->records : 0;
+    m->waits = m->latest > m->value;
     m->value = m->latest;
+    m->ticket = d->records;
 }
 
 static bool may_deliver(const struct desk *d, const struct session *s) {

@@ -24,7 +24,7 @@ static void *sync_loop(void *context) {
     uint64_t n;
     while (read(k->ask, &n, sizeof n) == sizeof n &&
            !__atomic_load_n(&k->ending, __ATOMIC_ACQUIRE)) {
-        k->status = fdatasync(k->fd) == 0 ? 0 : -errno;
+        k->sync_status = fdatasync(k->fd) == 0 ? 0 : -errno;
         n = 1;
         if (write(k->answer, &n, sizeof n) != sizeof n)
             break;
@@ -43,16 +43,17 @@ static void sync_begin(struct keep *k) {
         k->status = -EIO;
 }
 
-int keep_answered(struct keep *k) {
+void keep_answered(struct keep *k) {
     uint64_t n;
     if (read(k->answer, &n, sizeof n) != sizeof n)
-        return 0;
+        return;
     k->busy = false;
-    if (k->status < 0)
-        return k->status;
+    if (k->sync_status < 0) {
+        k->status = k->sync_status;
+        return;
+    }
     k->durable = k->wanted;
     sync_begin(k);
-    return 0;
 }
 
 /* ---- writing ---- */

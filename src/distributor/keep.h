@@ -29,7 +29,8 @@ struct keep {
     int ask, answer; /* eventfds */
     bool busy, ending;
     uint64_t wanted;
-    int status;
+    int sync_status; /* the thread's, until it has answered */
+    int status;      /* -errno: nothing can be promised any more */
 };
 
 /* Opens FOLDER (a descriptor), replays what there is into the desk. -EBUSY: another server has it; -EUCLEAN: it is damaged. */
@@ -39,8 +40,8 @@ void keep_close(struct keep *k);
 void keep_add(struct keep *k, struct bytes record);
 /* Writes what has gathered. 0 or -errno: nothing can be promised any more. */
 int keep_flush(struct keep *k);
-/* k->answer is readable: so many records are durable. */
-int keep_answered(struct keep *k);
+/* k->answer is readable: k->durable has grown, or k->status says why not. */
+void keep_answered(struct keep *k);
 
 /* It has grown to much more than is needed, and is at rest. */
 bool keep_should_compact(const struct keep *k);

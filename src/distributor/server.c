@@ -51,6 +51,7 @@ static void connection_end(struct connection *c, bool tell) {
     if (tell && !c->closing) {
         desk_down(s->desk, c->link, s->loop.now);
         read_words(s);
+        s->again = true;
     }
     c->closing = c->waiting = c->touched = false;
 }
@@ -83,14 +84,14 @@ static void carry_out_one(struct server *s, const struct deed *d) {
         keep_add(&s->keep, d->bytes);
         break;
     case DEED_SEND:
+        /* Its end is heard as any other's, in a turn of its own. */
         if (c->source.fd >= 0 &&
-            (!wodi_bytes_add(&c->out, d->bytes) || c->out.len - c->out.from > OUT_MAX))
-            connection_end(c, true);
+            (wodi_bytes_left(&c->out).len > OUT_MAX || !wodi_bytes_add(&c->out, d->bytes)))
+            shutdown(c->source.fd, SHUT_RDWR);
         c->touched = true;
         break;
     case DEED_CLOSE:
-        c->closing = true;
-        c->touched = true;
+        c->closing = c->touched = c->source.fd >= 0;
         break;
     }
 }
@@ -156,9 +157,7 @@ static void on_connect(struct source *source, uint32_t events) {
 static void on_synced(struct source *source, uint32_t events) {
     (void)events;
     struct server *s = CONTAINER_OF(source, struct server, synced);
-    int status = keep_answered(&s->keep);
-    if (status < 0)
-        s->status = status;
+    keep_answered(&s->keep);
 }
 
 /* ---- a turn ---- */
@@ -172,21 +171,27 @@ static void pump(struct server *s) {
     } while (more);
 }
 
-static void settle(struct server *s) {
-    server_look_at_past(s, false);
-    pump(s);
+/* 0 or -errno: what could not be written must not be acted on. */
+static int write_down(struct server *s) {
     int status = keep_flush(&s->keep);
     if (status == 0 && keep_should_compact(&s->keep))
         status = keep_compact(&s->keep, s->desk);
-    if (status < 0) {
-        s->status = status;
-        s->over = true;
-        return; /* what was not written must not be acted on */
-    }
-    pump(s);
-    for (uint32_t i = 0; i < s->limits.links; i++)
-        if (s->all[i].touched)
-            connection_flush(&s->all[i]);
+    return status;
+}
+
+static void settle(struct server *s) {
+    server_look_at_past(s, false);
+    do {
+        s->again = false;
+        pump(s);
+        s->status = write_down(s);
+        if (s->status < 0)
+            return;
+        pump(s);
+        for (uint32_t i = 0; i < s->limits.links; i++)
+            if (s->all[i].touched)
+                connection_flush(&s->all[i]);
+    } while (s->again);
 }
 
 void server_turn(struct server *s) {
@@ -235,7 +240,7 @@ int server_start(struct server *s, int folder, const struct desk_limits *limits,
     if (status == 0)
         status = loop_adopt(&s->loop, &s->synced, s->keep.answer, on_synced, EPOLLIN);
     settle(s);
-    return status;
+    return status < 0 ? status : s->status;
 }
 
 void server_stop(struct server *s) {

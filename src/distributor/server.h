@@ -34,6 +34,7 @@ struct server {
         uint64_t saved_at;
         uint64_t name; /* a hash */
     } * past;          /* by slot */
+    bool again;        /* somebody has gone since it was said what follows */
     bool over;
     int status; /* why it ended, -errno */
 };

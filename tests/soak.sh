@@ -37,6 +37,10 @@ echo "== $STORM_HAVOC launches, somebody killed in each"
 build/havoc_test build/storm
 echo "== $STORM_STANDSTILL s of standing still"
 build/standstill_test build/storm
+echo "== ${STORM_WODI_SEEDS:=20000} seeds of a work distributor, then ${STORM_WODI_ROUNDS:=200} rounds of a real one under fire"
+export STORM_WODI_SEEDS STORM_WODI_ROUNDS
+build/wodi_campaign_test
+build/wodi_fire_test build/storm-wodi
 echo "== $STORM_QUEUE_MESSAGES messages"
 build/queue_real_test
 echo "== garbage, with sanitizers, half of $STORM_GARBAGE_SECONDS s for each kind of socket"

@@ -17,7 +17,8 @@ from harness import play
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
 BUILD = os.path.dirname(os.environ['STORM'])
 UNITS = ('storm-mm@.service',)
-PROGRAMS = ('storm-mm', 'storm-pl', 'storm-hop', 'storm-each', 'storm-nop', 'storm-mime', 'storm-sim')
+PROGRAMS = ('storm-mm', 'storm-pl', 'storm-hop', 'storm-each', 'storm-nop', 'storm-mime', 'storm-sim',
+            'storm-wodi')
 
 
 def tool(name, *args):

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* The greedy order and the fewest workers, on shapes whose answer is known. */
+#include "wodi/order.h"
+
+#include "tap.h"
+
+static void test_makespan(void) {
+    uint64_t scratch[8];
+    const uint64_t falling[] = {7, 6, 5, 4, 3, 2, 1};
+    CHECK_EQ(order_makespan(falling, 7, 1, scratch), 28);
+    CHECK_EQ(order_makespan(falling, 7, 2, scratch), 14);
+    CHECK_EQ(order_makespan(falling, 7, 4, scratch), 7);
+    const uint64_t rising[] = {1, 2, 3, 4, 5, 6, 7};
+    CHECK_EQ(order_makespan(rising, 7, 4, scratch), 10);
+    CHECK_EQ(order_makespan(falling, 0, 3, scratch), 0);
+}
+
+static void test_fewest(void) {
+    uint64_t scratch[40], steps[31];
+    const uint64_t even[] = {5, 5, 5, 5};
+    CHECK_EQ(order_fewest(even, 4, scratch), 4);
+    const uint64_t one_long[] = {10, 2, 2, 2, 2, 2};
+    CHECK_EQ(order_fewest(one_long, 6, scratch), 2);
+    CHECK_EQ(order_fewest(even, 0, scratch), 0);
+    /* The paper: 31 steps, the longest is 1/15.5 of all, and 16 workers are enough. */
+    for (int i = 0; i < 31; i++)
+        steps[i] = i == 0 ? 2000 : 967;
+    CHECK_EQ(order_fewest(steps, 31, scratch), 16);
+}
+
+int main(void) {
+    TEST(test_makespan);
+    TEST(test_fewest);
+    return tap_finish();
+}

@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# WoDi as a user meets it: the header in C and C++, the library's symbols, the example with one line, the server's answers to
+# what is wrong. Speaks TAP. What happens when somebody is killed is in wodi_fire_test.c.
+set -u
+bin=$(cd "$(dirname "$STORM")" && pwd)
+root=$(cd "$(dirname "$0")/../.." && pwd)
+scratch=$(mktemp -d)
+server=
+trap 'test -z "$server" || kill "$server" 2>/dev/null; rm -rf "$scratch"' EXIT
+count=0
+check() { # what, then a command
+    what=$1
+    shift
+    count=$((count + 1))
+    if "$@" >"$scratch/log" 2>&1; then
+        echo "ok $count - $what"
+    else
+        sed 's/^/# /' "$scratch/log"
+        echo "not ok $count - $what"
+    fi
+}
+skip() {
+    count=$((count + 1))
+    echo "ok $count - $1 # SKIP $2"
+}
+no() { ! "$@"; }
+
+# Starts a server on a folder; its line goes into the environment.
+serve() {
+    mkfifo "$scratch/line.$1"
+    "$bin/storm-wodi" --folder "$scratch/$1" >"$scratch/line.$1" &
+    server=$!
+    read -r line <"$scratch/line.$1"
+    rm "$scratch/line.$1"
+    export "$line"
+}
+unserve() {
+    kill "$1" "$server"
+    wait "$server" 2>/dev/null
+    server=
+}
+
+echo '#include <storm/wodi.h>' >"$scratch/h.c"
+cp "$scratch/h.c" "$scratch/h.cc"
+check "the header is C11" cc -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$root/include" -fsyntax-only "$scratch/h.c"
+if command -v c++ >/dev/null; then
+    check "the header is C++" c++ -std=c++11 -Wall -Wextra -Wpedantic -Werror -I"$root/include" -fsyntax-only "$scratch/h.cc"
+else
+    skip "the header is C++" "there is no c++"
+fi
+
+if test -e "$bin/libstorm.so" && ! nm "$bin/libstorm.so" | grep -q __asan; then
+    nm -D --defined-only "$bin/libstorm.so" | awk '{print $3}' >"$scratch/symbols"
+    check "the library shows its interface" grep -qx wodi_rcvresult "$scratch/symbols"
+    check "and nothing else" no grep -vq '^wodi_' "$scratch/symbols"
+    nm "$bin/libstorm.a" | awk '$2 == "T" {print $3}' >"$scratch/symbols"
+    check "so does the static one" grep -qx wodi_rcvresult "$scratch/symbols"
+    check "and nothing else" no grep -vq '^wodi_' "$scratch/symbols"
+    check "the example builds with it" cc -o "$scratch/wodi" "$root/examples/wodi.c" -I"$root/include" "$bin/libstorm.a"
+    check "the example builds with one line" cc -o "$scratch/wodi" "$root/examples/wodi.c" -I"$root/include" \
+        -L"$bin" -lstorm -Wl,-rpath,"$bin"
+else
+    skip "the library shows its interface" "this build is instrumented"
+    cp "$bin/wodi" "$scratch/wodi"
+fi
+
+serve one
+"$scratch/wodi" worker &
+a=$!
+"$scratch/wodi" worker &
+b=$!
+"$scratch/wodi" master >"$scratch/sums"
+check "it computes" grep -qx 'cycle 3: 229524022577525000' "$scratch/sums"
+wait $a $b
+check "workers end with their master" test $? = 0
+check "a second server is refused the folder" no "$bin/storm-wodi" --folder "$scratch/one"
+unserve -KILL
+
+serve one
+"$scratch/wodi" worker &
+a=$!
+"$scratch/wodi" master >"$scratch/sums"
+check "after the server was killed too" grep -qx 'cycle 3: 229524022577525000' "$scratch/sums"
+wait $a
+check "lengths of steps are kept" test -s "$scratch"/one/history.*
+right=$STORM_WODI
+STORM_WODI=${right%????}0000 "$scratch/wodi" master 2>"$scratch/err"
+check "a wrong token is refused" grep -q 'Permission denied' "$scratch/err"
+STORM_WODI=nonsense "$scratch/wodi" master 2>"$scratch/err"
+check "an address that is none is refused" grep -q 'Invalid argument' "$scratch/err"
+unserve -TERM
+printf 'something else entirely\n' >"$scratch/one/journal"
+check "a journal that is none is refused" no "$bin/storm-wodi" --folder "$scratch/one"
+check "wrong usage is told" no "$bin/storm-wodi" --folder "$scratch/two" --sync perhaps
+echo "1..$count"

@@ -60,8 +60,9 @@ static int keep(struct reload *l, struct cluster *c) {
     if (r == 0 && wider) { /* for ever: what runs may need what was said before */
         c->widths = true;
         r = cluster_save(c, l->folder);
-        complain("reload", "no node was given a number of processors before: more than %" PRIu32
-                           " count when the manager is started again",
+        complain("reload",
+                 "no node was given a number of processors before: more than %" PRIu32
+                 " count when the manager is started again",
                  c->pes);
     }
     return r == 0 ? 0 : refuse(*why != '\0' ? why : strerror(-r));

@@ -71,8 +71,9 @@ struct job {
     struct ending worst;
     uint32_t bad;
     uint64_t output;
-    uint16_t need; /* one more than the place of what it needs of nodes; 0: nothing */
-    bool measured; /* what it has used is known */
+    uint32_t memory; /* MiB that each process may use; 0: nothing is said of it */
+    uint16_t need;   /* one more than the place of what it needs of nodes; 0: nothing */
+    bool measured;   /* what it has used is known */
     struct usage usage;
     uint32_t loose;      /* a node that does not limit memory as was asked for; NO_NODE: none */
     uint32_t slot;       /* of its `running` */
@@ -403,9 +404,9 @@ struct mm {
     struct node *nodes;
     bool unsettled; /* some have not the processors yet that they should have */
     struct traits traits;
-    uint8_t *special;     /* how special nodes are, by node */
+    uint8_t *special; /* how special nodes are, by node */
     uint64_t *special_scratch;
-    bool unranked;        /* they have changed since that was reckoned */
+    bool unranked; /* they have changed since that was reckoned */
     uint64_t said; /* hash of what the administrator has said */
     struct need_kept *needs;
     struct roster roster, roster_next; /* who is there; room for what is heard of that */
@@ -476,6 +477,10 @@ struct running *job_running(const struct mm *m, const struct job *j);
 struct map job_placing(struct mm *m, const struct job *j, const struct running *r);
 /* Processors that it holds on this node, if it is there. */
 uint32_t job_each(const struct mm *m, const struct job *j, uint32_t node);
+/* MiB that each process of a submission may use; 0: nothing is said of it. */
+uint32_t job_memory(const struct message_submit *s);
+/* The same of so many on a node. */
+uint32_t job_memory_of(uint32_t memory, uint32_t processes);
 /* What a submission says of it. */
 void job_fill(struct job *j, const struct message_submit *s, uint64_t at);
 /* What a list says of it, but for its nodes and why. */

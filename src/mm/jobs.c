@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/units.h"
 #include "mm/inside.h"
+#include "wire/spec.h"
 
 uint64_t wall(const struct mm *m) {
     return m->wall_ns + m->now;
@@ -70,6 +72,19 @@ struct job *job_new(struct mm *m, uint32_t id) {
     j->born = m->now;
     j->worst.node = j->loose = NO_NODE;
     return j;
+}
+
+uint32_t job_memory(const struct message_submit *s) {
+    struct spec spec;
+    if (s->kind == JOB_STEP || s->spec.len == 0 || spec_decode(s->spec, &spec) < 0)
+        return 0; /* what a step uses its allocation holds */
+    uint64_t units = (spec.memory + MIB - 1) / MIB;
+    return units > UINT32_MAX ? UINT32_MAX : (uint32_t)units;
+}
+
+uint32_t job_memory_of(uint32_t memory, uint32_t processes) {
+    uint64_t all = (uint64_t)memory * processes;
+    return all > INT32_MAX ? INT32_MAX : (uint32_t)all;
 }
 
 void job_fill(struct job *j, const struct message_submit *s, uint64_t at) {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/units.h"
 #include "sched/special.h"
 
 size_t needs_bytes(const struct mm_config *c) {
@@ -182,6 +183,11 @@ void needs_reported(struct mm *m, uint32_t node, struct bytes report) {
     if (m->nodes[node].said)
         r.values[TRAITS_PROCESSORS] = m->nodes[node].pes;
     traits_hear(&m->traits, node, &r);
+    uint64_t memory = r.values[TRAITS_MEMORY];
+    court_node_memory(m->court, node,
+                      memory == TRAITS_UNKNOWN || memory / MIB >= COURT_MEMORY_ANY
+                          ? COURT_MEMORY_ANY
+                          : (uint32_t)(memory / MIB));
     judge_node(m, node);
     m->unranked = true; /* many come at once: when they have, see node_tick */
 }
@@ -191,6 +197,7 @@ void needs_forget(struct mm *m, uint32_t node) {
         return;
     m->nodes[node].reported = false;
     traits_forget(&m->traits, node);
+    court_node_memory(m->court, node, COURT_MEMORY_ANY);
     judge_node(m, node);
 }
 

@@ -53,6 +53,7 @@ static struct court_order order_of(struct mm *m, const struct job *j) {
     return (struct court_order){.id = j->id,
                                 .nodes = j->nodes,
                                 .ppn = j->ppn,
+                                .memory = job_memory_of(j->memory, j->ppn),
                                 .exclusive = (j->flags & JOB_EXCLUSIVE) != 0,
                                 .only = w == NULL ? NULL : &w->on,
                                 .exclude = w == NULL ? NULL : &w->exclude,
@@ -159,6 +160,7 @@ void queue_resume(struct mm *m) {
 bool queue_could(struct mm *m, const struct message_submit *s) {
     struct court_order o = {.nodes = s->nodes,
                             .ppn = s->ppn,
+                            .memory = job_memory_of(job_memory(s), s->ppn),
                             .only = s->on,
                             .exclude = s->exclude,
                             .window = reserve_find(m, s->reservation, wall(m))};

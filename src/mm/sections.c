@@ -64,11 +64,13 @@ int sections_judge(struct mm *m, const struct message_submit *s, struct text *wh
 }
 
 /* As the court knows them, into `ret`; the number of them. */
-static uint32_t tell_court(struct mm *m, const struct sectioned *s, struct court_section *ret) {
+static uint32_t tell_court(struct mm *m, const struct sectioned *s, uint32_t memory,
+                           struct court_section *ret) {
     for (uint32_t i = 0; i < s->count; i++)
         ret[i] =
             (struct court_section){.nodes = s->nodes[i],
                                    .ppn = s->ppn[i],
+                                   .memory = job_memory_of(memory, s->ppn[i]),
                                    .meets = s->need[i] == 0 ? NULL : &m->needs[s->need[i] - 1].set};
     return s->count;
 }
@@ -90,7 +92,7 @@ bool sections_take(struct mm *m, struct job *j, const struct message_submit *s) 
             return false;
         kept->count++; /* from now on its need is in use */
     }
-    tell_court(m, kept, kept->court);
+    tell_court(m, kept, j->memory, kept->court);
     return true;
 }
 
@@ -98,9 +100,10 @@ uint32_t sections_order(const struct message_submit *s,
                         struct court_section ret[COURT_SECTIONS_MAX]) {
     struct section one;
     size_t at = 0;
-    uint32_t count = 0;
+    uint32_t count = 0, memory = job_memory(s);
     while (count < COURT_SECTIONS_MAX && section_next(s->sections, &at, &one) == 1)
-        ret[count++] = (struct court_section){.nodes = one.nodes, .ppn = one.ppn};
+        ret[count++] = (struct court_section){
+            .nodes = one.nodes, .ppn = one.ppn, .memory = job_memory_of(memory, one.ppn)};
     return count;
 }
 

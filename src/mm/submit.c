@@ -10,10 +10,12 @@ enum { WHY_MAX = NEEDS_WHY_MAX, SPARE_AFTER = 64 };
 bool submit_take(struct mm *m, const struct message_submit *s, uint32_t first, uint32_t count,
                  uint64_t at) {
     bool waits = false;
+    uint32_t memory = job_memory(s);
     for (uint32_t i = 0; i < count; i++) {
         struct job *j = job_new(m, first + i);
         if (j != NULL) {
             job_fill(j, s, at);
+            j->memory = memory;
             if (!needs_take(m, j, s)) {
                 job_free(m, j);
                 j = NULL;

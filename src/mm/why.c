@@ -182,6 +182,12 @@ int why_not(struct mm *m, const struct message_submit *s, struct text *why) {
     text_u64(why, inside != NULL ? nodeset_count(&inside->nodes) : roster_count(&m->roster));
     text_str(why, " with ");
     say_widths(m, why);
+    uint32_t memory = job_memory_of(job_memory(s), s->ppn);
+    if (memory > 0) {
+        text_str(why, "; it takes ");
+        text_u64(why, memory);
+        text_str(why, " MiB of memory on each");
+    }
     return -ENOSPC;
 }
 
@@ -235,7 +241,7 @@ static bool why_nodes(struct mm *m, const struct job *j, struct text *why) {
                   : down && drained ? "down or drained"
                   : down            ? "down"
                   : drained         ? "drained"
-                                    : "to have another number of processors as soon as nothing runs there");
+                            : "to have another number of processors as soon as nothing runs there");
     return true;
 }
 
@@ -309,6 +315,9 @@ static void why_places(struct mm *m, const struct job *j, const struct court_out
             text_str(why, " in one of ");
             count_of(why, slots, " slot");
         }
+    } else if (o->lacks_memory > 0) {
+        text_str(why, "waits for memory on ");
+        count_of(why, o->lacks_memory, " more node");
     } else {
         text_str(why, "is about to start");
     }

@@ -95,8 +95,9 @@ void court_hold(struct court *c, uint64_t now, bool held);
 /* Though it is held: asks the policy, if anything has happened since it was asked and it `may` decide; and sees to slots
  * that are empty, in any case. So its owner can gather what happens at once. */
 void court_ask(struct court *c, uint64_t now, bool may);
-void court_node_pes(struct court *c, uint32_t node,
-                    uint32_t pes); /* it is not usable; no more are held there, and nobody holds all of it */
+void court_node_pes(
+    struct court *c, uint32_t node,
+    uint32_t pes); /* it is not usable; no more are held there, and nobody holds all of it */
 /* How special it is, 0 at first: who can have others gets those of a lower rank, of these the narrower ones, of these the
  * lower ones. At any time. */
 void court_node_rank(struct court *c, uint32_t node, uint8_t rank);

@@ -232,7 +232,7 @@ void map_nodes_of(const struct map *m, uint32_t first, uint32_t count, const str
         return;
     }
     if (m->kind == MAP_CYCLIC && end > first && end - first > m->nodes)
-        end = first + m->nodes; /* from here on they come again */
+        end = first + m->nodes;             /* from here on they come again */
     uint64_t marked[PLACES_MAX / 64] = {0}; /* so the set is gone through once */
     for (uint32_t rank = first; rank < end; rank++) {
         uint32_t place = map_place(m, rank);

@@ -100,6 +100,23 @@ def sharing(t):
     t.check('and gives it back', t.run('wait', other).status == 0)
 
 
+def memory(t):
+    def there():
+        return json.loads(t.run('nodes', '--json', 'n0').out)[0]['memory']
+    t.check('how much there is', t.until(there))
+    most = f'{there() * 3 // 4 >> 20}M'
+    held = t.run('submit', '--mem', most, '-w', 'n0', 'sleep', 1000).out.strip()
+    t.until(lambda: 'running' in t.run('show', held).out)
+    t.check('those that say nothing of it find room', where(t, '-w', 'n0') == ['n0'])
+    job = t.run('submit', '--mem', most, '-w', 'n0', 'true').out.strip()
+    r = t.run('why', job)
+    t.check('jobs share nodes by memory, too', 'memory on 1 more node' in r.out, r)
+    t.run('kill', held)
+    t.check('until the other has ended', t.run('wait', job).status == 0)
+    r = t.run('run', '--size', '1:2', '--mem', most, '-w', 'n0', 'true')
+    t.check('more than a node has', r.status == 125 and 'MiB of memory' in r.err, r)
+
+
 def waits(t):
     held = t.run('submit', '-N', 2, '--exclusive', '--need', 'MEM=2GB', 'sleep', 1000).out.strip()
     job = t.run('submit', '--need', 'MEM=2GB, NIC=FAST', 'true').out.strip()
@@ -205,4 +222,4 @@ def alone(t):
     t.check('a rule that there is not', r.status == 2 and r.is_one_line('give pes or nodes'), r)
 
 
-play(paper, expressions, refused, sharing, waits, reload, shrunk, steps, alone, up=None)
+play(paper, expressions, refused, sharing, memory, waits, reload, shrunk, steps, alone, up=None)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How long the court takes to decide on nodes that are not alike: 20 needs, widths of 1 to 64, jobs that come and go.
+/* How long the court takes to decide on nodes that are not alike: 20 needs, widths of 1 to 64, jobs that come and go; and
+ * the same if nodes have memory, and jobs take of it.
  *
  *     build/bench-court [NODES [DECISIONS]]
  *
@@ -22,6 +23,7 @@ struct run {
     struct court *court;
     struct random random;
     uint32_t nodes;
+    bool memory;
     struct nodeset needs[NEEDS];
     uint32_t jobs[JOBS]; /* that the court knows */
     uint32_t count;
@@ -50,20 +52,22 @@ static void make_nodes(struct run *r) {
             }
         court_node_pes(r->court, n, (uint32_t)random_between(&r->random, 1, WIDTH));
         court_node_rank(r->court, n, (uint8_t)rank);
+        if (r->memory)
+            court_node_memory(r->court, n, (uint32_t)random_between(&r->random, 64, 4096));
     }
     court_set_usable(r->court, 0, &all, true);
     free(all.storage);
 }
 
-static void make(struct run *r, uint32_t nodes, const struct storm_policy *policy) {
+static void make(struct run *r, uint32_t nodes, const struct storm_policy *policy, bool memory) {
     struct court_config c = {
         .limits = {.nodes = nodes, .pes_max = WIDTH, .jobs = JOBS, .slots = 1}};
     struct arena a;
     size_t bytes = court_bytes(&c);
-    void *memory = aligned_alloc(64, bytes + 64 - bytes % 64);
-    *r = (struct run){.nodes = nodes};
+    void *block = aligned_alloc(64, bytes + 64 - bytes % 64);
+    *r = (struct run){.nodes = nodes, .memory = memory};
     random_init(&r->random, 1);
-    arena_init(&a, memory, bytes);
+    arena_init(&a, block, bytes);
     r->court = court_new(&c, policy, &a);
     make_nodes(r);
 }
@@ -82,6 +86,8 @@ static bool arrive(struct run *r) {
     o.exclusive = random_chance(x, 1, 4);
     o.meets = random_chance(x, 3, 4) ? &r->needs[random_below(x, NEEDS)] : NULL;
     o.estimate = random_between(x, 1, 100000);
+    if (r->memory && random_chance(x, 3, 4))
+        o.memory = (uint32_t)random_between(x, 1, 1024);
     return court_arrive(r->court, r->now, &o, &r->jobs[r->count]) == 0 && ++r->count;
 }
 
@@ -107,10 +113,11 @@ static void measure(struct run *r, uint32_t waiting, uint64_t *ns, size_t count)
     }
 }
 
-static void one(const struct storm_policy *policy, uint32_t nodes, uint32_t waiting, size_t count) {
+static void one(const struct storm_policy *policy, uint32_t nodes, uint32_t waiting, size_t count,
+                bool memory) {
     static struct run r;
     uint64_t *ns = calloc(count, sizeof *ns);
-    make(&r, nodes, policy);
+    make(&r, nodes, policy, memory);
     measure(&r, waiting, ns, count); /* until it is full */
     r.starts = 0;
     measure(&r, waiting, ns, count);
@@ -118,19 +125,21 @@ static void one(const struct storm_policy *policy, uint32_t nodes, uint32_t wait
     for (size_t i = 0; i < count; i++)
         sum += ns[i];
     sort_u64(ns, count);
-    printf("%-5s %u nodes: %zu decisions, %" PRIu64
+    printf("%-5s %u nodes%s: %zu decisions, %" PRIu64
            " starts; us: mean %.1f, median %.1f, 99%% %.1f, "
            "longest %.1f; %u run, %u wait\n",
-           policy->name, nodes, count, r.starts, (double)sum / 1e3 / (double)count,
-           (double)ns[count / 2] / 1e3, (double)ns[count * 99 / 100] / 1e3,
-           (double)ns[count - 1] / 1e3, court_running(r.court), court_queued(r.court));
+           policy->name, nodes, memory ? " with memory" : "", count, r.starts,
+           (double)sum / 1e3 / (double)count, (double)ns[count / 2] / 1e3,
+           (double)ns[count * 99 / 100] / 1e3, (double)ns[count - 1] / 1e3, court_running(r.court),
+           court_queued(r.court));
     free(ns);
 }
 
 int main(int argc, char **argv) {
     uint32_t nodes = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 10000;
     size_t count = argc > 2 ? strtoul(argv[2], NULL, 10) : 5000;
-    one(&policy_fcfs, nodes, 0, count); /* each is for one job, or for few */
-    one(&policy_easy, nodes, 200, count);
+    one(&policy_fcfs, nodes, 0, count, false); /* each is for one job, or for few */
+    one(&policy_easy, nodes, 200, count, false);
+    one(&policy_easy, nodes, 200, count, true);
     return 0;
 }

@@ -56,6 +56,22 @@ static void test_runs(void) {
                 return;
 }
 
+static void test_blocks(void) {
+    struct random r;
+    random_init(&r, 3);
+    for (int round = 0; round < 200; round++) {
+        uint64_t w[16];
+        uint32_t words = (uint32_t)random_between(&r, 1, 16), sum = 0;
+        for (uint32_t i = 0; i < 16; i += 4)
+            random_words(&r, w + i);
+        for (uint32_t i = 0; i < words; i++)
+            sum += bits_popcount(w[i]);
+        CHECK_EQ(bits_count_block(w, words), sum);
+        memset(w, 0xFF, sizeof w);
+        CHECK_EQ(bits_count_block(w, words), 64 * words);
+    }
+}
+
 static bool next_agrees(const uint64_t *w, uint32_t from, uint32_t end) {
     uint32_t set = BITS_NONE, clear = end;
     for (uint32_t n = end; n > from; n--) {
@@ -104,6 +120,7 @@ static void test_popcount(void) {
 
 int main(void) {
     TEST(test_runs);
+    TEST(test_blocks);
     TEST(test_next);
     TEST(test_count_runs);
     TEST(test_popcount);

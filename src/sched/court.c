@@ -410,11 +410,11 @@ static bool sized(const struct court *c, const struct court_order *o) {
 
 /* Whoever has been running has the memory, whatever the node says now. */
 static bool could(const struct court *c, const struct court_order *o, bool anew) {
-    bool memory = anew && takes_memory(o) && c->memory.limited > 0;
     const struct nodeset *only = o->only != NULL && !nodeset_empty(o->only) ? o->only : NULL;
     const struct court_window *window = o->window == 0 ? NULL : court_window_find(c, o->window);
     if (!sized(c, o))
         return false;
+    bool memory = anew && takes_memory(o) && c->memory.limited > 0;
     if (matrix_flat(&c->matrix) && only == NULL && o->exclude == NULL && window == NULL && !memory)
         return true;
     struct want w = {.nodes = extent_of(o).nodes,

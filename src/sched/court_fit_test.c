@@ -366,6 +366,40 @@ static void test_many_are_moved(void) {
     bench_fini(&b);
 }
 
+/* Who did not fit is not looked at again before something has changed for it: be it anything. */
+static void test_looked_at_again(void) {
+    struct bench b;
+    struct court_config c = bench_config(4, 4, 1);
+    struct nodeset meets;
+    uint64_t words[8];
+    bench_init(&b, &c, &policy_easy);
+    nodeset_init(&meets, 4, words);
+    nodeset_add(&meets, 0);
+    struct court_order o = bench_order('A', 2, 100);
+    o.meets = &meets;
+    o.ppn = 3;
+    CHECK_STR(bench_order_arrives(&b, 0, &o), "");
+    nodeset_add(&meets, 1);
+    court_met(b.court, 1);
+    CHECK_STR(bench_taken(&b), "A:[0-1]@0");
+    nodeset_clear(&b.set);
+    nodeset_add(&b.set, 3);
+    CHECK_EQ(court_window_add(b.court, 1, 7, 10, 20, &b.set), 0);
+    o = bench_order('B', 2, 100);
+    o.ppn = 3;
+    CHECK_STR(bench_order_arrives(&b, 1, &o), ""); /* it would reach the window */
+    court_window_remove(b.court, 2, 7);
+    CHECK_STR(bench_taken(&b), "B:[2-3]@0");
+    o = bench_order('C', 3, 100);
+    o.ppn = 2;
+    CHECK_STR(bench_order_arrives(&b, 2, &o), "");
+    CHECK_STR(bench_ends(&b, 3, 'A'), ""); /* two are given back: one too few */
+    bench_usable(&b, 3, 3, 3, false);
+    CHECK_STR(bench_ends(&b, 4, 'B'), "C:[0-2]@0");
+    CHECK(court_conserved(b.court));
+    bench_fini(&b);
+}
+
 int main(void) {
     TEST(test_none_left_out);
     TEST(test_as_many_as_can_be);
@@ -374,5 +408,6 @@ int main(void) {
     TEST(test_coveted_nodes_last);
     TEST(test_seen_nodes_stay);
     TEST(test_many_are_moved);
+    TEST(test_looked_at_again);
     return tap_finish();
 }

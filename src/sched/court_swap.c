@@ -164,10 +164,15 @@ static bool oust(struct swap *s, struct mover *x) {
 /* One more node for it. */
 static bool place(struct swap *s, struct mover *x) {
     const struct matrix *m = &s->court->matrix;
-    for (; x->free < m->config.nodes && look(s); x->free++) {
-        uint32_t n = matrix_nth(m, x->free);
-        if (suits(s, x, n))
-            return act(s, x, n, true);
+    uint32_t *steps = &s->court->swaps.steps;
+    while (x->free<m->config.nodes && * steps> 0) { /* a look at each */
+        uint32_t left = m->config.nodes - x->free, end = x->free + (left < *steps ? left : *steps);
+        uint32_t i = matrix_nth_suiting(m, &x->at, &x->want, x->free, end);
+        *steps -= i - x->free + (i < end);
+        x->free = i;
+        if (i < end && !nodeset_has(x->set, matrix_nth(m, i)))
+            return act(s, x, matrix_nth(m, i), true);
+        x->free += i < end;
     }
     return oust(s, x);
 }

@@ -273,6 +273,18 @@ bool matrix_suits(const struct matrix *m, const struct matrix_where *at, const s
            (r->taken || bits_test(rich(m, r, level_of(w->ppn)), node)) && suits(m, at, w, node);
 }
 
+uint32_t matrix_nth_suiting(const struct matrix *m, const struct matrix_where *at,
+                            const struct want *w, uint32_t i, uint32_t end) {
+    const struct matrix_row *r = &m->rows[at->row];
+    const uint64_t *bits = bits_for(r, w), *rest = r->taken ? bits : rich(m, r, level_of(w->ppn));
+    for (; i < end; i++) {
+        uint32_t n = matrix_nth(m, i);
+        if (bits_test(bits, n) && bits_test(rest, n) && suits(m, at, w, n))
+            break;
+    }
+    return i;
+}
+
 uint32_t matrix_suiting(const struct matrix *m, const struct matrix_where *at, const struct want *w,
                         uint32_t from) {
     struct sieve s = sieve_for(m, at, w);

@@ -98,6 +98,10 @@ bool matrix_suits(const struct matrix *m, const struct matrix_where *at, const s
 uint32_t matrix_suiting(const struct matrix *m, const struct matrix_where *at, const struct want *w,
                         uint32_t from);
 
+/* The first that will in the order in which nodes are taken, from this place on; `end`: none before that. */
+uint32_t matrix_nth_suiting(const struct matrix *m, const struct matrix_where *at,
+                            const struct want *w, uint32_t i, uint32_t end);
+
 /* Sections of it that this node will do for, a bit each; of a job without sections the lowest. */
 uint32_t matrix_mask(const struct matrix *m, const struct matrix_where *at, const struct want *w,
                      uint32_t node);

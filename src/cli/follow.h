@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "cli/contact.h"
+#include "cli/cores.h"
 #include "cli/rawtty.h"
 #include "cli/epilogue.h"
 #include "cli/pids.h"
@@ -50,6 +51,7 @@ struct follow {
     struct rawtty tty;
     struct follow_signals signals;
     struct follow_debug debug;
+    struct cores cores;
     bool keep;    /* the job goes on when this command ends */
     uint32_t job; /* 0: no number yet */
     bool over, done;

@@ -260,6 +260,44 @@ def setting(name, value=None):
 DUMP = 'if [ $STORM_RANK != 0 ]; then kill -SEGV $$; fi; sleep 0.2'
 
 
+def next_job(t):
+    return json.loads(t.run('ps', '-a', '--json').out)[-1]['id'] + 1
+
+
+def cores_of_others(t):
+    """What the user has under such a name is neither moved, nor overwritten, nor told of."""
+    uses = setting('core_uses_pid')
+    if os.geteuid() == 0:
+        setting('core_uses_pid', '0')
+    away = tempfile.mkdtemp()
+    os.chmod(away, 0o777)
+    t.write('core', 'my work\n')
+    t.write('core.cfg', 'what was typed\n')
+    old = next_job(t)
+    t.write(f'core.{old}.0.n0', 'an old one\n')
+    r = t.run('run', '-n', 2, '--cores', 'true')
+    t.check('an old core is none of this job', r.status == 0 and r.err == '', r)
+    old = next_job(t)
+    t.write(f'core.{old}.0.n1', 'an old one\n')
+    r = t.run('run', '-n', 1, '--cores', 'sh', '-c', f'cd {away} && kill -ABRT $$')
+    t.check('nor if it has failed', r.status == 134 and 'rank 0 on n1' not in r.err, r)
+    t.check('a file that is called core is no core', t.read('core') == 'my work\n', r)
+    os.unlink(t.path('core'))
+    os.mkdir(t.path('core'))
+    t.write('core/file', 'deep')
+    r = t.run('run', '-n', 1, '--cores', 'sh', '-c', f'cd {away} && kill -ABRT $$')
+    t.check('nor a folder', r.status == 134 and t.read('core/file') == 'deep', r)
+    shutil.rmtree(t.path('core'))
+    r = t.run('run', '-n', 1, '--cores', '--input', 'core.cfg', 'sh', '-c', 'echo changed >core.cfg; exit 3')
+    t.check('an input of such a name does not come back', r.status == 3 and t.read('core.cfg') == 'what was typed\n', r)
+    shutil.rmtree(away)
+    if os.geteuid() == 0:
+        setting('core_uses_pid', uses)
+    for name in os.listdir(t.work):
+        if name.startswith('core'):
+            os.unlink(t.path(name))
+
+
 def cores(t):
     """Where the kernel puts cores is a matter of the whole machine: only root may change it, and it is changed back."""
     one = open('/proc/sys/kernel/core_pattern')
@@ -284,6 +322,7 @@ def cores(t):
             os.unlink(t.path(name))
         r = t.run('run', '-n', 2, '--cores', 'true')
         t.check('who ends well says nothing', r.status == 0 and r.err == '', r)
+        cores_of_others(t)
         r = t.run('run', '-n', 2, 'sh', '-c', f'ulimit -c 0; {DUMP}')
         t.check('without --cores it is as always', not [x for x in os.listdir(t.work) if x.startswith('core')], r)
         r = t.run('run', '--detach', '--cores', 'true')

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 
 from harness import play
 from terminal import Terminal
@@ -87,6 +88,13 @@ def pids(t):
     t.finish(p)
     r = t.run('ps', '--pids', job)
     t.check('none of one that is over', r.status == 125 and r.is_one_line(f'job {job}'), r)
+    p, job = begin(t, '>ready.$STORM_RANK; [ $STORM_RANK = 1 ] || exec sleep 600', procs=3)
+    some = lambda: [x['rank'] for x in json.loads(t.run('ps', '--pids', '--json', job).out)]
+    t.check('one that has ended has no number any more', t.until(lambda: some() == [0, 2], 20), some())
+    r = t.run('ps', '--pids', job)
+    t.check('and nothing is wrong with that', r.status == 0 and r.err == '', r)
+    t.run('kill', job)
+    t.finish(p)
     r = t.run('ps', '--pids')
     t.check('of which job?', r.status == 2 and r.is_one_line('--pids JOB'), r)
 
@@ -193,9 +201,10 @@ end
 continue
 """
 
-ATTACH = """set pagination off
+LOOK = """set pagination off
 set confirm off
 set debuginfod enabled off
+handle SIGINT nostop
 python
 import gdb
 n = int(gdb.parse_and_eval('MPIR_proctable_size'))
@@ -205,6 +214,13 @@ for i in range(n):
 end
 detach
 """
+
+
+WANT = LOOK.replace('python', """break MPIR_Breakpoint
+set var MPIR_being_debugged = 1
+continue
+delete
+python""", 1)
 
 
 def held(t):
@@ -226,14 +242,18 @@ def held(t):
 
 def found(t):
     """One that attaches to a command that waits for a job."""
-    script = t.write('attach.gdb', ATTACH)
-    def rows(pid):
+    look, want = t.write('look.gdb', LOOK), t.write('want.gdb', WANT)
+    def rows(pid, script=look):
         r = t.finish(t.spawn('gdb', '-nx', '-batch', '-p', pid, '-x', script, t.storm, stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE))
         return [x.split() for x in r.out.splitlines() if x.startswith('row ')]
     p, job = begin(t, ASK)
     there = [str(x['pid']) for x in json.loads(t.run('ps', '--pids', '--json', job).out)]
-    t.check('a debugger that attaches to storm run', t.until(lambda: [x[4] for x in rows(p.pid)] == there, 30))
+    time.sleep(1.5)
+    t.check('nothing is asked for that nobody wants', rows(p.pid) == [])
+    got = rows(p.pid, want)
+    t.check('a debugger that attaches to storm run', [x[4] for x in got] == there, got)
+    t.check('who comes later finds it', [x[4] for x in rows(p.pid)] == there)
     a = t.start('attach', '--debug', job)
     line = a.stderr.readline().decode()
     t.check('storm attach --debug says when it may', f'process {a.pid}' in line, line)

@@ -7,10 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "cli/complain.h"
+#include "os/files.h"
 
 enum { TOLD_MAX = 16 };
 
@@ -62,20 +65,72 @@ static int is_core(const struct dirent *d) {
     return strncmp(d->d_name, "core.", 5) == 0;
 }
 
-void cores_tell(uint32_t job) {
+static bool look(const char *name, struct old_core *ret) {
+    struct stat st;
+    if (lstat(name, &st) < 0)
+        return false;
+    ret->inode = st.st_ino;
+    ret->ctime_ns = files_ctime_ns(&st);
+    return true;
+}
+
+static bool is_new(const struct cores *c, const char *name) {
+    struct old_core now;
+    if (!look(name, &now))
+        return false;
+    for (uint32_t i = 0; i < c->count; i++)
+        if (strcmp(c->old[i].name, name) == 0)
+            return c->old[i].inode != now.inode || c->old[i].ctime_ns != now.ctime_ns;
+    return true;
+}
+
+void cores_begin(struct cores *c, uint32_t job) {
+    struct dirent **names;
+    uint64_t rank;
+    const char *node;
+    int count = scandir(".", &names, is_core, by_rank);
+    *c = (struct cores){.job = job};
+    if (count < 0)
+        return;
+    c->old = calloc((size_t)count + 1, sizeof *c->old);
+    ASSERT(c->old != NULL);
+    for (int i = 0; i < count; i++) {
+        struct old_core *old = &c->old[c->count];
+        old->name = strdup(names[i]->d_name);
+        ASSERT(old->name != NULL);
+        if (read_name(old->name, job, &rank, &node) && look(old->name, old))
+            c->count++;
+        else
+            free(old->name);
+        free(names[i]);
+    }
+    free(names);
+}
+
+static void forget(struct cores *c) {
+    for (uint32_t i = 0; i < c->count; i++)
+        free(c->old[i].name);
+    free(c->old);
+    *c = (struct cores){0};
+}
+
+void cores_tell(struct cores *c) {
     struct dirent **names;
     uint64_t rank;
     const char *node;
     uint32_t found = 0;
-    int count = scandir(".", &names, is_core, by_rank);
+    int count = c->job == 0 ? -1 : scandir(".", &names, is_core, by_rank);
     for (int i = 0; i < count; i++) {
-        found += read_name(names[i]->d_name, job, &rank, &node);
-        if (found <= TOLD_MAX)
-            tell(names[i]->d_name, job);
+        const char *name = names[i]->d_name;
+        bool fetched = read_name(name, c->job, &rank, &node) && is_new(c, name);
+        found += fetched;
+        if (fetched && found <= TOLD_MAX)
+            tell(name, c->job);
         free(names[i]);
     }
     if (count >= 0)
         free(names);
     if (found > TOLD_MAX)
-        complain(NULL, "and %" PRIu32 " more: core.%" PRIu32 ".*", found - TOLD_MAX, job);
+        complain(NULL, "and %" PRIu32 " more: core.%" PRIu32 ".*", found - TOLD_MAX, c->job);
+    forget(c);
 }

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "cli/complain.h"
-#include "cli/cores.h"
 #include "cli/when.h"
 #include "wire/row.h"
 
@@ -374,8 +373,7 @@ static void finish(struct follow *f) {
     signals_end(f);
     if (f->over && !is_expected(f))
         print_epilogue(f);
-    if (f->wish->cores)
-        cores_tell(f->job);
+    cores_tell(&f->cores);
     if (f->over && f->signals.interrupted_at != 0 && f->last.state == STATE_KILLED)
         f->status = STATUS_SIGNAL + SIGINT;
     if (f->signals.ending != 0 && f->status != 0)

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "cli/contact.h"
+#include "cli/cores.h"
 #include "cli/rawtty.h"
 #include "cli/epilogue.h"
 #include "cli/pids.h"
@@ -34,7 +35,9 @@ struct follow_debug {
     bool asked;          /* the user wants to be told when it is filled */
     const char *program; /* its file; NULL: not known */
     char file[4096];     /* room for that */
-    struct pids pids;
+    uint64_t run;        /* that goes; 0: none has yet */
+    uint32_t procs;
+    struct pids pids;          /* of it, or of none: nobody has wanted to know */
     uint64_t ask_at, pause_ns; /* 0: not any more */
     uint32_t tries;
 };
@@ -50,6 +53,7 @@ struct follow {
     struct rawtty tty;
     struct follow_signals signals;
     struct follow_debug debug;
+    struct cores cores;
     bool keep;    /* the job goes on when this command ends */
     uint32_t job; /* 0: no number yet */
     bool over, done;

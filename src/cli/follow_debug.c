@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What debuggers find in a command that waits for a job: see mpir.h.
  *
- * Processes that are held are asked for at once. Of others the table is filled a while after they have begun, for who
- * attaches later: a launch is over by then, and short jobs never come to it. */
+ * To ask all nodes of a job is dear, so that is done only if somebody wants to know: a debugger that has started us, `attach
+ * --debug`, or a debugger that attaches later and says so in MPIR_being_debugged. That one is not looked for by the clock:
+ * whoever is stopped and goes on is woken by it, and comes by here. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,30 +14,57 @@
 #include "cli/follow.h"
 #include "cli/mpir.h"
 
-#define LATER_NS     NS_PER_S
 #define PAUSE_NS     (5 * NS_PER_MS)
 #define PAUSE_MAX_NS (2 * NS_PER_S)
-enum { TRIES_LATER = 4 };
+enum { TRIES = 12 };
 
 static bool is_held(const struct follow *f) {
     return f->order != NULL && f->order->spec.hold;
 }
 
-void debug_news(struct follow *f, const struct message_news *n) {
-    struct follow_debug *d = &f->debug;
-    if (n->state != STATE_RUNNING || n->run == d->pids.run)
-        return;
-    pids_begin(&d->pids, n->run, n->procs);
-    bool now = is_held(f) || f->debug.asked;
-    d->pause_ns = now ? PAUSE_NS : LATER_NS;
-    d->ask_at = f->contact.loop.now + (now ? 0 : LATER_NS);
-    d->tries = TRIES_LATER;
+static bool is_wanted(const struct follow *f) {
+    return is_held(f) || f->debug.asked || MPIR_being_debugged != 0;
 }
 
-/* Whoever is held cannot end by itself, so all will be known; of others some may have ended before we asked. */
+/* Nobody may find a table whose names are gone. */
+static void clear_table(void) {
+    MPIR_debug_state = MPIR_NULL;
+    MPIR_proctable_size = 0;
+    free(MPIR_proctable);
+    MPIR_proctable = NULL;
+}
+
+static void begin(struct follow *f) {
+    struct follow_debug *d = &f->debug;
+    pids_begin(&d->pids, d->run, d->procs);
+    d->pause_ns = PAUSE_NS;
+    d->ask_at = f->contact.loop.now;
+    d->tries = TRIES;
+}
+
+/* A job that has started again has other processes. */
+void debug_news(struct follow *f, const struct message_news *n) {
+    struct follow_debug *d = &f->debug;
+    if (n->state != STATE_RUNNING || n->run == d->run)
+        return;
+    clear_table();
+    pids_fini(&d->pids);
+    d->run = n->run;
+    d->procs = n->procs;
+    d->ask_at = 0;
+    if (is_wanted(f))
+        begin(f);
+}
+
+/* Whoever is held cannot end by itself, so all will be known; of others some may have ended with their nodes before we
+ * asked. */
 void debug_settle(struct follow *f) {
     struct follow_debug *d = &f->debug;
-    if (d->ask_at == 0 || f->over || f->done)
+    if (d->run == 0 || f->over || f->done)
+        return;
+    if (d->pids.run == 0 && is_wanted(f))
+        begin(f);
+    if (d->ask_at == 0)
         return;
     if (d->ask_at > f->contact.loop.now) {
         loop_wake_at(&f->contact.loop, d->ask_at);
@@ -52,6 +80,7 @@ void debug_settle(struct follow *f) {
     loop_wake_at(&f->contact.loop, d->ask_at);
 }
 
+/* One that has ended keeps its place, which is its rank, without a number. */
 static void fill_table(const struct follow *f) {
     const struct pids *p = &f->debug.pids;
     const char *program = f->debug.program != NULL ? f->debug.program : "";
@@ -95,9 +124,6 @@ static void tell_failure(const struct follow *f) {
 
 void debug_end(struct follow *f) {
     tell_failure(f);
-    MPIR_proctable_size = 0;
-    free(MPIR_proctable);
-    MPIR_proctable = NULL;
-    MPIR_debug_state = MPIR_NULL;
+    clear_table();
     pids_fini(&f->debug.pids);
 }

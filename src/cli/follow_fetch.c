@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a job has left in its folders that is wanted here; the manager keeps them until we follow no more. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,11 +95,14 @@ static bool fetch_one(struct follow *f, const char *text) {
     return nodes >= 0;
 }
 
-/* Their names are unique. Who ended well has none. */
+/* Their names are unique, and nothing else that the job has in its folder is called so. Who ended well has none. */
 static void fetch_cores(struct follow *f) {
-    struct output_wish wish = {.pattern = "core.*", .folder = "."};
-    if (f->status != 0)
-        (void)fetch_from(f, &wish, "--cores", false);
+    struct output_wish wish = {.folder = "."};
+    snprintf(wish.pattern, sizeof wish.pattern, "core.%" PRIu32 ".[0-9]*", f->job);
+    if (f->status == 0)
+        return;
+    cores_begin(&f->cores, f->job);
+    (void)fetch_from(f, &wish, "--cores", false);
 }
 
 /* The job's own failure says more than that its files could not be had. */

@@ -464,7 +464,7 @@ static void order_look(struct order *o, const struct wish *w) {
         programs_see(p);
     if (p == &one && !sent)
         assume(&o->spec, &alone.spec);
-    if (sent || p->at[0].spec.seen || o->spec.own == OWN_FILLED)
+    if (sent || programs_seen(p) || o->spec.own == OWN_FILLED)
         o->submit.flags |= JOB_LOOK;
 }
 

@@ -41,8 +41,12 @@ bool pids_take(struct pids *p, const struct message_pids *m) {
         return false;
     for (size_t at = 0; at < m->rows.len; at += PIDS_ROW_BYTES) {
         uint32_t rank = load_le32(m->rows.at + at), pid = load_le32(m->rows.at + at + 4);
-        if (rank >= p->procs || pid == 0 || p->rows[rank].pid != 0)
+        if (rank >= p->procs)
             continue;
+        if (p->rows[rank].node != NULL) {
+            p->rows[rank].pid = pid == 0 ? 0 : p->rows[rank].pid; /* it has ended since */
+            continue;
+        }
         if (node == NULL) {
             node = keep(p, m->node);
             host = keep(p, m->host);
@@ -51,4 +55,11 @@ bool pids_take(struct pids *p, const struct message_pids *m) {
         p->known++;
     }
     return pids_complete(p);
+}
+
+uint32_t pids_running(const struct pids *p) {
+    uint32_t count = 0;
+    for (uint32_t rank = 0; rank < p->procs; rank++)
+        count += p->rows[rank].pid != 0;
+    return count;
 }

@@ -6,13 +6,14 @@
 
 /* One process; texts belong to the list. */
 struct pids_row {
-    uint32_t pid; /* 0: not heard of */
-    const char *node, *host;
+    uint32_t pid;            /* 0: it does not run */
+    const char *node, *host; /* NULL: not heard of */
 };
 
 struct pids {
     uint64_t run; /* 0: of none */
-    uint32_t procs, known;
+    uint32_t procs;
+    uint32_t known;        /* those that have ended among them */
     struct pids_row *rows; /* by rank */
     char **texts;
     uint32_t text_count, text_cap;
@@ -20,6 +21,9 @@ struct pids {
 
 void pids_begin(struct pids *p, uint64_t run, uint32_t procs);
 void pids_fini(struct pids *p);
+
+/* How many of them run. */
+uint32_t pids_running(const struct pids *p);
 
 /* What a node has said; true: now all are known. Of other runs it says nothing. */
 bool pids_take(struct pids *p, const struct message_pids *m);

@@ -45,7 +45,30 @@ static void test_gathering(void) {
     CHECK(!pids_complete(&p));
 }
 
+/* The number of one that has ended is nobody's, or another's. */
+static void test_ended(void) {
+    struct pids p = {0};
+    uint8_t rows[32];
+    pids_begin(&p, 77, 3);
+    size_t len = row(rows, 0, 100);
+    len += row(rows + len, 1, 0);
+    struct message_pids m = said(77, "n1", rows, len);
+    CHECK(!pids_take(&p, &m));
+    CHECK_EQ(p.known, 2);
+    CHECK_EQ(pids_running(&p), 1);
+    len = row(rows, 0, 0);
+    len += row(rows + len, 2, 102);
+    m = said(77, "n1", rows, len);
+    CHECK(pids_take(&p, &m));
+    CHECK_EQ(p.rows[0].pid, 0);
+    CHECK_EQ(p.rows[1].pid, 0);
+    CHECK_STR(p.rows[1].node, "n1");
+    CHECK_EQ(pids_running(&p), 1);
+    pids_fini(&p);
+}
+
 int main(void) {
     TEST(test_gathering);
+    TEST(test_ended);
     return tap_finish();
 }

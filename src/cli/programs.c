@@ -145,6 +145,13 @@ void programs_see(struct programs *p) {
     }
 }
 
+bool programs_seen(const struct programs *p) {
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->at[i].spec.seen)
+            return true;
+    return false;
+}
+
 int programs_load(struct programs *p, struct freight *f, const struct sending *s, bool libraries,
                   const char *library_path) {
     int r = 0;

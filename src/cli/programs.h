@@ -33,6 +33,8 @@ int programs_find(struct programs *p, const struct parts *parts, const char *fol
                   const struct surroundings *around);
 /* Notes how their files look here. */
 void programs_see(struct programs *p);
+/* Is there one of which that is known? */
+bool programs_seen(const struct programs *p);
 /* Loads those that are to be sent. */
 int programs_load(struct programs *p, struct freight *f, const struct sending *s, bool libraries,
                   const char *library_path);

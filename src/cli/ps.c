@@ -247,7 +247,7 @@ static int print_pids(const struct pids *p, bool json) {
     complain("ps",
              "%" PRIu32 " of %" PRIu32 " processes: the others have ended, or their nodes do "
              "not answer",
-             p->known, p->procs);
+             pids_running(p), p->procs);
     return STATUS_STORM;
 }
 

@@ -203,10 +203,15 @@ static void answer_kept(struct mm *m, uint32_t link, const struct message_act *a
                         .count = 1};
 }
 
-static void act_on_jobs(struct mm *m, uint32_t link, const struct message_act *a) {
+/* Each may be a word to all nodes of a job, or an entry of the log; to follow is neither. */
+static bool too_many(const struct mm *m, const struct message_act *a) {
     size_t count = a->jobs.len / 4;
-    if (is_kept(a) &&
-        (count > ACTS_MAX || m->after_count + 2 * count + SPARE_AFTER > m->after_cap)) {
+    return (a->verb != VERB_FOLLOW && count > ACTS_MAX) ||
+           (is_kept(a) && m->after_count + 2 * count + SPARE_AFTER > m->after_cap);
+}
+
+static void act_on_jobs(struct mm *m, uint32_t link, const struct message_act *a) {
+    if (too_many(m, a)) {
         answer(m, link, a, ANSWER_FULL, 0, "too many at once; try again in a moment");
         return;
     }

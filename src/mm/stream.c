@@ -17,11 +17,34 @@ void stream_up(struct mm *m, const struct input_message *in) {
         effects_send(m->out, link, 0, in->type, in->body, (struct bytes){0});
 }
 
-/* To who has asked, by the number of its link: should that be another's by now, it does not follow this job. */
+/* Are these ranks where this is told from? Of a list, which is not kept here, and of sections, which would take a walk over
+ * all nodes for each of them, only that it is a node of the run. */
+static bool are_there(struct mm *m, const struct job *j, const struct running *r, uint32_t node,
+                      struct bytes rows) {
+    if (!nodeset_has(&r->set, node))
+        return false;
+    if ((j->flags & (JOB_LISTED | JOB_SECTIONS)) != 0)
+        return true;
+    struct map map = job_placing(m, j, r);
+    uint32_t place = nodeset_rank(&r->set, node);
+    for (size_t at = 0; at < rows.len; at += PIDS_ROW_BYTES) {
+        uint32_t rank = load_le32(rows.at + at);
+        if (rank >= map.procs || map_place(&map, rank) != place)
+            return false;
+    }
+    return true;
+}
+
+/* To who has asked, by the number of its link: should that be another's by now, it does not follow this job. Debuggers
+ * attach to what they are told, so nobody tells of others' processes. */
 void stream_pids(struct mm *m, const struct input_message *in) {
     union message c;
-    if (message_decode(in->type, in->body, m->scratch, &c) == 0 &&
-        client_follows(m, c.pids.asker, run_job(c.pids.run)))
+    if (message_decode(in->type, in->body, m->scratch, &c) < 0 ||
+        !client_follows(m, c.pids.asker, run_job(c.pids.run)))
+        return;
+    const struct job *j = job_find(m, run_job(c.pids.run));
+    const struct running *r = j == NULL ? NULL : job_running(m, j);
+    if (r != NULL && r->run == c.pids.run && are_there(m, j, r, in->peer, c.pids.rows))
         effects_send(m->out, c.pids.asker, 0, in->type, in->body, (struct bytes){0});
 }
 

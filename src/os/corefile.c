@@ -10,9 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/procfs.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/units.h"
+#include "os/files.h"
 
 /* ---- where ---- */
 
@@ -77,6 +79,9 @@ bool corefile_expand(const char *pattern, bool uses_pid, const struct corefile *
 
 /* ---- whose ---- */
 
+/* Times of files are those of the last tick. */
+#define TICK_NS (20 * NS_PER_MS)
+
 enum { NOTES_MAX = 64 * 1024, HEADERS_MAX = 64 };
 
 static bool find_pid(const uint8_t *notes, size_t len, pid_t *ret) {
@@ -97,16 +102,18 @@ static bool find_pid(const uint8_t *notes, size_t len, pid_t *ret) {
     return false;
 }
 
-static bool read_pid(int fd, pid_t *ret) {
+static bool read_head(int fd, Elf64_Ehdr *ret) {
     static const unsigned char magic[] = {0x7f, 'E', 'L', 'F', ELFCLASS64};
-    Elf64_Ehdr head;
+    return pread(fd, ret, sizeof *ret, 0) == sizeof *ret &&
+           memcmp(ret->e_ident, magic, sizeof magic) == 0 && ret->e_type == ET_CORE &&
+           ret->e_phentsize == sizeof(Elf64_Phdr);
+}
+
+static bool read_pid(int fd, const Elf64_Ehdr *head, pid_t *ret) {
     Elf64_Phdr part;
     uint8_t notes[NOTES_MAX];
-    if (pread(fd, &head, sizeof head, 0) != sizeof head ||
-        memcmp(head.e_ident, magic, sizeof magic) != 0 || head.e_phentsize != sizeof part)
-        return false;
-    for (size_t i = 0; i < head.e_phnum && i < HEADERS_MAX; i++) {
-        if (pread(fd, &part, sizeof part, (off_t)(head.e_phoff + i * sizeof part)) != sizeof part)
+    for (size_t i = 0; i < head->e_phnum && i < HEADERS_MAX; i++) {
+        if (pread(fd, &part, sizeof part, (off_t)(head->e_phoff + i * sizeof part)) != sizeof part)
             return false;
         if (part.p_type != PT_NOTE)
             continue;
@@ -117,14 +124,25 @@ static bool read_pid(int fd, pid_t *ret) {
     return false;
 }
 
-bool corefile_is_of(const char *path, pid_t pid) {
-    pid_t own = pid;
+/* The number in a core is the one that the process knew itself by. */
+static bool is_ours(int fd, const struct corefile *c) {
+    struct stat st;
+    Elf64_Ehdr head;
+    pid_t own = 0;
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !read_head(fd, &head))
+        return false;
+    if (!c->apart)
+        return read_pid(fd, &head, &own) && own == c->pid;
+    return st.st_uid == geteuid() && files_mtime_ns(&st) + TICK_NS >= c->began_ns;
+}
+
+bool corefile_is_of(const char *path, const struct corefile *c) {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (fd < 0)
         return false;
-    (void)read_pid(fd, &own);
+    bool ours = is_ours(fd, c);
     close(fd);
-    return own == pid;
+    return ours;
 }
 
 /* ---- collecting ---- */
@@ -169,7 +187,7 @@ void corefile_collect(const struct corefile *c) {
     bool done = false;
     if (glob(path, GLOB_NOSORT, NULL, &found) == 0)
         for (size_t i = 0; i < found.gl_pathc && !done; i++) {
-            done = c->apart || corefile_is_of(found.gl_pathv[i], c->pid);
+            done = corefile_is_of(found.gl_pathv[i], c);
             if (done)
                 move(c, found.gl_pathv[i]);
         }

@@ -17,15 +17,17 @@ struct corefile {
     const char *name;   /* that it is to have */
     pid_t pid;
     int signal;
-    bool apart; /* the process knows itself by another number */
+    bool apart;        /* the process knows itself by another number */
+    uint64_t began_ns; /* when it did, or earlier; real time */
 };
 
 /* As the kernel would name it, for glob(3): "*" for what is not known here. False: a program gets it. */
 bool corefile_expand(const char *pattern, bool uses_pid, const struct corefile *c, char *out,
                      size_t cap);
 
-/* Is this the core of that process? One that does not tell may be. */
-bool corefile_is_of(const char *path, pid_t pid);
+/* Is this the core of that process? What is no core is somebody's file, whatever it is called. Of one that is apart: is it a
+ * core of ours that was written since it began? */
+bool corefile_is_of(const char *path, const struct corefile *c);
 
 /* Whatever becomes of it is to be found in the job's folder. */
 void corefile_collect(const struct corefile *c);

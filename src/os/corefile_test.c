@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/units.h"
+#include "os/files.h"
 #include "tap.h"
 
 static struct corefile sample = {
@@ -38,7 +40,7 @@ static void test_patterns(void) {
     CHECK(!corefile_expand("core.%p", false, &sample, little, sizeof little));
 }
 
-static void make_core(const char *path, pid_t pid) {
+static void make_elf(const char *path, pid_t pid, uint16_t type) {
     struct {
         Elf64_Ehdr head;
         Elf64_Phdr part;
@@ -47,6 +49,7 @@ static void make_core(const char *path, pid_t pid) {
         struct elf_prpsinfo info;
     } __attribute__((packed))
     file = {.head = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64},
+                     .e_type = type,
                      .e_phoff = sizeof(Elf64_Ehdr),
                      .e_phentsize = sizeof(Elf64_Phdr),
                      .e_phnum = 1},
@@ -61,22 +64,82 @@ static void make_core(const char *path, pid_t pid) {
     close(fd);
 }
 
-static void test_owner(void) {
-    char folder[] = "/tmp/storm-core-XXXXXX", path[64];
+static bool is_of(const char *path, pid_t pid) {
+    struct corefile c = sample;
+    c.pid = pid;
+    return corefile_is_of(path, &c);
+}
+
+static char folder[32], path[64];
+
+static void begin(void) {
+    snprintf(folder, sizeof folder, "/tmp/storm-core-XXXXXX");
     CHECK(mkdtemp(folder) != NULL);
     snprintf(path, sizeof path, "%s/core", folder);
-    CHECK(!corefile_is_of(path, 77));
-    make_core(path, 77);
-    CHECK(corefile_is_of(path, 77));
-    CHECK(!corefile_is_of(path, 78));
-    CHECK(truncate(path, 3) == 0); /* it does not tell */
-    CHECK(corefile_is_of(path, 78));
-    unlink(path);
+}
+
+static void finish(void) {
+    remove(path);
     rmdir(folder);
+}
+
+static void test_owner(void) {
+    begin();
+    CHECK(!is_of(path, 77));
+    make_elf(path, 77, ET_CORE);
+    CHECK(is_of(path, 77));
+    CHECK(!is_of(path, 78));
+    CHECK(truncate(path, sizeof(Elf64_Ehdr)) == 0); /* it does not tell */
+    CHECK(!is_of(path, 77));
+    finish();
+}
+
+/* What a user has of that name stays where it is. */
+static void test_other_files(void) {
+    struct corefile apart = sample;
+    char link[80];
+    apart.apart = true;
+    begin();
+    CHECK(mkdir(path, 0700) == 0);
+    CHECK(!is_of(path, 77) && !corefile_is_of(path, &apart));
+    CHECK(rmdir(path) == 0);
+    make_elf(path, 77, ET_EXEC);
+    CHECK(!is_of(path, 77) && !corefile_is_of(path, &apart));
+    CHECK(truncate(path, 3) == 0);
+    CHECK(!is_of(path, 77) && !corefile_is_of(path, &apart));
+    CHECK(unlink(path) == 0 && mkfifo(path, 0600) == 0);
+    CHECK(!is_of(path, 77) && !corefile_is_of(path, &apart));
+    CHECK(unlink(path) == 0);
+    make_elf(path, 77, ET_CORE);
+    snprintf(link, sizeof link, "%s.link", path);
+    CHECK(symlink(path, link) == 0);
+    CHECK(!is_of(link, 77) && !corefile_is_of(link, &apart));
+    unlink(link);
+    finish();
+}
+
+/* Its number says nothing to us: it has to be new, and ours. */
+static void test_owner_apart(void) {
+    struct corefile c = sample;
+    begin();
+    c.apart = true;
+    c.began_ns = files_now_ns();
+    make_elf(path, 2, ET_CORE);
+    CHECK(corefile_is_of(path, &c));
+    c.began_ns += NS_PER_S;
+    CHECK(!corefile_is_of(path, &c));
+    c.began_ns -= NS_PER_S;
+    if (geteuid() == 0) {
+        CHECK(chown(path, 1, 1) == 0);
+        CHECK(!corefile_is_of(path, &c));
+    }
+    finish();
 }
 
 int main(void) {
     TEST(test_patterns);
     TEST(test_owner);
+    TEST(test_other_files);
+    TEST(test_owner_apart);
     return tap_finish();
 }

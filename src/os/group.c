@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "base/units.h"
+#include "os/files.h"
 #include "os/pty.h"
 
 enum { SPARE_PIPES = 2 };       /* what a run of one process needs */
@@ -346,6 +347,7 @@ void group_start(struct group *g) {
         herd_freeze(g, false);
     if (g->error == 0 && stall_binds(g))
         stall_tell(g);
+    g->began_ns = files_now_ns();
     for (uint32_t i = 0; i < g->count; i++)
         start_process(&g->processes[i]);
     for (uint32_t i = 0; g->count > HOLD_MAX && i < g->count; i++)

@@ -42,6 +42,7 @@ struct group {
     enum spawn_step step;
     struct cgroup *cgroup; /* at most one of these; without any its processes are looked for */
     struct pen *pen;
+    uint64_t began_ns;  /* in real time */
     uint32_t live;      /* of its own processes */
     struct usage usage; /* of those that have ended, and what they have waited for */
     bool measure_due;   /* what it has used until now is to be told */

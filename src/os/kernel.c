@@ -79,7 +79,8 @@ static void collect_core(const struct process *p, int signal) {
                          .name = name,
                          .pid = p->pid,
                          .signal = signal,
-                         .apart = p->group->pen != NULL};
+                         .apart = p->group->pen != NULL,
+                         .began_ns = p->group->began_ns};
     corefile_collect(&c);
 }
 

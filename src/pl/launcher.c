@@ -179,7 +179,8 @@ static void signal_ranks(struct pl *p, struct run *r, const struct message_comma
 
 enum { PIDS_ROWS_MAX = 1024 };
 
-/* Those that run: who asks before all do asks again. */
+/* Those that run: who asks before all do asks again. The number of one that has ended may be another's by now: it is told
+ * without one, so that nobody waits for it. */
 static void say_pids(struct pl *p, struct run *r, uint32_t asker, struct effects *out) {
     struct setup setup;
     int good = setup_decode(bytes_of(p->setups + r->setup, r->setup_bytes), &setup);
@@ -189,10 +190,11 @@ static void say_pids(struct pl *p, struct run *r, uint32_t asker, struct effects
         size_t len = 0;
         for (; i < r->count && len < sizeof rows; i++) {
             const struct process *process = run_process(p, r, i);
-            if (process->pid == 0)
+            bool runs = process->event == CHILD_STARTED;
+            if (runs && process->pid == 0)
                 continue;
             store_le32(rows + len, process->rank);
-            store_le32(rows + len + 4, process->pid);
+            store_le32(rows + len + 4, runs ? process->pid : 0);
             len += PIDS_ROW_BYTES;
         }
         union message m = {.pids = {.run = r->run,

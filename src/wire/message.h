@@ -536,7 +536,8 @@ struct message_pids {
     uint32_t asker;    /* as it came in COMMAND */
     struct bytes node; /* its name */
     struct bytes host; /* what the machine calls itself */
-    struct bytes rows; /* a rank and its process's number there, 4 bytes each; ascending ranks */
+    struct bytes
+        rows; /* a rank and its process's number there, 4 bytes each; ascending ranks. 0: it has ended */
 };
 
 struct message_setup {

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 
 from harness import play
 from terminal import Terminal
@@ -87,6 +88,13 @@ def pids(t):
     t.finish(p)
     r = t.run('ps', '--pids', job)
     t.check('none of one that is over', r.status == 125 and r.is_one_line(f'job {job}'), r)
+    p, job = begin(t, '>ready.$STORM_RANK; [ $STORM_RANK = 1 ] || exec sleep 600', procs=3)
+    some = lambda: [x['rank'] for x in json.loads(t.run('ps', '--pids', '--json', job).out)]
+    t.check('one that has ended has no number any more', t.until(lambda: some() == [0, 2], 20), some())
+    r = t.run('ps', '--pids', job)
+    t.check('and nothing is wrong with that', r.status == 0 and r.err == '', r)
+    t.run('kill', job)
+    t.finish(p)
     r = t.run('ps', '--pids')
     t.check('of which job?', r.status == 2 and r.is_one_line('--pids JOB'), r)
 
@@ -193,9 +201,10 @@ end
 continue
 """
 
-ATTACH = """set pagination off
+LOOK = """set pagination off
 set confirm off
 set debuginfod enabled off
+handle SIGINT nostop
 python
 import gdb
 n = int(gdb.parse_and_eval('MPIR_proctable_size'))
@@ -205,6 +214,13 @@ for i in range(n):
 end
 detach
 """
+
+
+WANT = LOOK.replace('python', """break MPIR_Breakpoint
+set var MPIR_being_debugged = 1
+continue
+delete
+python""", 1)
 
 
 def held(t):
@@ -226,14 +242,18 @@ def held(t):
 
 def found(t):
     """One that attaches to a command that waits for a job."""
-    script = t.write('attach.gdb', ATTACH)
-    def rows(pid):
+    look, want = t.write('look.gdb', LOOK), t.write('want.gdb', WANT)
+    def rows(pid, script=look):
         r = t.finish(t.spawn('gdb', '-nx', '-batch', '-p', pid, '-x', script, t.storm, stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE))
         return [x.split() for x in r.out.splitlines() if x.startswith('row ')]
     p, job = begin(t, ASK)
     there = [str(x['pid']) for x in json.loads(t.run('ps', '--pids', '--json', job).out)]
-    t.check('a debugger that attaches to storm run', t.until(lambda: [x[4] for x in rows(p.pid)] == there, 30))
+    time.sleep(1.5)
+    t.check('nothing is asked for that nobody wants', rows(p.pid) == [])
+    got = rows(p.pid, want)
+    t.check('a debugger that attaches to storm run', [x[4] for x in got] == there, got)
+    t.check('who comes later finds it', [x[4] for x in rows(p.pid)] == there)
     a = t.start('attach', '--debug', job)
     line = a.stderr.readline().decode()
     t.check('storm attach --debug says when it may', f'process {a.pid}' in line, line)
@@ -260,6 +280,44 @@ def setting(name, value=None):
 DUMP = 'if [ $STORM_RANK != 0 ]; then kill -SEGV $$; fi; sleep 0.2'
 
 
+def next_job(t):
+    return json.loads(t.run('ps', '-a', '--json').out)[-1]['id'] + 1
+
+
+def cores_of_others(t):
+    """What the user has under such a name is neither moved, nor overwritten, nor told of."""
+    uses = setting('core_uses_pid')
+    if os.geteuid() == 0:
+        setting('core_uses_pid', '0')
+    away = tempfile.mkdtemp()
+    os.chmod(away, 0o777)
+    t.write('core', 'my work\n')
+    t.write('core.cfg', 'what was typed\n')
+    old = next_job(t)
+    t.write(f'core.{old}.0.n0', 'an old one\n')
+    r = t.run('run', '-n', 2, '--cores', 'true')
+    t.check('an old core is none of this job', r.status == 0 and r.err == '', r)
+    old = next_job(t)
+    t.write(f'core.{old}.0.n1', 'an old one\n')
+    r = t.run('run', '-n', 1, '--cores', 'sh', '-c', f'cd {away} && kill -ABRT $$')
+    t.check('nor if it has failed', r.status == 134 and 'rank 0 on n1' not in r.err, r)
+    t.check('a file that is called core is no core', t.read('core') == 'my work\n', r)
+    os.unlink(t.path('core'))
+    os.mkdir(t.path('core'))
+    t.write('core/file', 'deep')
+    r = t.run('run', '-n', 1, '--cores', 'sh', '-c', f'cd {away} && kill -ABRT $$')
+    t.check('nor a folder', r.status == 134 and t.read('core/file') == 'deep', r)
+    shutil.rmtree(t.path('core'))
+    r = t.run('run', '-n', 1, '--cores', '--input', 'core.cfg', 'sh', '-c', 'echo changed >core.cfg; exit 3')
+    t.check('an input of such a name does not come back', r.status == 3 and t.read('core.cfg') == 'what was typed\n', r)
+    shutil.rmtree(away)
+    if os.geteuid() == 0:
+        setting('core_uses_pid', uses)
+    for name in os.listdir(t.work):
+        if name.startswith('core'):
+            os.unlink(t.path(name))
+
+
 def cores(t):
     """Where the kernel puts cores is a matter of the whole machine: only root may change it, and it is changed back."""
     one = open('/proc/sys/kernel/core_pattern')
@@ -284,6 +342,7 @@ def cores(t):
             os.unlink(t.path(name))
         r = t.run('run', '-n', 2, '--cores', 'true')
         t.check('who ends well says nothing', r.status == 0 and r.err == '', r)
+        cores_of_others(t)
         r = t.run('run', '-n', 2, 'sh', '-c', f'ulimit -c 0; {DUMP}')
         t.check('without --cores it is as always', not [x for x in os.listdir(t.work) if x.startswith('core')], r)
         r = t.run('run', '--detach', '--cores', 'true')

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* What clients ask for that goes to all nodes of a job, and what nodes answer.
+ *
+ * A manager alone: what nodes and clients would say is fed, what it says to them is read. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "mm/inside.h"
+#include "tap.h"
+
+enum { NODES = 6, PES = 2, LINK = 9, EFFECTS = 4096, BYTES = 1 << 20, BODY = 4096 };
+
+struct bench {
+    void *memory;
+    struct mm *mm;
+    struct roster roster;
+    struct effects out;
+    struct effect *list;
+    uint8_t *bytes;
+    uint64_t now;
+    uint64_t storage[4][16];
+    struct nodeset set, none, sets[2];
+    uint64_t requests;
+};
+
+/* ---- the stage ---- */
+
+static void feed(struct bench *b, struct input in) {
+    struct machine m = mm_machine(b->mm);
+    effects_clear(&b->out);
+    in.now = b->now;
+    m.step(m.self, &in, &b->out);
+}
+
+static void setup(struct bench *b) {
+    memset(b, 0, sizeof *b);
+    b->roster = roster_plain("n", NODES);
+    b->list = malloc(EFFECTS * sizeof *b->list);
+    b->bytes = malloc(BYTES);
+    b->now = NS_PER_S;
+    effects_init(&b->out, b->list, EFFECTS, b->bytes, BYTES);
+    nodeset_init(&b->set, NODES + 1, b->storage[0]);
+    nodeset_init(&b->none, NODES + 1, b->storage[1]);
+    nodeset_init(&b->sets[0], NODES + 1, b->storage[2]);
+    nodeset_init(&b->sets[1], NODES + 1, b->storage[3]);
+    struct mm_config c = {
+        .limits = {.nodes = NODES, .roots = 1, .body_bytes = BODY, .outstanding = 16},
+        .pes = PES,
+        .jobs_max = 64,
+        .clients_max = 4,
+        .roster = &b->roster};
+    struct arena a;
+    mm_config_times(&c);
+    size_t bytes = mm_bytes(&c);
+    b->memory = calloc(1, bytes);
+    arena_init(&a, b->memory, bytes);
+    b->mm = mm_new(&c, &a);
+    feed(b, (struct input){.kind = INPUT_BOOT,
+                           .boot = {.node = NODES, .root = true, .epoch = 1, .boots = 1}});
+}
+
+static void teardown(struct bench *b) {
+    CHECK(mm_over_limit(b->mm) == NULL);
+    free(b->memory);
+    free(b->list);
+    free(b->bytes);
+}
+
+static void begin(struct bench *b) {
+    setup(b);
+    feed(b, (struct input){.kind = INPUT_REPLAY}); /* there was nothing */
+}
+
+static void say(struct bench *b, uint32_t link, uint32_t peer, uint16_t type,
+                const union message *m) {
+    uint8_t body[BODY];
+    long len = message_encode(type, m, room_of(body, sizeof body));
+    CHECK(len >= 0);
+    feed(b, (struct input){.kind = INPUT_MESSAGE,
+                           .message = {.link = link,
+                                       .peer = peer,
+                                       .type = type,
+                                       .body = bytes_of(body, (size_t)len)}});
+}
+
+/* A node joins, and tells that it has nothing. */
+static void join(struct bench *b, uint32_t node) {
+    union message have = {.have = {.all = true}};
+    nodeset_clear(&b->set);
+    nodeset_add(&b->set, node);
+    feed(b, (struct input){.kind = INPUT_NODES, .nodes = {.nodes = &b->set, .up = true}});
+    say(b, 0, node, MESSAGE_HAVE, &have);
+}
+
+/* Everything that was logged is durable. */
+static void keep(struct bench *b) {
+    feed(b, (struct input){.kind = INPUT_LOGGED, .logged = {.ticket = b->mm->tickets}});
+}
+
+/* What was sent to the client, or mailed to nodes, in the last step. */
+static uint32_t sent(const struct bench *b, uint16_t type) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < b->out.count; i++)
+        count += b->out.list[i].kind == EFFECT_SEND && b->out.list[i].send.type == type;
+    return count;
+}
+
+static uint32_t mailed(const struct bench *b) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < b->out.count; i++)
+        count +=
+            b->out.list[i].kind == EFFECT_REQUEST && b->out.list[i].request.kind == PRIMITIVE_MAIL;
+    return count;
+}
+
+static void act(struct bench *b, enum verb verb, uint32_t times) {
+    static uint8_t jobs[4 * 600];
+    for (uint32_t i = 0; i < times; i++)
+        store_le32(jobs + (size_t)4 * i, 1);
+    union message m = {.act = {.request = {++b->requests, 3},
+                               .verb = (uint8_t)verb,
+                               .nodes = &b->none,
+                               .jobs = bytes_of(jobs, (size_t)4 * times)}};
+    say(b, LINK, 0, MESSAGE_ACT, &m);
+}
+
+/* Job 1 goes, with two processes on each of the nodes 1, 2 and 4; how it came there is not looked at. */
+static struct running *begin_going(struct bench *b, uint32_t flags) {
+    begin(b);
+    for (uint32_t i = 0; i < NODES; i++)
+        join(b, i);
+    union message m = {.submit = {.request = {++b->requests, 2},
+                                  .kind = JOB_RUN,
+                                  .flags = flags,
+                                  .nodes = 3,
+                                  .ppn = 2,
+                                  .procs = 6,
+                                  .on = &b->set,
+                                  .exclude = &b->none}};
+    CHECK_EQ(nodeset_parse(&b->set, "n[1-2,4]", "n", NULL), 0);
+    say(b, LINK, 0, MESSAGE_SUBMIT, &m);
+    keep(b);
+    struct job *j = job_find(b->mm, 1);
+    CHECK(j != NULL && job_running(b->mm, j) != NULL);
+    struct running *r = job_running(b->mm, j);
+    r->phase = PHASE_GOING;
+    j->state = STATE_RUNNING;
+    nodeset_copy(&r->waiting, &r->set);
+    act(b, VERB_FOLLOW, 1);
+    return r;
+}
+
+static void test_one_job_many_times(void) {
+    static const enum verb verbs[] = {VERB_PIDS, VERB_SIZE, VERB_SIGNAL};
+    struct bench b;
+    begin_going(&b, 0);
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        act(&b, verbs[i], 600);
+        CHECK_EQ(mailed(&b), 0);
+        CHECK_EQ(sent(&b, MESSAGE_ANSWER), 1);
+    }
+    act(&b, VERB_FOLLOW, 600); /* that goes to nobody but who asks */
+    CHECK_EQ(sent(&b, MESSAGE_ANSWER), 1);
+    act(&b, VERB_PIDS, 1);
+    CHECK_EQ(mailed(&b), 1);
+    teardown(&b);
+}
+
+/* Is it told to the client what this node says of two ranks? */
+static bool told(struct bench *b, uint64_t run, uint32_t node, uint32_t first, uint32_t second) {
+    uint8_t rows[2 * PIDS_ROW_BYTES];
+    store_le32(rows, first);
+    store_le32(rows + 4, 100);
+    store_le32(rows + 8, second);
+    store_le32(rows + 12, 101);
+    union message m = {.pids = {.run = run, .asker = LINK, .rows = bytes_of(rows, sizeof rows)}};
+    say(b, 0, node, MESSAGE_PIDS, &m);
+    return sent(b, MESSAGE_PIDS) == 1;
+}
+
+static void test_processes_of_other_nodes(void) {
+    struct bench b;
+    uint64_t run = begin_going(&b, 0)->run;
+    CHECK(told(&b, run, 1, 0, 1));
+    CHECK(told(&b, run, 2, 2, 3));
+    CHECK(told(&b, run, 4, 4, 5));
+    CHECK(!told(&b, run, 2, 2, 4)); /* one of another */
+    CHECK(!told(&b, run, 4, 4, 6)); /* there is none */
+    CHECK(!told(&b, run, 3, 4, 5)); /* it is not of the run */
+    CHECK(!told(&b, run + 1, 1, 0, 1));
+    CHECK(!told(&b, run, NODES + 9, 0, 1));
+    teardown(&b);
+}
+
+static void test_processes_that_are_dealt_out(void) {
+    struct bench b;
+    uint64_t run = begin_going(&b, JOB_CYCLIC)->run;
+    CHECK(told(&b, run, 2, 1, 4));
+    CHECK(!told(&b, run, 2, 2, 3));
+    teardown(&b);
+}
+
+int main(void) {
+    TEST(test_one_job_many_times);
+    TEST(test_processes_of_other_nodes);
+    TEST(test_processes_that_are_dealt_out);
+    return tap_finish();
+}

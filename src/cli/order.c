@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A request made of what somebody wants to be run: see wish.h. */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/kcmp.h>
@@ -123,14 +124,28 @@ static int order_map(struct order *o, const struct wish *w, const struct cluster
     return 0;
 }
 
+/* Who speaks of GPUs gets them, and so shares its nodes with nobody. */
+static void order_gpus(struct order *o, const char *need) {
+    for (const char *at = need; (at = strcasestr(at, "gpu")) != NULL; at++)
+        if (at == need || !isalnum((unsigned char)at[-1])) {
+            o->spec.gpus = true;
+            o->submit.flags |= JOB_EXCLUSIVE;
+            return;
+        }
+}
+
 /* Whether it can be read only the manager knows: it has the attributes. */
 static int order_need(struct order *o, const struct wish *w, const char *command) {
+    for (uint32_t i = 0; i < o->sections.count; i++)
+        if (o->sections.at[i].need.len > 0)
+            order_gpus(o, (const char *)o->sections.at[i].need.at);
     if (w->need == NULL)
         return 0;
     if (strlen(w->need) > NEED_TEXT_MAX)
         return complain(command, "--need is too long (at most %d characters)", NEED_TEXT_MAX);
     o->submit.need = bytes_from_str(w->need);
     o->submit.flags |= o->submit.need.len > 0 ? JOB_NEEDS : 0;
+    order_gpus(o, w->need);
     return 0;
 }
 

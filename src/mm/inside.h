@@ -508,7 +508,7 @@ bool queue_could(struct mm *m, const struct message_submit *s);
 
 /* needs.c: what nodes are like, and what jobs need of them */
 size_t needs_bytes(const struct mm_config *c);
-void needs_init(struct mm *m, void *traits, struct need_kept *needs, uint64_t *sets);
+void needs_init(struct mm *m, struct arena *a);
 /* What the administrator says; what a node reports of itself; another is in its place. */
 void needs_said(struct mm *m, const struct input_traits *in);
 void needs_reported(struct mm *m, uint32_t node, struct bytes report);

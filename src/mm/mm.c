@@ -137,11 +137,6 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     uint16_t *by_node = ARENA_TAKE(a, uint16_t, (size_t)cap * c->limits.nodes);
     uint64_t *windows = ARENA_TAKE(a, uint64_t, STORM_WINDOWS_MAX * each);
     struct node *nodes = ARENA_TAKE(a, struct node, c->limits.nodes);
-    void *traits = arena_take(a, needs_bytes(c), 8);
-    uint8_t *special = ARENA_TAKE(a, uint8_t, c->limits.nodes);
-    uint64_t *special_scratch = ARENA_TAKE(a, uint64_t, c->limits.nodes);
-    struct need_kept *needs = ARENA_TAKE(a, struct need_kept, NEEDS_MAX);
-    uint64_t *need_sets = ARENA_TAKE(a, uint64_t, NEEDS_MAX * each);
     uint8_t *rosters = arena_take(a, 2 * roster_bytes(c->limits.nodes), 8);
     uint32_t follow_cap = c->clients_max * FOLLOWS_EACH;
     struct follow *follows = ARENA_TAKE(a, struct follow, follow_cap);
@@ -151,6 +146,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     if (arena_measuring(a)) {
         arena_take(a, court_bytes(&court), 8);
         arena_take(a, vitals_bytes(c), 8);
+        arena_take(a, needs_bytes(c), 8);
         return NULL;
     }
     memset(m, 0, sizeof *m);
@@ -174,6 +170,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     heap_init(&m->begins, begins, c->jobs_max);
     m->court = court_new(&court, &policy_fcfs, a);
     vitals_init(m, a);
+    needs_init(m, a);
     carve_sets(m, sets, each, universe);
     carve_copies(m, copy_sets, copy_bodies);
     reserve_init(m, windows);
@@ -182,9 +179,6 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     for (uint32_t i = 0; i < c->limits.nodes; i++)
         nodes[i] = (struct node){.pes = c->pes};
     copy_roster(m, c, rosters);
-    m->special = special;
-    m->special_scratch = special_scratch;
-    needs_init(m, traits, needs, need_sets);
     m->plan_switches = plans;
     m->plan_order = plans + places;
     m->plan_ends = plans + 2 * places;

@@ -14,16 +14,47 @@
 #include "base/units.h"
 #include "sched/special.h"
 
-size_t needs_bytes(const struct mm_config *c) {
-    return traits_bytes(c->limits.nodes, MM_ATTRIBUTES);
+/* ---- storage ---- */
+
+struct room_for {
+    void *traits;
+    uint8_t *special;
+    uint64_t *scratch;
+    struct need_kept *needs;
+    uint64_t *sets;
+};
+
+static size_t set_words(const struct mm_config *c) {
+    return nodeset_bytes(limits_universe(&c->limits)) / 8;
 }
 
-void needs_init(struct mm *m, void *traits, struct need_kept *needs, uint64_t *sets) {
-    uint32_t universe = limits_universe(&m->config.limits);
-    traits_init(&m->traits, m->config.limits.nodes, MM_ATTRIBUTES, traits);
-    m->needs = needs;
+static struct room_for take_room(const struct mm_config *c, struct arena *a) {
+    uint32_t nodes = c->limits.nodes;
+    struct room_for r;
+    r.traits = arena_take(a, traits_bytes(nodes, MM_ATTRIBUTES), 8);
+    r.special = ARENA_TAKE(a, uint8_t, nodes);
+    r.scratch = ARENA_TAKE(a, uint64_t, nodes);
+    r.needs = ARENA_TAKE(a, struct need_kept, NEEDS_MAX);
+    r.sets = ARENA_TAKE(a, uint64_t, NEEDS_MAX * set_words(c));
+    return r;
+}
+
+size_t needs_bytes(const struct mm_config *c) {
+    struct arena a;
+    arena_init(&a, NULL, 0);
+    take_room(c, &a);
+    return arena_used(&a);
+}
+
+void needs_init(struct mm *m, struct arena *a) {
+    struct room_for r = take_room(&m->config, a);
+    traits_init(&m->traits, m->config.limits.nodes, MM_ATTRIBUTES, r.traits);
+    m->special = r.special;
+    m->special_scratch = r.scratch;
+    m->needs = r.needs;
     for (uint32_t i = 0; i < NEEDS_MAX; i++)
-        nodeset_init(&needs[i].set, universe, sets + i * (nodeset_bytes(universe) / 8));
+        nodeset_init(&m->needs[i].set, limits_universe(&m->config.limits),
+                     r.sets + i * set_words(&m->config));
 }
 
 /* ---- those that jobs have ---- */

@@ -17,6 +17,7 @@
 
 enum { NUMBER_BYTES = 32, VERSION_PARTS = 4, VERSION_BITS = 16 };
 
+enum { GPUS_MAX = 1024 };
 #define SPEED_NS (5 * NS_PER_MS)
 
 /* The number that a file of the system begins with; `otherwise` if there is none. */
@@ -87,9 +88,13 @@ static bool is_amd_gpu(const char *path) {
     return found;
 }
 
-static uint64_t gpus(void) {
-    return count_in("/proc/driver/nvidia/gpus", "", NULL) +
-           count_in("/sys/class/kfd/kfd/topology/nodes", "", is_amd_gpu);
+uint32_t detect_gpus(void) {
+    const char *said = getenv("STORM_GPUS");
+    if (said != NULL && *said >= '0' && *said <= '9')
+        return (uint32_t)strtoul(said, NULL, 10) % GPUS_MAX;
+    uint64_t seen = count_in("/proc/driver/nvidia/gpus", "", NULL) +
+                    count_in("/sys/class/kfd/kfd/topology/nodes", "", is_amd_gpu);
+    return (uint32_t)(seen % GPUS_MAX);
 }
 
 /* Of the fastest interface that says how fast it is, in bits per second. */
@@ -130,7 +135,7 @@ struct traits_report detect_machine(void) {
     r.values[TRAITS_PROCESSORS] = processors();
     r.values[TRAITS_MEMORY] = memory();
     r.values[TRAITS_NUMA] = numa_nodes();
-    r.values[TRAITS_GPUS] = gpus();
+    r.values[TRAITS_GPUS] = detect_gpus();
     r.values[TRAITS_NETWORK] = network();
     if (uname(&u) < 0)
         return r;

@@ -7,6 +7,9 @@
 /* Everything but SPEED. What cannot be found stays unknown. */
 struct traits_report detect_machine(void);
 
+/* Those that can be seen, or as many as STORM_GPUS says, for those that cannot. */
+uint32_t detect_gpus(void);
+
 /* How fast a processor is: steps of a chain of multiplications that it takes in a microsecond. Takes some milliseconds. */
 uint64_t detect_speed(void);
 

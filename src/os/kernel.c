@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Processes for a launcher: see kernel.h. */
+#include "os/detect.h"
 #include "os/kernel.h"
 
 #include <errno.h>
@@ -584,6 +585,7 @@ static int begin(struct kernel *k) {
     k->spawner.inherited.each = k->config.each;
     k->spawner.inherited.objects = k->config.objects;
     k->spawner.inherited.root = k->config.root;
+    k->spawner.inherited.gpus = detect_gpus();
     if (r == 0) {
         k->null = open_null();
         r = k->null < 0 ? k->null : 0;

@@ -53,6 +53,8 @@ static const char *const names[VARIABLES] = {
 
 /* The same for the path of the job's folder, which may be longer than all of these. */
 static const char own_name[] = "STORM_JOB_DIR=";
+static const char gpus_name[] = "CUDA_VISIBLE_DEVICES=";
+enum { GPU_DIGITS = 5 };
 
 enum { LIMITS_OURS = 2 }; /* that may be added: on memory, on cores */
 
@@ -153,22 +155,40 @@ static bool is_changed(const struct recipe *r, const char *entry) {
     return r->changed.len > 0 && value_in(r->changed, entry, strcspn(entry, "=")) != NULL;
 }
 
+/* If GPUs are handed out. */
+static bool is_gpus(const struct recipe *r, const char *entry) {
+    return r->gpus != NULL && strncmp(entry, gpus_name, strlen(gpus_name)) == 0;
+}
+
+static void make_gpus(struct recipe *r, uint32_t count) {
+    if (!r->spec.gpus || count == 0)
+        return;
+    r->gpu_count = count;
+    r->gpus = malloc(sizeof gpus_name + (size_t)count * GPU_DIGITS);
+    if (r->gpus == NULL)
+        r->error = -ENOMEM;
+    else
+        memcpy(r->gpus, gpus_name, sizeof gpus_name);
+}
+
 /* What was given without what is ours, then what is ours. */
 static void fill_environment(struct recipe *r, struct heap_cut *c) {
     size_t at = 0;
     char **next = r->environment;
     for (const char *s; (s = strings_next(r->spec.environment, &at)) != NULL;)
-        if (!ours(s) && !is_changed(r, s))
+        if (!ours(s) && !is_changed(r, s) && !is_gpus(r, s))
             *next++ = (char *)s;
     at = 0;
     for (const char *s; (s = strings_next(r->changed, &at)) != NULL;)
-        if (!ours(s))
+        if (!ours(s) && !is_gpus(r, s))
             *next++ = (char *)s;
     for (enum variable v = 0; v < VARIABLES; v++)
         if (is_told(r, v))
             *next++ = cut_variable(c, r, v);
     if (r->own != NULL)
         *next++ = r->own;
+    if (r->gpus != NULL)
+        *next++ = r->gpus;
     *next = NULL;
 }
 
@@ -348,7 +368,7 @@ static int fill_debugging(struct recipe *r) {
 /* ---- life ---- */
 
 static size_t entries(const struct spec *s, struct bytes changed) {
-    return strings_count(s->environment) + strings_count(changed) + VARIABLES + 2;
+    return strings_count(s->environment) + strings_count(changed) + VARIABLES + 3;
 }
 
 static size_t room_for(const struct setup *setup, const struct spec *spec, struct bytes changed) {
@@ -385,6 +405,7 @@ static void fill(struct recipe *r, const struct inherited *have, struct heap_cut
     if (r->spec.folder.len > 0)
         r->folder = cut_bytes(&c, r->spec.folder);
     int own = open_own(r, have->root);
+    make_gpus(r, have->gpus);
     fill_arguments(r);
     fill_environment(r, &c);
     fill_limits(r, have);
@@ -521,6 +542,7 @@ void recipe_free(struct recipe *r) {
         free(r->dressed);
         free(r->debugging);
         free(r->own);
+        free(r->gpus);
         free(r);
     }
 }
@@ -551,11 +573,25 @@ static void write_number(char *at, uint32_t value) {
     text_u64(&t, value);
 }
 
+/* In equal shares; where there are more processes than GPUs, some share one. */
+static void write_gpus(struct recipe *r, uint32_t index) {
+    uint64_t all = r->gpu_count, count = r->setup.count;
+    uint64_t first = index * all / count, end = (index + 1) * all / count;
+    struct text t;
+    text_init(&t, r->gpus + strlen(gpus_name), (size_t)all * GPU_DIGITS + 1);
+    for (uint64_t i = first; i < (end > first ? end : first + 1); i++) {
+        text_str(&t, i > first ? "," : "");
+        text_u64(&t, i);
+    }
+}
+
 void recipe_turn(struct recipe *r, uint32_t index) {
     write_number(r->rank, setup_rank(&r->setup, index));
     write_number(r->local, index);
     if (r->turn != NULL)
         write_number(r->turn, setup_rank(&r->setup, index) - r->first);
+    if (r->gpus != NULL)
+        write_gpus(r, index);
     r->debugs = r->debugging != NULL && ranks_has(r->spec.debugged, setup_rank(&r->setup, index));
 }
 

@@ -20,6 +20,7 @@ struct inherited {
     const char *root;    /* folder that paths on the node are taken under, absolute; NULL: none */
     mode_t umask;
     struct rlimit limits[RLIM_NLIMITS];
+    uint32_t gpus; /* of the machine */
 };
 
 struct recipe_limit {
@@ -37,6 +38,8 @@ struct recipe {
     uint32_t first;       /* rank of its program */
     struct bytes changed; /* of the environment, for its program */
     char *folder;         /* NULL: stay */
+    char *gpus;           /* CUDA_VISIBLE_DEVICES=...; NULL: the job does not ask for any */
+    uint32_t gpu_count;
     char *own;            /* STORM_JOB_DIR=...; NULL: the job has no folder */
     char *program;        /* NULL: see error */
     int error;            /* why nothing can be started, -errno */

@@ -143,6 +143,7 @@ static void fill_job(uint16_t type, union message *m) {
     case MESSAGE_LAUNCH:
         m->launch.set = &sets[0];
         m->launch.folder = true;
+        m->launch.sections = bytes_of(body, 6);
         m->launch.spec = bytes_of(body, 7);
         break;
     case MESSAGE_FORGET:
@@ -184,6 +185,7 @@ static void fill_job(uint16_t type, union message *m) {
         m->submit.name = bytes_of(body, 4);
         m->submit.reservation = bytes_of(body, RESERVATION_NAME_MAX);
         m->submit.need = bytes_of(body, 8);
+        m->submit.sections = bytes_of(body, 9);
         m->submit.files = bytes_of(body, 5);
         m->submit.inputs = bytes_of(body, 6);
         m->submit.spec = bytes_of(body, 7);
@@ -201,6 +203,7 @@ static void fill_job(uint16_t type, union message *m) {
         m->news.nodes = &sets[0];
         m->news.waiting = &sets[1];
         m->news.text = bytes_of(body, 5);
+        m->news.sections = bytes_of(body, 6);
         break;
     case MESSAGE_ASK:
         m->ask.need = bytes_of(body, 3);

@@ -32,7 +32,7 @@ static bool has_debug(const struct spec *s) {
 
 static bool has_more(const struct spec *s) {
     return s->places.len > 0 || s->bind != 0 || s->bind_told || s->memory != 0 || has_debug(s) ||
-           has_programs(s);
+           s->gpus || has_programs(s);
 }
 
 static void walk_program(struct codec *c, struct spec_program *p) {
@@ -67,7 +67,7 @@ static bool programs_good(const struct spec *s) {
 }
 
 /* Blocks that came later begin with a byte of their own, so that they are told apart. */
-enum { BLOCK_DEBUG = 'D', BLOCK_PROGRAMS = 'P' };
+enum { BLOCK_DEBUG = 'D', BLOCK_GPUS = 'G', BLOCK_PROGRAMS = 'P' };
 
 static bool block_begins(struct codec *c, uint8_t block, bool said) {
     if (c->encoding ? !said : c->at >= c->len || c->in[c->at] != block)
@@ -105,6 +105,8 @@ static void walk_tails(struct codec *c, struct spec *s) {
     codec_u64(c, &s->memory);
     if (block_begins(c, BLOCK_DEBUG, has_debug(s)))
         walk_debug(c, s);
+    if (block_begins(c, BLOCK_GPUS, s->gpus))
+        s->gpus = true; /* there is nothing more to say */
     if (block_begins(c, BLOCK_PROGRAMS, has_programs(s)))
         walk_programs(c, s);
     if (!has_more(s))

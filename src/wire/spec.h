@@ -61,6 +61,7 @@ struct spec {
     uint32_t terminal_rank; /* who gets the terminal, if there is one */
     bool hold;              /* they are stopped before their first instruction */
     bool cores;             /* what a process leaves when it crashes goes to the job's folder */
+    bool gpus;              /* those of a node are shared out among its processes */
     /* Of a job of several programs: the first is the one above and has the first `ranks` ranks, the others follow, as
      * spec_program_store writes them. All 0 and empty: there is only the one. */
     uint32_t ranks;

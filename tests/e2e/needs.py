@@ -207,6 +207,24 @@ def steps(t):
     t.run('reload', '--nodespec', t.write('nodespec', spec))
 
 
+def gpus(t):
+    t.run('down')
+    say = ('-l', 'sh', '-c', 'echo ${CUDA_VISIBLE_DEVICES-none}')
+    r = t.run('up', '--local', 2, '--pes', 4, env={'STORM_GPUS': '4'})
+    t.check('nodes with GPUs', r.status == 0 and len(names(t.run('nodes', '--need', 'GPUS>=4'))) == 2, r)
+    def shares(*args):
+        r = t.run('run', *args, *say, env={'CUDA_VISIBLE_DEVICES': '7'})
+        return [line.split(': ')[1] for line in sorted(r.out.splitlines())] if r.status == 0 else r
+    t.check('each its own', shares('--size', '1:2', '--need', 'GPUS>=4') == ['0,1', '2,3'])
+    t.check('on each node', shares('--size', '2:4', '--need', 'GPUS>=1') == ['0', '1', '2', '3'] * 2)
+    t.check('who does not ask for any keeps what it says', shares('-n', 1) == ['7'])
+    t.check('as one of several programs', shares('-n', 1, 'true', ':', '-N', 1, '--need', 'GPUS>=4') == ['0,1,2,3'])
+    held = t.run('submit', '--need', 'GPUS>=4', '-w', 'n0', 'sleep', 1000).out.strip()
+    t.until(lambda: 'running' in t.run('show', held).out)
+    t.check('nobody shares a node with it', where(t) == ['n1'])
+    t.run('kill', held)
+
+
 def alone(t):
     t.run('down')
     r = t.run('up', '--local', 2, '--pes', 4, '--share', 'nodes')
@@ -222,4 +240,4 @@ def alone(t):
     t.check('a rule that there is not', r.status == 2 and r.is_one_line('give pes or nodes'), r)
 
 
-play(paper, expressions, refused, sharing, memory, waits, reload, shrunk, steps, alone, up=None)
+play(paper, expressions, refused, sharing, memory, waits, reload, shrunk, steps, gpus, alone, up=None)

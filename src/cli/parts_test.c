@@ -78,7 +78,7 @@ static void test_wrong(void) {
     parts_fini(&p);
     CHECK_EQ(SPLIT(&p, argv, "a", ":", "-n", "2"), STATUS_USAGE);
     parts_fini(&p);
-    CHECK_EQ(SPLIT(&p, argv, "a", ":", "-N", "2", "b"), STATUS_USAGE);
+    CHECK_EQ(SPLIT(&p, argv, "a", ":", "--bind", "core", "b"), STATUS_USAGE);
     parts_fini(&p);
     CHECK_EQ(SPLIT(&p, argv, "a", ":", "--time", "2", "b"), STATUS_USAGE);
     parts_fini(&p);
@@ -121,8 +121,8 @@ static void test_file(void) {
 }
 
 static void test_wrong_files(void) {
-    static const char *const texts[] = {"",          "# nothing\n", "-n 2\n",        "a\n'b\n",
-                                        "--bogus a", "a\n-N 2 b",   "a\n--name=x b", "--help"};
+    static const char *const texts[] = {"",          "# nothing\n",   "-n 2\n",        "a\n'b\n",
+                                        "--bogus a", "a\n--mem 2G b", "a\n--name=x b", "--help"};
     struct parts p;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         CHECK_EQ(load(&p, texts[i]), STATUS_USAGE);

@@ -80,14 +80,14 @@ static void begin(pid_t parent, int listener, int flags) {
     child_close_from(FD_LISTENER + 1);
 }
 
-enum { ENVIRONMENT_MAX = 6 };
+enum { ENVIRONMENT_MAX = 7 };
 
 /* The environment is made, never inherited. Sanitizers have their say by theirs, and tests of the mover of files by
- * theirs: see worth_beside in porter_files.c. */
+ * theirs: see worth_beside in porter_files.c. How many GPUs there are may have been said, too. */
 static void make_environment(char *out[ENVIRONMENT_MAX]) {
     static char path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
     static const char *const kept[] = {"ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS",
-                                       "STORM_TEST_WRITER"};
+                                       "STORM_TEST_WRITER", "STORM_GPUS"};
     size_t count = 0;
     out[count++] = path;
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {

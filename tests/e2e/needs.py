@@ -209,11 +209,11 @@ def steps(t):
 
 def gpus(t):
     t.run('down')
-    say = ('-l', 'sh', '-c', 'echo ${CUDA_VISIBLE_DEVICES-none}')
+    say = ('sh', '-c', 'echo ${CUDA_VISIBLE_DEVICES-none}')
     r = t.run('up', '--local', 2, '--pes', 4, env={'STORM_GPUS': '4'})
     t.check('nodes with GPUs', r.status == 0 and len(names(t.run('nodes', '--need', 'GPUS>=4'))) == 2, r)
     def shares(*args):
-        r = t.run('run', *args, *say, env={'CUDA_VISIBLE_DEVICES': '7'})
+        r = t.run('run', '-l', *args, *say, env={'CUDA_VISIBLE_DEVICES': '7'})
         return [line.split(': ')[1] for line in sorted(r.out.splitlines())] if r.status == 0 else r
     t.check('each its own', shares('--size', '1:2', '--need', 'GPUS>=4') == ['0,1', '2,3'])
     t.check('on each node', shares('--size', '2:4', '--need', 'GPUS>=1') == ['0', '1', '2', '3'] * 2)

@@ -112,6 +112,15 @@ static void copy_roster(struct mm *m, const struct mm_config *c, uint8_t *storag
     m->config.roster = NULL;
 }
 
+static void carve_plans(struct mm *m, uint32_t *plans, uint8_t *runs) {
+    size_t places = (size_t)m->config.limits.nodes + 1;
+    m->plan_switches = plans;
+    m->plan_order = plans + places;
+    m->plan_ends = plans + 2 * places;
+    m->switches = plans + 3 * places;
+    m->plan_runs = runs;
+}
+
 static struct mm *carve(const struct mm_config *c, struct arena *a) {
     uint32_t universe = limits_universe(&c->limits), cap = running_cap(c);
     size_t each = nodeset_bytes(universe) / 8;
@@ -131,8 +140,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
         ARENA_TAKE(a, uint64_t, ((size_t)2 * TRANSFER_PLACES + HOLDERS_MAX) * each);
     uint8_t *copy_bodies =
         ARENA_TAKE(a, uint8_t, (size_t)TRANSFER_PLACES * (c->limits.body_bytes / 2));
-    size_t places = (size_t)c->limits.nodes + 1;
-    uint32_t *plans = ARENA_TAKE(a, uint32_t, 4 * places);
+    uint32_t *plans = ARENA_TAKE(a, uint32_t, 4 * ((size_t)c->limits.nodes + 1));
     uint8_t *runs = ARENA_TAKE(a, uint8_t, c->limits.body_bytes / 4);
     uint16_t *by_node = ARENA_TAKE(a, uint16_t, (size_t)cap * c->limits.nodes);
     uint64_t *windows = ARENA_TAKE(a, uint64_t, STORM_WINDOWS_MAX * each);
@@ -179,11 +187,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     for (uint32_t i = 0; i < c->limits.nodes; i++)
         nodes[i] = (struct node){.pes = c->pes};
     copy_roster(m, c, rosters);
-    m->plan_switches = plans;
-    m->plan_order = plans + places;
-    m->plan_ends = plans + 2 * places;
-    m->switches = plans + 3 * places;
-    m->plan_runs = runs;
+    carve_plans(m, plans, runs);
     return m;
 }
 

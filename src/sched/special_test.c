@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* How special nodes are. */
 #include "sched/special.h"
 
 #include <stdlib.h>

@@ -103,10 +103,97 @@ static void test_bad_ones(void) {
     CHECK_STR(map_name(MAP_CYCLIC), "cyclic");
 }
 
+/* Some nodes in sections, in any order of places. */
+struct sample {
+    uint32_t nodes, procs, count;
+    uint32_t section_procs[MAP_SECTIONS_MAX];
+    uint16_t section_of[32];
+    uint8_t bytes[512];
+    size_t len;
+};
+
+static void draw(struct random *r, struct sample *s) {
+    uint64_t storage[8];
+    struct nodeset all;
+    *s = (struct sample){.count = 1 + (uint32_t)random_below(r, MAP_SECTIONS_MAX)};
+    s->nodes = s->count + (uint32_t)random_below(r, 16);
+    uint32_t nodes_in[MAP_SECTIONS_MAX] = {0};
+    for (uint32_t n = 0; n < s->nodes; n++) { /* each has one */
+        s->section_of[n] = (uint16_t)(n < s->count ? n : random_below(r, s->count));
+        nodes_in[s->section_of[n]]++;
+    }
+    for (uint32_t n = 0; n + 1 < s->nodes; n++) {
+        uint32_t other = n + (uint32_t)random_below(r, s->nodes - n);
+        uint16_t keep = s->section_of[n];
+        s->section_of[n] = s->section_of[other];
+        s->section_of[other] = keep;
+    }
+    for (uint32_t i = 0; i < s->count; i++) {
+        s->section_procs[i] = nodes_in[i] + (uint32_t)random_below(r, 10);
+        s->procs += s->section_procs[i];
+    }
+    nodeset_init(&all, 64, storage);
+    nodeset_add_range(&all, 0, s->nodes - 1);
+    long len = map_sections_store(s->section_procs, s->count, &all, s->section_of,
+                                  room_of(s->bytes, sizeof s->bytes));
+    CHECK(len > 0);
+    s->len = (size_t)len;
+}
+
+/* Ranks of the first section come first, and are on its nodes. */
+static void check_sections(const struct map *m, const struct sample *s) {
+    uint32_t rank = 0;
+    for (uint32_t i = 0; i < s->count; i++)
+        for (uint32_t k = 0; k < s->section_procs[i]; k++, rank++)
+            CHECK_EQ(s->section_of[map_place(m, rank)], i);
+    for (uint32_t n = 0; n < s->nodes; n++)
+        CHECK_EQ(map_section(m, n), s->section_of[n]);
+}
+
+static void test_sections(void) {
+    struct random r;
+    random_init(&r, 2);
+    for (int round = 0; round < 300; round++) {
+        struct sample s;
+        draw(&r, &s);
+        struct map m = {.kind = round % 2 == 0 ? MAP_BLOCK : MAP_CYCLIC,
+                        .nodes = s.nodes,
+                        .procs = s.procs,
+                        .sections = bytes_of(s.bytes, s.len)};
+        check(&m);
+        check_sections(&m, &s);
+        check_nodes(&m, (uint32_t)random_below(&r, s.procs), (uint32_t)random_below(&r, 20));
+    }
+}
+
+/* Whatever they are: they are refused, or every function gets along with them. */
+static void test_bad_sections(void) {
+    struct random r;
+    random_init(&r, 3);
+    for (int round = 0; round < 5000; round++) {
+        struct sample s;
+        draw(&r, &s);
+        s.bytes[random_below(&r, s.len)] = (uint8_t)random_below(&r, 256);
+        struct map m = {
+            .kind = MAP_BLOCK,
+            .nodes = s.nodes,
+            .procs = s.procs,
+            .sections =
+                bytes_of(s.bytes, random_below(&r, 2) == 0 ? s.len : random_below(&r, s.len) + 1)};
+        if (map_good(&m))
+            check(&m);
+    }
+    uint8_t none = 0;
+    struct map m = {.kind = MAP_BLOCK, .nodes = 1, .procs = 1, .sections = bytes_of(&none, 1)};
+    CHECK(!map_good(&m));
+}
+
 int main(void) {
     TEST(test_block_and_cyclic);
     TEST(test_lists);
     TEST(test_nodes_of_ranks);
     TEST(test_bad_ones);
+    TEST(test_sections);
+    TEST(test_bad_sections);
     return tap_finish();
 }

@@ -572,9 +572,10 @@ void order_print(const struct order *o, const struct cluster *cluster) {
         programs_print(&o->programs);
     else
         printf("program   %s\n", o->program);
-    printf("folder    %s\nsize      %" PRIu32 " nodes, %" PRIu32 " processes on each, %" PRIu32
-           " in all\n",
-           o->folder, o->size.nodes, o->size.ppn, o->size.procs);
+    printf("folder    %s\nsize      %" PRIu32 " nodes, %s%" PRIu32
+           " processes on each, %" PRIu32 " in all\n",
+           o->folder, o->size.nodes, o->sections.count > 0 ? "at most " : "", o->size.ppn,
+           o->size.procs);
     placing_print(&o->placing, cluster, &o->size, o->submit.on, &o->programs, &o->sections);
     if (o->submit.need.len > 0)
         printf("nodes     with %.*s\n", (int)o->submit.need.len, (const char *)o->submit.need.at);

@@ -474,9 +474,24 @@ static const char *guarantee_words(const char *guarantee) {
            "launcher, and one that hides may escape (see storm doctor)";
 }
 
+static uint64_t count_pes(const struct up *u, uint32_t nodes) {
+    const struct cluster *c = &u->cluster;
+    char why[NODESPEC_WHY_MAX];
+    struct nodespec spec;
+    uint64_t sum = (uint64_t)nodes * c->pes;
+    if (!c->widths)
+        return sum;
+    if (nodespec_load_kept(c, u->folder, &spec, why) == 0)
+        for (uint32_t i = 0; i < spec.nodes; i++)
+            if (nodespec_width(&spec, i) > 0 && (c->hosts == NULL || roster_taken(c->hosts, i)))
+                sum += (uint64_t)nodespec_width(&spec, i) - c->pes;
+    nodespec_free(&spec);
+    return sum;
+}
+
 static void say_up(const struct up *u, const char *how, uint32_t nodes) {
     const struct cluster *c = &u->cluster;
-    uint64_t ns = clock_ns() - u->begin_ns, pes = (uint64_t)nodes * c->pes;
+    uint64_t ns = clock_ns() - u->begin_ns, pes = count_pes(u, nodes);
     printf("storm: cluster %s %s: %" PRIu32 " node%s, %" PRIu64 " processor%s", c->name, how, nodes,
            nodes == 1 ? "" : "s", pes, pes == 1 ? "" : "s");
     if (strcmp(how, "is up") == 0)

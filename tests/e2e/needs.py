@@ -37,7 +37,7 @@ def paper(t):
             r.err.splitlines()[2].rstrip().endswith('^~~'), r)
     spec = t.write('nodespec', NODESPEC.replace('1GB,   NIC=FAST', '2GB,   NIC=FAST'))
     r = t.run('up', '--local', 12, '--attribs', attribs, '--nodespec', spec)
-    t.check('corrected, it comes up', r.status == 0, r)
+    t.check('corrected, it comes up', r.status == 0 and '12 nodes, 22 processors' in r.out, r)
     r = t.run('run', '--size', '2:2', '--need', 'MEM=512MB, NI=SLOW', *WHERE)
     t.check('the slip in the example', r.status == 125 and '--need:12: there is no attribute "NI"; did you mean NIC?' in r.err and
             r.err.splitlines()[2] == '             ^~', r)

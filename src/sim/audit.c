@@ -97,7 +97,7 @@ static bool may_live(const struct audit *a, const struct order *o) {
 /* Has the node what the job needs? */
 static bool meets(const struct order *o, uint32_t node) {
     uint32_t speed = hall_speed(node);
-    return o->speed == 0 || o->kind == JOB_STEP ||
+    return o->speed == 0 || o->kind == JOB_STEP || order_splits(o) ||
            (o->faster ? speed >= o->speed : speed == o->speed);
 }
 

@@ -53,6 +53,13 @@ struct order {
     struct ended *ends;
 };
 
+/* Some have their nodes in two sections: half of them, rounded down, have what the order needs. */
+static inline bool order_splits(const struct order *o) {
+    return (o->kind == JOB_RUN || o->kind == JOB_BATCH) && o->nodes >= 2 &&
+           o->procs == o->nodes * o->ppn && o->request[0] % 5 == 0 &&
+           (o->flags & (JOB_SCRIPT | JOB_LISTED)) == 0;
+}
+
 /* A customer was told that an order is accepted, or how one of its jobs has ended. */
 struct told {
     int32_t order;

@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "sim/act.h"
 #include "wire/row.h"
+#include "wire/sections.h"
 #include "wire/spec.h"
 
 #define LOOK_NS  (250 * NS_PER_MS)
@@ -24,7 +25,7 @@
 #define GIVE_UP_NS      (4 * NS_PER_S)
 #define GIVE_UP_LATE_NS (45 * NS_PER_S)
 
-enum { COOKIE = 1, TIMER_LOOK = 1, TYPE_BYTES = 6000, ACTS_MAX = 256, SPEC_BYTES = 1024 };
+enum { COOKIE = 1, TIMER_LOOK = 1, TYPE_BYTES = 6000, ACTS_MAX = 256, SPEC_BYTES = 1024, SECTIONS_BYTES = 128 };
 
 struct errand {
     bool used;
@@ -171,11 +172,31 @@ static struct bytes need_of(const struct order *o, char out[16]) {
     return bytes_of(out, t.len);
 }
 
+/* Some ask for their nodes in two sections, of which the second has the need. */
+static struct bytes sections_of(struct customer *c, const struct order *o, struct bytes need) {
+    if (!order_splits(o))
+        return (struct bytes){0};
+    uint32_t half = o->nodes / 2;
+    const struct section both[] = {
+        {.nodes = o->nodes - half, .ppn = o->ppn, .procs = (o->nodes - half) * o->ppn},
+        {.nodes = half, .ppn = o->ppn, .procs = half * o->ppn, .need = need}};
+    uint8_t *room = effects_room(c->out, SECTIONS_BYTES);
+    size_t len = 0;
+    for (size_t i = 0; i < 2; i++) {
+        long more = section_store(&both[i], room_of(room + len, SECTIONS_BYTES - len));
+        ASSERT(more > 0);
+        len += (size_t)more;
+    }
+    return bytes_of(room, len);
+}
+
 static void submit(struct customer *c, struct errand *e) {
     struct order *o = order_of(c, e);
     uint32_t inside = 0;
     char reservation[8], words[16];
-    struct bytes need = need_of(o, words);
+    struct bytes need = need_of(o, words), sections = sections_of(c, o, need);
+    if (sections.len > 0)
+        need = (struct bytes){0};
     if (o->kind == JOB_STEP)
         inside = c->config.book->orders[o->around].job;
     nodeset_clear(&c->nodes);
@@ -187,8 +208,10 @@ static void submit(struct customer *c, struct errand *e) {
     union message m = {.submit = {.request = {o->request[0], o->request[1]},
                                   .kind = (uint8_t)o->kind,
                                   .flags = (is_several(o) ? o->flags : o->flags & ~JOB_SEVERAL) |
-                                           (need.len > 0 ? JOB_NEEDS : 0U),
+                                           (need.len > 0 ? JOB_NEEDS : 0U) |
+                                           (sections.len > 0 ? JOB_SECTIONS : 0U),
                                   .need = need,
+                                  .sections = sections,
                                   .nodes = o->nodes,
                                   .ppn = o->ppn,
                                   .procs = o->procs,

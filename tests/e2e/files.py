@@ -477,7 +477,7 @@ def switches(t):
     t.run('down', '--cluster', 'switched')
     t.write('spec', 'n0 switch=s1\nn[1-2] swich=s2\n')
     r = t.run('up', '--local', '3', '--cluster', 'switched', '--nodespec', 'spec')
-    t.check('a mistake in it: line and word', r.status == 2 and 'line 2' in r.err and '"swich"' in r.err, r)
+    t.check('a mistake in it: line and word', r.status == 2 and 'spec:2:8: ' in r.err and '"swich"' in r.err, r)
     r = t.run('up', '--local', '3', '--cluster', 'switched', '--nodespec', 'nowhere')
     t.check('a file that is not there', r.status == 2 and 'nowhere: No such file' in r.err, r)
     t.check('then there is no cluster', t.run('nodes', '--cluster', 'switched').status == 125)

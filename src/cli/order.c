@@ -572,8 +572,8 @@ void order_print(const struct order *o, const struct cluster *cluster) {
         programs_print(&o->programs);
     else
         printf("program   %s\n", o->program);
-    printf("folder    %s\nsize      %" PRIu32 " nodes, %s%" PRIu32
-           " processes on each, %" PRIu32 " in all\n",
+    printf("folder    %s\nsize      %" PRIu32 " nodes, %s%" PRIu32 " processes on each, %" PRIu32
+           " in all\n",
            o->folder, o->size.nodes, o->sections.count > 0 ? "at most " : "", o->size.ppn,
            o->size.procs);
     placing_print(&o->placing, cluster, &o->size, o->submit.on, &o->programs, &o->sections);

@@ -156,6 +156,8 @@ enum phase {
     PHASE_OVER,      /* its end is not durable yet */
 };
 
+enum { RUNNING_SETS = 5 };
+
 struct running {
     uint32_t job; /* 0: the place is free */
     uint8_t phase;
@@ -387,9 +389,12 @@ struct mm {
 
     struct running *runnings;
     uint32_t running_cap, running_count;
-    uint32_t running_peak;  /* no place at or above this was ever taken */
-    uint32_t *running_free; /* stack of free places */
-    uint32_t running_free_count;
+    uint32_t running_peak;       /* no place at or above this was ever taken */
+    uint32_t *running_free;      /* stack of places that were given back */
+    uint32_t running_returned;   /* so many */
+    uint32_t running_free_count; /* with those that were never taken */
+    uint64_t *running_sets;      /* of places: made ready when one is taken the first time */
+    uint16_t *running_by_node;
     uint32_t starting; /* that are not on their nodes yet */
     struct heap dues;
     uint64_t ties;

@@ -80,14 +80,7 @@ static void carve_sets(struct mm *m, uint64_t *sets, size_t each, uint32_t unive
         nodeset_init(&m->section_sets[k], universe, sets + at);
     for (size_t i = 0; i < sizeof mine / sizeof *mine; i++, at += each)
         nodeset_init(mine[i], universe, sets + at);
-    for (uint32_t i = 0; i < m->running_cap; i++) {
-        struct running *r = &m->runnings[i];
-        struct nodeset *const its[] = {&r->set, &r->waiting, &r->unsure, &r->lost, &r->ready};
-        memset(r, 0, sizeof *r);
-        for (size_t k = 0; k < sizeof its / sizeof *its; k++, at += each)
-            nodeset_init(its[k], universe, sets + at);
-        m->running_free[i] = m->running_cap - 1 - i;
-    }
+    m->running_sets = sets + at;
     m->running_free_count = m->running_cap;
 }
 
@@ -134,8 +127,8 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     struct heap_item **dues = ARENA_TAKE(a, struct heap_item *, cap);
     struct await *awaits = ARENA_TAKE(a, struct await, c->jobs_max);
     struct heap_item **begins = ARENA_TAKE(a, struct heap_item *, c->jobs_max);
-    uint64_t *sets =
-        ARENA_TAKE(a, uint64_t, (OWN_SETS + COURT_SECTIONS_MAX + 5 * (size_t)cap) * each);
+    uint64_t *sets = ARENA_TAKE(
+        a, uint64_t, (OWN_SETS + COURT_SECTIONS_MAX + RUNNING_SETS * (size_t)cap) * each);
     uint64_t *copy_sets =
         ARENA_TAKE(a, uint64_t, ((size_t)2 * TRANSFER_PLACES + HOLDERS_MAX) * each);
     uint8_t *copy_bodies =
@@ -182,8 +175,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     carve_sets(m, sets, each, universe);
     carve_copies(m, copy_sets, copy_bodies);
     reserve_init(m, windows);
-    for (uint32_t i = 0; i < cap; i++)
-        runnings[i].by_node = by_node + (size_t)i * c->limits.nodes;
+    m->running_by_node = by_node;
     for (uint32_t i = 0; i < c->limits.nodes; i++)
         nodes[i] = (struct node){.pes = c->pes};
     copy_roster(m, c, rosters);

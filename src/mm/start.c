@@ -17,10 +17,24 @@
 
 enum { ATTEMPTS_MAX = 8 };
 
+/* A place that was never taken: there may be very many, and what nobody touches costs nothing. */
+static uint32_t fresh(struct mm *m) {
+    uint32_t slot = m->running_peak++, universe = limits_universe(&m->config.limits);
+    struct running *r = &m->runnings[slot];
+    struct nodeset *const its[RUNNING_SETS] = {&r->set, &r->waiting, &r->unsure, &r->lost,
+                                               &r->ready};
+    size_t each = nodeset_bytes(universe) / 8;
+    for (size_t k = 0; k < RUNNING_SETS; k++)
+        nodeset_init(its[k], universe, m->running_sets + (slot * (size_t)RUNNING_SETS + k) * each);
+    r->by_node = m->running_by_node + (size_t)slot * m->config.limits.nodes;
+    return slot;
+}
+
 struct running *running_new(struct mm *m, struct job *j, const struct nodeset *set) {
     ASSERT(m->running_free_count > 0);
-    uint32_t slot = m->running_free[--m->running_free_count];
+    uint32_t slot = m->running_returned > 0 ? m->running_free[--m->running_returned] : fresh(m);
     struct running *r = &m->runnings[slot];
+    m->running_free_count--;
     struct running fresh = {.job = j->id,
                             .run = run_of(j->id, j->attempt),
                             .set = r->set,
@@ -41,8 +55,6 @@ struct running *running_new(struct mm *m, struct job *j, const struct nodeset *s
             r->by_node[n] = 0;
     j->slot = slot;
     m->running_count++;
-    if (slot >= m->running_peak)
-        m->running_peak = slot + 1;
     return r;
 }
 
@@ -50,7 +62,8 @@ void running_free(struct mm *m, struct running *r) {
     if (heap_item_queued(&r->due))
         heap_remove(&m->dues, &r->due);
     r->job = 0;
-    m->running_free[m->running_free_count++] = (uint32_t)(r - m->runnings);
+    m->running_free[m->running_returned++] = (uint32_t)(r - m->runnings);
+    m->running_free_count++;
     m->running_count--;
 }
 

@@ -25,7 +25,14 @@
 #define GIVE_UP_NS      (4 * NS_PER_S)
 #define GIVE_UP_LATE_NS (45 * NS_PER_S)
 
-enum { COOKIE = 1, TIMER_LOOK = 1, TYPE_BYTES = 6000, ACTS_MAX = 256, SPEC_BYTES = 1024, SECTIONS_BYTES = 128 };
+enum {
+    COOKIE = 1,
+    TIMER_LOOK = 1,
+    TYPE_BYTES = 6000,
+    ACTS_MAX = 256,
+    SPEC_BYTES = 1024,
+    SECTIONS_BYTES = 128
+};
 
 struct errand {
     bool used;

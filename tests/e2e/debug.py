@@ -186,13 +186,18 @@ set var MPIR_being_debugged = 1
 continue
 python
 import gdb
+import time
 n = int(gdb.parse_and_eval('MPIR_proctable_size'))
 print('size', n, 'state', int(gdb.parse_and_eval('MPIR_debug_state')))
 for i in range(n):
     row = gdb.parse_and_eval('MPIR_proctable')[i]
     pid = int(row['pid'])
-    with open('/proc/%d/stat' % pid) as f:
-        state = f.read().rpartition(')')[2].split()[0]
+    for again in range(1000):  # the stop waits for it: on a busy machine it may still be on its way there
+        with open('/proc/%d/stat' % pid) as f:
+            state = f.read().rpartition(')')[2].split()[0]
+        if state == 'T':
+            break
+        time.sleep(0.02)
     with open('/proc/%d/maps' % pid) as f:
         begun = any('libc' in line for line in f)
     print('row', i, row['host_name'].string(), row['executable_name'].string(), state, 'begun' if begun else 'fresh',

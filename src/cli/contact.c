@@ -194,7 +194,7 @@ static void take_rows(void *context, const struct message_rows *r) {
     }
     if (r->wrong.len > 0) {
         complain(NULL, "%.*s", (int)r->wrong.len, (const char *)r->wrong.at);
-        rows->error = -EINVAL;
+        rows->refused = true;
     }
     rows->total = r->total;
     rows->last = r->last;
@@ -207,9 +207,9 @@ int contact_ask(struct contact *c, const struct message_ask *m, struct contact_r
     while (r == 0 && !ret->here && !c->lost)
         session_turn(c->session);
     r = r == 0 ? ret->error : r;
-    if (r < 0 && r != -EINVAL) /* that was said */
+    if (r < 0)
         complain(NULL, "%s", strerror(-r));
-    return ret->here && r == 0 ? 0 : STATUS_STORM;
+    return ret->here && !ret->refused && r == 0 ? 0 : STATUS_STORM;
 }
 
 int contact_job(const char *command, const char *text, uint32_t *ret) {

@@ -52,7 +52,8 @@ int contact_reserve(struct contact *c, const struct message_reserve *m, struct c
 /* Rows that have come; to be freed. */
 struct contact_rows {
     bool here;
-    bool last; /* there are no more */
+    bool last;    /* there are no more */
+    bool refused; /* what was asked makes no sense, and that was said */
     int error;
     uint8_t *at;
     size_t len;

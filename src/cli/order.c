@@ -446,18 +446,6 @@ static int order_own_folder(struct order *o, const struct wish *w) {
     return w->inputs.count > 0 ? freight_load_inputs(&o->freight, &w->sending, &w->inputs) : 0;
 }
 
-static void assume(struct spec *s, const struct spec_program *p) {
-    s->image = p->image;
-    s->outfit = p->outfit;
-    s->stubborn = p->stubborn;
-    s->argv0 = p->argv0;
-    s->seen = p->seen;
-    s->device = p->device;
-    s->inode = p->inode;
-    s->bytes = p->bytes;
-    s->mtime_ns = p->mtime_ns;
-}
-
 static int order_freight(struct order *o, const struct wish *w) {
     const char *library_path = surroundings_get(&o->around, "LD_LIBRARY_PATH");
     struct spec_program alone = {.ranks = o->submit.procs};
@@ -465,7 +453,7 @@ static int order_freight(struct order *o, const struct wish *w) {
         return programs_load(&o->programs, &o->freight, &w->sending, w->libraries, library_path);
     int r = freight_load(&o->freight, &w->sending, o->program, w->libraries, library_path, &alone);
     if (r == 0)
-        assume(&o->spec, &alone);
+        spec_take_files(&o->spec, &alone);
     return r;
 }
 
@@ -478,7 +466,7 @@ static void order_look(struct order *o, const struct wish *w) {
     if (!sent && !w->no_copy)
         programs_see(p);
     if (p == &one && !sent)
-        assume(&o->spec, &alone.spec);
+        spec_take_files(&o->spec, &alone.spec);
     if (sent || programs_seen(p) || o->spec.own == OWN_FILLED)
         o->submit.flags |= JOB_LOOK;
 }
@@ -490,7 +478,7 @@ static int order_encode(struct order *o) {
     s->folder = bytes_from_str(o->folder);
     s->program = bytes_from_str(o->program);
     if (o->programs.count > 0) {
-        assume(s, &o->programs.at[0].spec);
+        spec_take_files(s, &o->programs.at[0].spec);
         programs_tell(&o->programs, s);
     }
     size_t cap = 256 + s->limits.len + s->folder.len + s->program.len + s->arguments.len +

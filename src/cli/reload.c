@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/units.h"
 #include "cli/command.h"
@@ -19,17 +18,15 @@
 struct reload {
     const char *attribs, *nodespec;
     char folder[CLUSTER_PATH_MAX];
-    char kept[2][CLUSTER_PATH_MAX + 16];
+    char kept[NODESPEC_FILES][CLUSTER_PATH_MAX];
     uint64_t said; /* as the manager will know it */
 };
 
 /* A file that was not named stays as it is. */
 static void name_kept(struct reload *l) {
-    snprintf(l->kept[0], sizeof l->kept[0], "%s/attribs", l->folder);
-    snprintf(l->kept[1], sizeof l->kept[1], "%s/nodespec", l->folder);
-    if (l->attribs == NULL && access(l->kept[0], F_OK) == 0)
+    if (l->attribs == NULL && nodespec_kept(l->folder, NODESPEC_ATTRIBS, l->kept[0]))
         l->attribs = l->kept[0];
-    if (l->nodespec == NULL && access(l->kept[1], F_OK) == 0)
+    if (l->nodespec == NULL && nodespec_kept(l->folder, NODESPEC_NODES, l->kept[1]))
         l->nodespec = l->kept[1];
 }
 

@@ -443,24 +443,22 @@ int nodespec_load(const struct cluster *c, const char *attribs, const char *path
     return r;
 }
 
-static const char *const kept[] = {"attribs", "nodespec"};
-
-static int kept_path(const char *folder, size_t which, char out[CLUSTER_PATH_MAX]) {
-    int len = snprintf(out, CLUSTER_PATH_MAX, "%s/%s", folder, kept[which]);
+static int kept_path(const char *folder, enum nodespec_file file, char out[CLUSTER_PATH_MAX]) {
+    static const char *const names[NODESPEC_FILES] = {"attribs", "nodespec"};
+    int len = snprintf(out, CLUSTER_PATH_MAX, "%s/%s", folder, names[file]);
     return len >= CLUSTER_PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+bool nodespec_kept(const char *folder, enum nodespec_file file, char out[CLUSTER_PATH_MAX]) {
+    return kept_path(folder, file, out) == 0 && access(out, F_OK) == 0;
 }
 
 int nodespec_load_kept(const struct cluster *c, const char *folder, struct nodespec *ret,
                        char why[NODESPEC_WHY_MAX]) {
-    char paths[2][CLUSTER_PATH_MAX];
-    bool there[2];
-    for (size_t i = 0; i < 2; i++) {
-        int r = kept_path(folder, i, paths[i]);
-        if (r < 0)
-            return r;
-        there[i] = access(paths[i], F_OK) == 0;
-    }
-    return nodespec_load(c, there[0] ? paths[0] : NULL, there[1] ? paths[1] : NULL, ret, why);
+    char attribs[CLUSTER_PATH_MAX], path[CLUSTER_PATH_MAX];
+    bool has_attribs = nodespec_kept(folder, NODESPEC_ATTRIBS, attribs);
+    bool has_path = nodespec_kept(folder, NODESPEC_NODES, path);
+    return nodespec_load(c, has_attribs ? attribs : NULL, has_path ? path : NULL, ret, why);
 }
 
 /* The node file is the last: who waits for it finds both. */
@@ -468,13 +466,13 @@ int nodespec_keep(const char *folder, const char *attribs, const char *path) {
     const char *const from[] = {attribs, path};
     char to[CLUSTER_PATH_MAX];
     int r = 0;
-    for (size_t i = 0; i < 2 && r == 0; i++) {
+    for (enum nodespec_file i = 0; i < NODESPEC_FILES && r == 0; i++) {
         char *text = NULL;
         struct cluster_trouble trouble;
         r = kept_path(folder, i, to);
         if (r == 0 && from[i] != NULL)
             r = cluster_text(from[i], &text, &trouble);
-        bool nothing = from[i] == NULL && i == 0;
+        bool nothing = from[i] == NULL && i == NODESPEC_ATTRIBS;
         if (r == 0 && nothing)
             r = unlink(to) < 0 && errno != ENOENT ? -errno : 0;
         else if (r == 0)

@@ -52,6 +52,9 @@ int nodespec_load(const struct cluster *c, const char *attribs, const char *path
 /* Those that a cluster keeps in its folder, as far as there are any. */
 int nodespec_load_kept(const struct cluster *c, const char *folder, struct nodespec *ret,
                        char why[NODESPEC_WHY_MAX]);
+/* The path of one of them; false: there is none. */
+enum nodespec_file { NODESPEC_ATTRIBS, NODESPEC_NODES, NODESPEC_FILES };
+bool nodespec_kept(const char *folder, enum nodespec_file file, char out[CLUSTER_PATH_MAX]);
 /* Copies of these files are kept from now on, NULL: none is; whoever reads them hears of it. -errno. */
 int nodespec_keep(const char *folder, const char *attribs, const char *path);
 /* One more node of a cluster of so many hangs there, unless the file has said where. -ENOMEM. */

@@ -177,7 +177,7 @@ static bool add_nodes(struct rows *out) {
 static bool choose_nodes(struct mm *m, const struct message_ask *a, struct text *why) {
     if (a->need.len == 0)
         nodeset_copy(&m->work, &m->taken);
-    else if (needs_select(m, a->need, "--need", &m->work, why) < 0)
+    else if (needs_select(m, a->need, &m->work, why) < 0)
         return false;
     nodeset_intersect(&m->work, &m->taken);
     return true;

@@ -527,9 +527,8 @@ bool needs_take(struct mm *m, struct job *j, const struct message_submit *s);
 /* One of them; *ret is as struct job has it. */
 bool needs_keep(struct mm *m, struct bytes need, uint16_t *ret);
 const struct need_kept *needs_of(const struct mm *m, const struct job *j); /* NULL: nothing */
-/* Who has that? -EINVAL: why not, with the place in the text that somebody has written as `name`. */
-int needs_select(struct mm *m, struct bytes need, const char *name, struct nodeset *ret,
-                 struct text *why);
+/* Who has that? -EINVAL: why not, with the place in the text. */
+int needs_select(struct mm *m, struct bytes need, struct nodeset *ret, struct text *why);
 /* Could enough nodes ever have it? 0, or -errno and the reason. */
 int needs_judge(struct mm *m, const struct message_submit *s, struct text *why);
 void needs_why(const struct need_kept *k, struct text *why);
@@ -558,6 +557,8 @@ const struct nodeset *sections_sets(struct mm *m, const struct job *j, const str
 /* why.c: in words */
 /* Can it ever run? 0, or -errno and the reason. */
 int why_not(struct mm *m, const struct message_submit *s, struct text *why);
+/* "1 node", "4 nodes": the noun begins with a blank. */
+void why_count(struct text *out, uint64_t count, const char *noun);
 /* How much is to be found out. */
 enum why { WHY_SHORT, WHY_LONG };
 /* Why it waits; when it will start, of the calendar, or 0. A list asks for little of each: what is known already. */

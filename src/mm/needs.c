@@ -234,8 +234,7 @@ void needs_forget(struct mm *m, uint32_t node) {
 
 /* ---- judging, in words ---- */
 
-int needs_select(struct mm *m, struct bytes need, const char *name, struct nodeset *ret,
-                 struct text *why) {
+int needs_select(struct mm *m, struct bytes need, struct nodeset *ret, struct text *why) {
     char text[NEED_KEPT_MAX], words[NEEDS_WHY_MAX];
     struct mistake wrong;
     struct need compiled;
@@ -246,7 +245,7 @@ int needs_select(struct mm *m, struct bytes need, const char *name, struct nodes
     memcpy(text, need.at, need.len);
     text[need.len] = '\0';
     if (need_compile(&compiled, &m->traits, text, &wrong) < 0) {
-        mistake_show(&wrong, name, text, words, sizeof words);
+        mistake_show(&wrong, "--need", text, words, sizeof words);
         text_str(why, words);
         return -EINVAL;
     }
@@ -262,11 +261,6 @@ static uint32_t count_strangers(const struct mm *m) {
     return count;
 }
 
-static void say_nodes(struct text *why, uint32_t count) {
-    text_u64(why, count);
-    text_str(why, count == 1 ? " node" : " nodes");
-}
-
 /* "needs 4 nodes with MEM>=2GB; 2 have it". Of several conditions also how many meet each by itself. */
 static void say_miss(struct mm *m, const struct message_submit *s, struct text *why) {
     char text[NEED_KEPT_MAX];
@@ -275,7 +269,7 @@ static void say_miss(struct mm *m, const struct message_submit *s, struct text *
     uint32_t have = nodeset_count(&m->work);
     write_text(m, s->need, text);
     text_str(why, "needs ");
-    say_nodes(why, s->nodes);
+    why_count(why, s->nodes, " node");
     text_str(why, " with ");
     text_str(why, text);
     text_str(why, "; ");
@@ -304,7 +298,7 @@ static void say_miss(struct mm *m, const struct message_submit *s, struct text *
 int needs_judge(struct mm *m, const struct message_submit *s, struct text *why) {
     if (s->need.len == 0)
         return 0;
-    int r = needs_select(m, s->need, "--need", &m->work, why);
+    int r = needs_select(m, s->need, &m->work, why);
     if (r < 0)
         return r;
     nodeset_intersect(&m->work, &m->taken);
@@ -322,7 +316,7 @@ int needs_judge(struct mm *m, const struct message_submit *s, struct text *why) 
     if (wide + count_strangers(m) >= s->nodes)
         return 0;
     text_str(why, "needs ");
-    say_nodes(why, s->nodes);
+    why_count(why, s->nodes, " node");
     text_str(why, " with ");
     text_u64(why, s->ppn);
     text_str(why, s->ppn == 1 ? " processor" : " processors");

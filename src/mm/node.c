@@ -70,12 +70,12 @@ static void settle_width(struct mm *m, uint32_t node) {
 void node_width(struct mm *m, uint32_t node, uint32_t said) {
     uint32_t most = court_limits(m->court)->pes_max;
     uint32_t pes = said == 0 ? m->config.pes : said < most ? said : most;
+    bool same = m->nodes[node].pes == pes;
     m->nodes[node].said = said != 0;
-    needs_width(m, node);
-    if (m->nodes[node].pes == pes)
-        return;
     m->nodes[node].pes = pes;
     needs_width(m, node);
+    if (same)
+        return;
     set_usable(m, node); /* it is not, until the court knows */
     settle_width(m, node);
 }

@@ -63,16 +63,15 @@ int sections_judge(struct mm *m, const struct message_submit *s, struct text *wh
     return r;
 }
 
-/* As the court knows them, into `ret`; the number of them. */
-static uint32_t tell_court(struct mm *m, const struct sectioned *s, uint32_t memory,
-                           struct court_section *ret) {
+/* As the court knows them, into `ret`. */
+static void tell_court(struct mm *m, const struct sectioned *s, uint32_t memory,
+                       struct court_section *ret) {
     for (uint32_t i = 0; i < s->count; i++)
         ret[i] =
             (struct court_section){.nodes = s->nodes[i],
                                    .ppn = s->ppn[i],
                                    .memory = job_memory_of(memory, s->ppn[i]),
                                    .meets = s->need[i] == 0 ? NULL : &m->needs[s->need[i] - 1].set};
-    return s->count;
 }
 
 bool sections_take(struct mm *m, struct job *j, const struct message_submit *s) {

@@ -316,7 +316,8 @@ void start_fetched(struct mm *m, const struct input_fetched *in) {
     r->phase = PHASE_LAUNCHING;
     end_forget_with(m, &r->set);
     uint32_t room = m->config.limits.body_bytes;
-    if (!say_all(m->out, &how, room, MESSAGE_LAUNCH, &launch, s.spec)) {
+    bool told = sections_of(m, j) == NULL || launch.launch.sections.len > 0;
+    if (!told || !say_all(m->out, &how, room, MESSAGE_LAUNCH, &launch, s.spec)) {
         why.value = E2BIG;
         undo(m, j, r, &why);
     }

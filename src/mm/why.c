@@ -49,15 +49,14 @@ static int judge_step_need(struct mm *m, const struct message_submit *s, const s
     const struct running *r = job_running(m, around);
     if (s->need.len == 0)
         return 0;
-    int e = needs_select(m, s->need, "--need", &m->work, why);
+    int e = needs_select(m, s->need, &m->work, why);
     if (e < 0 || r == NULL)
         return e;
     nodeset_intersect(&m->work, &r->set);
     if (nodeset_count(&m->work) >= s->nodes)
         return 0;
     text_str(why, "needs ");
-    text_u64(why, s->nodes);
-    text_str(why, s->nodes == 1 ? " node" : " nodes");
+    why_count(why, s->nodes, " node");
     text_str(why, " with what it says; of the allocation's ");
     text_u64(why, nodeset_count(&m->work));
     text_str(why, nodeset_count(&m->work) == 1 ? " has it" : " have it");
@@ -205,7 +204,7 @@ static void name_set(struct mm *m, const struct nodeset *set, struct text *out) 
     text_str(out, " nodes");
 }
 
-static void count_of(struct text *out, uint64_t count, const char *noun) {
+void why_count(struct text *out, uint64_t count, const char *noun) {
     text_u64(out, count);
     text_str(out, noun);
     if (count != 1)
@@ -252,7 +251,7 @@ static void why_away(const struct mm *m, struct text *why) {
     if (away == 0)
         return;
     text_str(why, "; ");
-    count_of(why, away, " node");
+    why_count(why, away, " node");
     text_str(why, away == 1 ? " is drained or down" : " are drained or down");
 }
 
@@ -302,7 +301,7 @@ static void why_places(struct mm *m, const struct job *j, const struct court_out
     }
     if (o->lacks > 0) {
         text_str(why, "waits for ");
-        count_of(why, o->lacks, " more processor");
+        why_count(why, o->lacks, " more processor");
         if (w != NULL && !nodeset_empty(&w->on)) {
             text_str(why, " on ");
             name_set(m, &w->on, why);
@@ -313,11 +312,11 @@ static void why_places(struct mm *m, const struct job *j, const struct court_out
         }
         if (slots > 1) {
             text_str(why, " in one of ");
-            count_of(why, slots, " slot");
+            why_count(why, slots, " slot");
         }
     } else if (o->lacks_memory > 0) {
         text_str(why, "waits for memory on ");
-        count_of(why, o->lacks_memory, " more node");
+        why_count(why, o->lacks_memory, " more node");
     } else {
         text_str(why, "is about to start");
     }
@@ -335,7 +334,7 @@ static void why_inside(struct mm *m, const struct job *j, const struct court_out
     }
     text_str(why, "waits for ");
     if (r->from_ns <= wall(m) && o->lacks > 0) {
-        count_of(why, o->lacks, " more processor");
+        why_count(why, o->lacks, " more processor");
         text_str(why, " in ");
     }
     text_str(why, "reservation ");

@@ -433,11 +433,8 @@ static void fill_behind(struct recipe *r, const struct inherited *have, char *at
 
 /* The spec as it is for the processes of this program. */
 static void assume(struct spec *s, const struct spec_program *p) {
+    spec_take_files(s, p);
     s->program = p->program;
-    s->image = p->image;
-    s->outfit = p->outfit;
-    s->stubborn = p->stubborn;
-    s->argv0 = p->argv0;
     s->arguments = p->arguments;
     if (p->folder.len > 0) {
         s->folder = p->folder;

@@ -18,7 +18,7 @@
 
 #include "base/bytes.h"
 
-enum { HEADER_BYTES = 32, HEADER_MAGIC = 0x5753, HEADER_VERSION = 1 };
+enum { HEADER_BYTES = 32, HEADER_MAGIC = 0x5753, HEADER_VERSION = 2 };
 
 struct header {
     uint16_t magic;

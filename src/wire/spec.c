@@ -195,6 +195,18 @@ bool spec_program_of(const struct spec *s, uint32_t rank, struct spec_program *r
     return true;
 }
 
+void spec_take_files(struct spec *s, const struct spec_program *p) {
+    s->image = p->image;
+    s->outfit = p->outfit;
+    s->stubborn = p->stubborn;
+    s->argv0 = p->argv0;
+    s->seen = p->seen;
+    s->device = p->device;
+    s->inode = p->inode;
+    s->bytes = p->bytes;
+    s->mtime_ns = p->mtime_ns;
+}
+
 uint32_t spec_programs(const struct spec *s) {
     struct spec_program p;
     spec_program_first(s, &p);

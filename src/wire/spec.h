@@ -102,6 +102,9 @@ bool spec_program_next(const struct spec *s, struct spec_program *p);
 /* The one that this rank runs; false: none does. */
 bool spec_program_of(const struct spec *s, uint32_t rank, struct spec_program *ret);
 
+/* The spec has the files of this program, and how they looked where it was submitted. */
+void spec_take_files(struct spec *s, const struct spec_program *p);
+
 /* All ranks that its programs have; 0: as many as there are, as there is only one. */
 uint64_t spec_ranks(const struct spec *s);
 

@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 
-from harness import play
+from harness import NOBODY, play
 
 NODES, PES = 64, 2
 TELL = '#!/bin/sh\necho ${0##*/} $* p$STORM_PROGRAM $STORM_PROGRAM_RANK/$STORM_PROGRAM_SIZE $STORM_RANK/$STORM_SIZE $STORM_NODE\n'
@@ -97,19 +97,38 @@ def ends(t):
     t.run('kill', p)
 
 
+class Holder:
+    """A job on all nodes that stays until it is let go. Its processes wait for a line each: so many that looked for a file every
+    while would take all the machine's time, and nodes would be taken for gone."""
+
+    def __init__(self, t):
+        self.t, self.gate = t, t.path('gate')
+        os.mkfifo(self.gate)
+        if t.user:
+            os.chown(self.gate, NOBODY, NOBODY)
+        self.job = t.run('submit', '-n', NODES * PES, 'sh', '-c', 'read line < gate').out.strip()
+
+    def let_go(self):
+        with open(self.gate, 'w') as gate:
+            gate.write('\n' * NODES * PES)
+            gate.flush()
+            r = self.t.run('wait', self.job)
+        os.remove(self.gate)
+        return r
+
+
 def begun(t):
     """Which of them could not be begun is said."""
     programs(t, 'able', text='#!/bin/sh\n')
-    first = t.run('submit', '-n', NODES * PES, 'sh', '-c', 'while test ! -e go; do sleep 0.05; done').out.strip()
+    holder = Holder(t)
     t.write('unable', '#!/bin/sh\n', 0o755)
     job = t.run('submit', '-o', 'begun-%j', '-n', 3, './able', ':', '-n', 2, './unable').out.strip()
     os.remove(t.path('unable'))
-    t.write('go', '')
-    t.check('what held it', t.run('wait', first).status == 0)
+    r = holder.let_go()
+    t.check('what held it', r.status == 0, r)
     r = t.run('wait', job)
     t.check('its status', r.status == 127, r)
     t.check('in its file, too', t.until(lambda: './unable: n' in t.read(f'begun-{job}')), t.read(f'begun-{job}'))
-    os.remove(t.path('go'))
 
 
 def stored(t, *names):
@@ -269,15 +288,15 @@ def script(t):
 
 def queued(t):
     programs(t, 'master', 'worker')
-    holder = t.run('submit', '-n', NODES * PES, 'sh', '-c', 'while test ! -e free; do sleep 0.05; done').out.strip()
+    holder = Holder(t)
     job = t.run('submit', '-o', 'queued-%r', '-n', 2, './master', 'x', ':', '-n', 3, './worker').out.strip()
     t.check('it waits', t.until(lambda: 'queued' in t.run('show', job).out), t.run('show', job))
     old = t.daemon('storm-mm')
     os.kill(old, signal.SIGKILL)
     t.check('another manager', t.until(lambda: t.daemon('storm-mm') not in (None, old)))
     t.check('which knows of it', t.until(lambda: all(w in t.run('show', job).out for w in ('queued', 'master+1'))), t.run('show', job))
-    t.write('free', '')
-    t.check('what held it ends', t.run('wait', holder).status == 0)
+    r = holder.let_go()
+    t.check('what held it ends', r.status == 0, (r, t.run('show', holder.job)))
     r = t.run('wait', job)
     due = expected([('master x', 2), ('worker', 3)], lambda k: k // PES)
     t.check('and starts it as it was', r.status == 0 and {k: t.read(f'queued-{k}').strip() for k in range(5)} == due, r)

@@ -22,6 +22,7 @@ static const struct command commands[] = {
     {"down", "end a cluster", down_main},
     {"drain", "give nodes no more jobs", drain_main},
     {"exec", "run a command on hosts that have nothing but a remote shell", exec_main},
+    {"grow", "hosts for a job that runs", grow_main},
     {"help", "explain a command", help_main},
     {"kill", "end jobs, or send them a signal", kill_main},
     {"login", "use a cluster whose manager is on another machine", login_main},

@@ -11,6 +11,7 @@ struct command {
 /* argv[0] is the subcommand's name; with --help it explains itself. Returns the exit status. */
 int add_main(int argc, char **argv);
 int alloc_main(int argc, char **argv);
+int grow_main(int argc, char **argv);
 int attach_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 int berth_main(int argc, char **argv);

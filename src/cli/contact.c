@@ -175,6 +175,11 @@ int contact_act(struct contact *c, const struct message_act *m, struct contact_a
     return await_answer(c, session_act(c->session, m, contact_answered, ret), ret);
 }
 
+int contact_submit(struct contact *c, const struct message_submit *m, struct contact_answer *ret) {
+    *ret = (struct contact_answer){0};
+    return await_answer(c, session_submit(c->session, m, contact_answered, ret), ret);
+}
+
 int contact_reserve(struct contact *c, const struct message_reserve *m,
                     struct contact_answer *ret) {
     *ret = (struct contact_answer){0};

@@ -47,6 +47,9 @@ struct contact_answer {
 /* Waits for the answer. 0, or the exit status. */
 int contact_act(struct contact *c, const struct message_act *m, struct contact_answer *ret);
 
+/* The same of a submission. */
+int contact_submit(struct contact *c, const struct message_submit *m, struct contact_answer *ret);
+
 int contact_reserve(struct contact *c, const struct message_reserve *m, struct contact_answer *ret);
 
 /* Rows that have come; to be freed. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/units.h"
+#include "cli/classes.h"
 #include "cli/complain.h"
 #include "cli/inputs.h"
 #include "cli/program.h"
@@ -147,6 +148,20 @@ static int order_need(struct order *o, const struct wish *w, const char *command
     o->submit.flags |= o->submit.need.len > 0 ? JOB_NEEDS : 0;
     order_gpus(o, w->need);
     return 0;
+}
+
+static int order_classes(struct order *o, const struct wish *w) {
+    size_t len = 0;
+    if (w->classes.count == 0)
+        return 0;
+    if (o->sections.count > 0)
+        return complain("--class", "not with programs that have nodes of their own");
+    if (w->array != NULL)
+        return complain("--class", "not with --array: submit them one by one");
+    o->submit.flags |= JOB_CLASSES;
+    int r = classes_read(&w->classes, &o->classes, &len);
+    o->submit.classes = bytes_of(o->classes, len);
+    return r;
 }
 
 static int order_nodes(struct order *o, const struct wish *w, const struct cluster *cluster,
@@ -510,6 +525,8 @@ int order_make(struct order *o, struct wish *w, enum wish_command command,
     if (r == 0)
         r = order_need(o, w, name);
     if (r == 0)
+        r = order_classes(o, w);
+    if (r == 0)
         r = order_input(o, w, command);
     if (r == 0)
         r = order_output(o, w, command);
@@ -552,6 +569,7 @@ void order_fini(struct order *o) {
     placing_fini(&o->placing);
     free(o->arguments);
     free(o->encoded);
+    free(o->classes);
 }
 
 void order_print(const struct order *o, const struct cluster *cluster) {

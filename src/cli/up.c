@@ -70,7 +70,8 @@ struct up {
     uint64_t system_cores;
     uint64_t quantum_ns;
     uint64_t mpl;
-    uint64_t orphan_ns;
+    uint64_t orphan_ns, vacate_ns;
+    uint64_t hosts_each, hosts_all;
     const char *fabric;
     const char *bandwidth;
     const char *hook;
@@ -194,7 +195,12 @@ static int check(struct up *u) {
         r = check_policy(u);
     if (r != 0)
         return r;
+    if (u->hosts_each > UINT32_MAX || u->hosts_all > UINT32_MAX)
+        return complain("up", "--hosts-each, --hosts-all: that many hosts there are not");
     u->cluster.orphan_ns = u->orphan_ns;
+    u->cluster.vacate_ns = u->vacate_ns;
+    u->cluster.hosts_each = (uint32_t)u->hosts_each;
+    u->cluster.hosts_all = (uint32_t)u->hosts_all;
     if (u->bandwidth != NULL && (units_parse_rate(u->bandwidth, &u->cluster.bytes_per_s) < 0 ||
                                  u->cluster.bytes_per_s == 0))
         return complain("up", "--bandwidth %s: how fast a node's link is: 10Gbit, 100Mbit",
@@ -678,6 +684,11 @@ static const struct option *options_of(struct up *u, const char **asked) {
          "the first N cores of a node are not for jobs (default 0)"},
         {"orphan", OPTION_DURATION, &u->orphan_ns, "T",
          "a job whose command is gone for so long is ended (default 30s)"},
+        {"vacate", OPTION_DURATION, &u->vacate_ns, "T",
+         "hosts that are lent and wanted back are ended so much later (default 10s)"},
+        {"hosts-each", OPTION_NUMBER, &u->hosts_each, "N",
+         "a job that grows has so many hosts at most (default: any number)"},
+        {"hosts-all", OPTION_NUMBER, &u->hosts_all, "N", "the same of all jobs together"},
         {"fabric", OPTION_TEXT, &u->fabric, "F", "by which files go: as for storm cp"},
         {"bandwidth", OPTION_TEXT, &u->bandwidth, "RATE",
          "of a node's link: 10Gbit; files spread as suits it"},

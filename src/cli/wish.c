@@ -28,6 +28,7 @@ void wish_table(struct wish *w, enum wish_command command, struct option table[W
         {ALL, {"exclude,x", OPTION_TEXT, &w->exclude, "NODES", "on none of these"}},
         {ALL,
          {"need", OPTION_TEXT, &w->need, "EXPR", "nodes that have this: MEM>=512MB, NIC=FAST"}},
+        {JOBS, {"class", OPTION_TEXTS, &w->classes, "C:EXPR:MIN:MAX", "hosts that come with it"}},
         {ALL, {"exclusive", OPTION_FLAG, &w->exclusive, NULL, "share no node with another job"}},
         {ALL, {"time,t", OPTION_DURATION, &w->time_ns, "LIMIT", "may run so long: 90, 1:30:00"}},
         {JOBS, {"mem", OPTION_TEXT, &w->memory, "SIZE", "each process may use so much: 64M, 1.5G"}},

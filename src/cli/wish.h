@@ -23,6 +23,7 @@ struct wish {
     bool exclusive;
     uint64_t time_ns;
     const char *memory, *bind;
+    struct text_list classes; /* of hosts that come with it */
     bool label;
     const char *input, *output, *error;
     const char *chdir, *exported;
@@ -81,6 +82,7 @@ struct order {
     void *sets;
     char *arguments;
     uint8_t *encoded;
+    uint8_t *classes;
     struct freight freight;
     struct programs programs; /* if there are several */
     struct sections sections; /* if they do not all share nodes */

@@ -164,6 +164,9 @@ enum field {
     FIELD_WATCHER,
     FIELD_GUARANTEE,
     FIELD_ORPHAN,
+    FIELD_VACATE,
+    FIELD_HOSTS_EACH,
+    FIELD_HOSTS_ALL,
     FIELD_HOOK,
     FIELD_FABRIC,
     FIELD_BANDWIDTH,
@@ -195,6 +198,9 @@ static const char *const field_names[FIELDS] = {
     [FIELD_WATCHER] = "watcher",
     [FIELD_GUARANTEE] = "guarantee",
     [FIELD_ORPHAN] = "orphan",
+    [FIELD_VACATE] = "vacate",
+    [FIELD_HOSTS_EACH] = "hosts_each",
+    [FIELD_HOSTS_ALL] = "hosts_all",
     [FIELD_HOOK] = "hook",
     [FIELD_FABRIC] = "fabric",
     [FIELD_BANDWIDTH] = "bandwidth",
@@ -244,6 +250,12 @@ static bool read_field(struct cluster *c, enum field f, const char *value) {
         return read_word(value, c->guarantee, sizeof c->guarantee);
     case FIELD_ORPHAN:
         return read_number(value, 0, UINT64_MAX, &c->orphan_ns);
+    case FIELD_VACATE:
+        return read_number(value, 0, UINT64_MAX, &c->vacate_ns);
+    case FIELD_HOSTS_EACH:
+        return read_u32(value, 0, UINT32_MAX, &c->hosts_each);
+    case FIELD_HOSTS_ALL:
+        return read_u32(value, 0, UINT32_MAX, &c->hosts_all);
     case FIELD_HOOK:
         return *value == '/' && read_word(value, c->hook, sizeof c->hook);
     case FIELD_FABRIC:
@@ -369,10 +381,12 @@ size_t cluster_format(const struct cluster *c, char *out, size_t cap) {
              "\nprefix %s\ntree %s\nlinks %s\n"
              "key %016" PRIx64 "%016" PRIx64 "\nmanager %s\nroot %" PRIu32 "\nversion %s\n"
              "started %" PRIu64 "\nwatcher %ld\nguarantee %s\norphan %" PRIu64
-             "\nbandwidth %" PRIu64 "\nslots %" PRIu32 "\nquantum %" PRIu64 "\n",
+             "\nbandwidth %" PRIu64 "\nslots %" PRIu32 "\nquantum %" PRIu64 "\nvacate %" PRIu64
+             "\nhosts_each %" PRIu32 "\nhosts_all %" PRIu32 "\n",
              FORMAT, c->name, c->nodes, c->pes, c->prefix, c->tree, transport_name(c->links),
              c->key[0], c->key[1], address, c->root, c->version, c->started_ns, (long)c->watcher,
-             c->guarantee, c->orphan_ns, c->bytes_per_s, c->slots, c->quantum_ns);
+             c->guarantee, c->orphan_ns, c->bytes_per_s, c->slots, c->quantum_ns, c->vacate_ns,
+             c->hosts_each, c->hosts_all);
     text_init(&t, out, cap);
     text_str(&t, head);
     format_more(c, &t);

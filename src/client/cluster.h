@@ -47,9 +47,11 @@ struct cluster {
     pid_t watcher;
     char guarantee[CLUSTER_WORD_MAX]; /* what holds the processes of a job together */
     uint64_t orphan_ns;               /* a client may be gone for so long; 0: as usual */
-    uint64_t bytes_per_s;             /* of a node's link; 0: all nodes are on one machine */
-    char fabric[CLUSTER_WORD_MAX];    /* by which files go, unless a command says so; "": auto */
-    char hook[CLUSTER_HOOK_MAX];      /* program that is run when a node goes or comes; "": none */
+    uint64_t vacate_ns; /* hosts that are called back may stay for so long; 0: as usual */
+    uint32_t hosts_each, hosts_all; /* that a job, that all jobs may have; 0: any number */
+    uint64_t bytes_per_s;           /* of a node's link; 0: all nodes are on one machine */
+    char fabric[CLUSTER_WORD_MAX];  /* by which files go, unless a command says so; "": auto */
+    char hook[CLUSTER_HOOK_MAX];    /* program that is run when a node goes or comes; "": none */
     char
         policy[CLUSTER_HOOK_MAX]; /* scheduling: a name, or the path of a shared object; "": fcfs */
     uint32_t slots;               /* jobs that share a processor at most; 0: as usual */

@@ -23,6 +23,9 @@ static struct cluster example(void) {
                         .watcher = 4711,
                         .guarantee = "cgroup of its own",
                         .orphan_ns = 2000000000,
+                        .vacate_ns = 3000000000,
+                        .hosts_each = 7,
+                        .hosts_all = 70,
                         .fabric = "ofi:verbs;ofi_rxm",
                         .hook = "/usr/local/bin/repair it",
                         .sealed = true,
@@ -47,6 +50,8 @@ static void check_same(const struct cluster *a, const struct cluster *b) {
     CHECK_STR(a->version, b->version);
     CHECK_STR(a->guarantee, b->guarantee);
     CHECK_EQ(a->orphan_ns, b->orphan_ns);
+    CHECK_EQ(a->vacate_ns, b->vacate_ns);
+    CHECK(a->hosts_each == b->hosts_each && a->hosts_all == b->hosts_all);
     CHECK_STR(a->hook, b->hook);
     CHECK_STR(a->fabric, b->fabric);
     CHECK_EQ(a->sealed, b->sealed);

@@ -112,6 +112,10 @@ static void configure(struct manager *m, const struct prim_config *prim) {
     m->config.lease_ns = PLAN_LEASE_NS;
     if (m->cluster.orphan_ns > 0)
         m->config.orphan_ns = m->cluster.orphan_ns;
+    if (m->cluster.vacate_ns > 0)
+        m->config.vacate_ns = m->cluster.vacate_ns;
+    m->config.hosts_each = m->cluster.hosts_each;
+    m->config.hosts_all = m->cluster.hosts_all;
     m->config.slots = m->cluster.slots;
     m->config.quantum_ns = m->cluster.quantum_ns;
     m->config.policy = guest_policy(m->cluster.policy, &m->config.guest, m->trouble);

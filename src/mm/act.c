@@ -108,21 +108,40 @@ static const char *ask_pids(struct mm *m, uint32_t link, const struct job *j) {
     return NULL;
 }
 
+static void hold_steps(struct mm *m, const struct job *around, bool stop) {
+    for (uint32_t i = 0; i < m->running_peak; i++) {
+        struct running *r = &m->runnings[i];
+        struct job *j = r->job == 0 ? NULL : job_find(m, r->job);
+        if (j != NULL && j->kind == JOB_STEP && j->inside == around->id &&
+            r->phase == PHASE_GOING && j->state != STATE_ENDING)
+            act_hold(m, j, stop);
+    }
+    m->dirty = true; /* those that wait for room there */
+}
+
+void act_hold(struct mm *m, struct job *j, bool stop) {
+    struct running *r = job_running(m, j);
+    bool changes = r->suspended != stop;
+    r->suspended = stop;
+    r->held = true;
+    if (changes)
+        after_keep(m, j, record_hold(m, j, r));
+    j->state = stop ? STATE_SUSPENDED : STATE_RUNNING;
+    if (j->kind == JOB_ALLOC) {
+        hold_steps(m, j, stop);
+    } else {
+        r->repeat_at = m->now + NS_PER_S;
+        due_set(m, r);
+        command(m, r, stop ? VERB_SUSPEND : VERB_RESUME, 0, 0);
+    }
+    client_news(m, j);
+}
+
 static const char *suspend(struct mm *m, struct job *j, bool stop) {
     struct running *r = job_running(m, j);
     if (r == NULL || r->phase != PHASE_GOING || j->state == STATE_ENDING)
         return "it does not run";
-    if (j->kind == JOB_ALLOC)
-        return "an allocation has no processes of its own";
-    if (r->suspended != stop)
-        after_keep(m, j, record_hold(m, j, stop));
-    r->suspended = stop;
-    r->held = true;
-    r->repeat_at = m->now + NS_PER_S;
-    due_set(m, r);
-    j->state = stop ? STATE_SUSPENDED : STATE_RUNNING;
-    command(m, r, stop ? VERB_SUSPEND : VERB_RESUME, 0, 0);
-    client_news(m, j);
+    act_hold(m, j, stop);
     return NULL;
 }
 

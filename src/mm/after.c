@@ -26,8 +26,10 @@ void after_keep(struct mm *m, const struct job *j, uint64_t ticket) {
 static void submitted(struct mm *m, const struct after *a) {
     for (uint32_t i = 0; i < a->count; i++) {
         struct job *j = job_find(m, a->job + i);
-        if (j != NULL)
+        if (j != NULL) {
             j->logged = true;
+            family_check(m, j); /* its job's own submission may not have been kept */
+        }
     }
     client_answer(m, a->link, a->request, ANSWER_DONE, a->job, a->count, "");
 }
@@ -95,6 +97,7 @@ static void unmake(struct mm *m, struct job *j) {
     } else if (j->state == STATE_QUEUED) {
         queue_remove(m, j);
     }
+    family_left(m, j);
     job_free(m, j);
 }
 
@@ -107,7 +110,7 @@ static void stall(struct mm *m) {
 static void keep_again(struct mm *m, const struct job *j, struct running *r) {
     r->unkept = false;
     if (r->held)
-        after_keep(m, j, record_hold(m, j, r->suspended));
+        after_keep(m, j, record_hold(m, j, r));
     if (j->reason != REASON_NONE)
         after_keep(m, j, record_ending(m, j, r));
 }

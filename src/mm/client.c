@@ -137,6 +137,8 @@ static struct bytes words_of(const struct mm *m, const struct job *j) {
         return bytes_from_str("the scheduling policy wanted its end");
     if (j->reason == REASON_WINDOW)
         return bytes_from_str("its reservation is over, and it had not started");
+    if (j->reason == REASON_CLAIMED)
+        return bytes_from_str("its processors were lent, and others wanted them");
     return files_words(m, j->id);
 }
 

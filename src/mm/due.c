@@ -14,7 +14,8 @@
 #define LIMIT_LEAST_NS NS_PER_MS
 
 void due_set(struct mm *m, struct running *r) {
-    const uint64_t times[] = {r->limit_at, r->force_at, r->repeat_at, r->orphan_at, r->lost_at};
+    const uint64_t times[] = {r->limit_at,  r->force_at, r->repeat_at,
+                              r->orphan_at, r->lost_at,  r->vacate_at};
     uint64_t at = UINT64_MAX;
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
         if (times[i] != 0 && times[i] < at)
@@ -86,6 +87,8 @@ static bool tick(struct mm *m, struct job *j, struct running *r) {
         limit(m, j, r);
     else if (is_due(&r->orphan_at, m->now))
         end_job(m, j, REASON_ORPHAN, 0, false);
+    else if (is_due(&r->vacate_at, m->now))
+        end_job(m, j, REASON_CLAIMED, 0, false);
     if (r->job == j->id && is_due(&r->force_at, m->now)) {
         r->force = r->force == 0 ? VERB_END : VERB_KILL;
         r->force_at = r->force == VERB_END ? m->now + m->config.grace_ns : 0;

@@ -79,7 +79,8 @@ static void judge(struct job *j, const struct running *r) {
         j->state = STATE_LOST;
         j->status = STATUS_STORM;
     } else if (j->reason == REASON_ORPHAN || j->reason == REASON_AFTER ||
-               j->reason == REASON_POLICY || j->reason == REASON_WINDOW) {
+               j->reason == REASON_POLICY || j->reason == REASON_WINDOW ||
+               j->reason == REASON_CLAIMED) {
         j->state = STATE_KILLED;
         j->status = STATUS_STORM;
     } else if (j->reason == REASON_USER) {
@@ -136,7 +137,7 @@ static void over(struct mm *m, struct job *j, struct running *r) {
         j->output = r->output;
         j->usage = r->usage;
         j->measured = j->kind != JOB_ALLOC;
-        r->limit_at = r->force_at = r->repeat_at = r->orphan_at = r->lost_at = 0;
+        r->limit_at = r->force_at = r->repeat_at = r->orphan_at = r->lost_at = r->vacate_at = 0;
         start_leave(m, r); /* perhaps it has ended before its launch was told to be done */
         r->phase = PHASE_OVER;
         due_set(m, r);
@@ -147,6 +148,8 @@ static void over(struct mm *m, struct job *j, struct running *r) {
     struct job *first = job_find(m, (uint32_t)j->key);
     if (first != NULL && first->left > 0)
         first->left--;
+    family_left(m, j);
+    family_replace(m, j);
 }
 
 /* What was sent to a node once was not there any more: it is sent again. */
@@ -169,6 +172,8 @@ void end_check(struct mm *m, struct running *r) {
         return;
     }
     if (j->kind == JOB_ALLOC && (j->reason == REASON_NONE || r->steps > 0))
+        return;
+    if (family_parts(m, j, r))
         return;
     if ((j->again || requeue || image_lost(j, r)) && !m->stopped)
         queue_again(m, j, r);
@@ -242,12 +247,13 @@ void end_job(struct mm *m, struct job *j, enum reason reason, uint32_t signal, b
     if (r == NULL) {
         queue_remove(m, j);
         over(m, j, NULL);
+        family_disband(m, j, reason);
         return;
     }
     if (r->signal == 0)
         r->signal = signal;
     j->state = STATE_ENDING;
-    r->orphan_at = r->limit_at = 0;
+    r->orphan_at = r->limit_at = r->vacate_at = 0;
     if (j->kind == JOB_ALLOC) {
         if (r->phase == PHASE_GOING) {
             end_steps(m, j);

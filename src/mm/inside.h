@@ -16,6 +16,7 @@
 #include "rm/transfer.h"
 #include "sched/court.h"
 #include "sched/need.h"
+#include "wire/classes.h"
 #include "wire/codec.h"
 #include "wire/message.h"
 #include "wire/row.h"
@@ -30,14 +31,15 @@ enum { NAME_MAX_BYTES = 40, REASON_MAX_BYTES = 80, FOLLOW_BUCKETS = 1024, REQUES
 /* Why a job is being ended, beside that its processes have ended. */
 enum reason {
     REASON_NONE,
-    REASON_BAD,    /* a process died, or could not be started */
-    REASON_USER,   /* somebody asked for it */
-    REASON_TIME,   /* its limit is reached */
-    REASON_LOST,   /* a node is gone */
-    REASON_ORPHAN, /* nobody waits for it any more */
-    REASON_AFTER,  /* what it was to wait for will never be */
-    REASON_POLICY, /* the scheduling policy wants it */
-    REASON_WINDOW, /* its reservation is over, and it had not started */
+    REASON_BAD,     /* a process died, or could not be started */
+    REASON_USER,    /* somebody asked for it */
+    REASON_TIME,    /* its limit is reached */
+    REASON_LOST,    /* a node is gone */
+    REASON_ORPHAN,  /* nobody waits for it any more */
+    REASON_AFTER,   /* what it was to wait for will never be */
+    REASON_POLICY,  /* the scheduling policy wants it */
+    REASON_WINDOW,  /* its reservation is over, and it had not started */
+    REASON_CLAIMED, /* its processors were lent, and others wanted them */
     REASONS
 };
 
@@ -56,7 +58,10 @@ struct job {
     uint32_t flags;
     uint32_t nodes, ppn, procs;
     uint32_t inside;
-    uint32_t index; /* of an array */
+    uint32_t parent;   /* whose host it is; 0: it is none */
+    uint32_t together; /* so many of its array start at once; 0: it starts alone */
+    uint32_t children; /* hosts that it has or waits for */
+    uint32_t index;    /* of an array */
     int32_t priority;
     uint64_t limit_ns;
     uint32_t
@@ -142,6 +147,21 @@ struct sectioned {
     struct court_section court[COURT_SECTIONS_MAX];
 };
 
+enum { CLASSES_MAX = COURT_SECTIONS_MAX - 1, TOGETHER_MAX = 1024, HOSTS_MAX = 65536 };
+
+/* The classes of a job's hosts: see family.c. */
+struct classed {
+    uint32_t count;
+    struct class_kept {
+        uint32_t least, most, ppn;
+        uint16_t need; /* as struct job has it */
+        uint32_t name_len;
+        char name[CLASS_NAME_MAX];
+    } at[CLASSES_MAX];
+    uint32_t section_count; /* its own nodes, and those of classes that it does not start without */
+    struct court_section sections[COURT_SECTIONS_MAX];
+};
+
 /* Nodes a job insists on or will not have. */
 struct wish {
     struct nodeset on, exclude;
@@ -168,6 +188,8 @@ struct running {
     bool held;       /* it has been: what holds is said again and again */
     bool unheld;     /* its processors are held for another, whose end was not kept */
     bool unkept;     /* what was asked for it could not be kept */
+    bool parting;    /* its hosts are being ended */
+    bool called;     /* it is lent, and called back */
     uint8_t force;   /* 0, or the verb that is being repeated: END, KILL */
     uint32_t signal; /* REASON_USER: which */
     uint32_t copied; /* so many of its bundles of files are there: see start.c */
@@ -194,7 +216,7 @@ struct running {
     uint64_t so_far_at;
     uint32_t so_far_nodes; /* where it ran, and that have told */
     /* What is due when; 0: nothing. */
-    uint64_t limit_at, force_at, repeat_at, orphan_at, lost_at;
+    uint64_t limit_at, force_at, repeat_at, orphan_at, lost_at, vacate_at;
     struct heap_item due;
     uint16_t *
         by_node; /* of each node: an allocation: processors that steps use; a job with sections: which it is in */
@@ -371,6 +393,12 @@ struct mm {
     struct job *jobs;
     struct wish *wishes;
     struct sectioned *sectioned;
+    struct classed *classed;
+    uint32_t lent;          /* that run, and are lent */
+    uint32_t hosts;         /* that jobs have or wait for */
+    bool splitting;         /* a place in court becomes several: nobody arrives there */
+    uint16_t *lent_by_node; /* room for loans.c, and a set: */
+    struct nodeset called;
     struct nodeset section_sets[COURT_SECTIONS_MAX];
     uint64_t *wish_sets;
     uint32_t next_id;
@@ -510,6 +538,46 @@ void queue_tick(struct mm *m);
 void queue_run(struct mm *m);
 /* Could it ever run, on all nodes? */
 bool queue_could(struct mm *m, const struct message_submit *s);
+/* What one that waits wants of the court. */
+struct court_order queue_order(struct mm *m, const struct job *j);
+/* One that waits and has no place in court gets one. */
+void queue_arrive(struct mm *m, struct job *j);
+/* It gets a place in court for these nodes, which are free in that slot; false: there is none. */
+bool queue_seat(struct mm *m, struct job *j, const struct nodeset *nodes, uint32_t slot);
+/* It does not wait any more, as it is about to start. */
+void queue_off(struct mm *m, struct job *j);
+
+/* family.c: hosts that belong to a job */
+void family_joined(struct mm *m, const struct job *j);
+void family_left(struct mm *m, const struct job *j);
+/* A host that came with a job is lost or was called back: another is asked for. */
+void family_replace(struct mm *m, const struct job *j);
+/* Its processes have ended: its hosts are to end, too. False: it has none. */
+bool family_parts(struct mm *m, const struct job *j, struct running *r);
+/* A host whose job is gone ends; a new life looks at all. */
+void family_check(struct mm *m, struct job *j);
+void family_resume(struct mm *m);
+/* Another waits in court for it, too. */
+bool family_follows(const struct mm *m, const struct job *j);
+/* One that waited has ended: so do those that were to start with it. */
+void family_disband(struct mm *m, const struct job *j, enum reason reason);
+/* Keeps what a submission says of classes; false: there are too many needs. */
+bool family_take(struct mm *m, struct job *j, const struct message_submit *s);
+void family_mark_needs(struct mm *m, const struct job *j);
+/* Sizes for the court; how many they are. */
+uint32_t family_sections(const struct message_submit *s,
+                         struct court_section ret[COURT_SECTIONS_MAX]);
+int family_judge(struct mm *m, const struct message_submit *s, struct text *why);
+/* How long it runs at most; STORM_NEVER: nobody knows. A host ends with its job. */
+uint64_t family_estimate(const struct mm *m, const struct job *j);
+/* What one that waits wants beyond its own nodes. */
+void family_order(const struct mm *m, const struct job *j, struct court_order *o);
+/* Its place in court is for several. So many. */
+uint32_t family_size(const struct mm *m, const struct job *j);
+void family_start(struct mm *m, struct job *j);
+
+/* loans.c */
+void loans_settle(struct mm *m);
 
 /* needs.c: what nodes are like, and what jobs need of them */
 size_t needs_bytes(const struct mm_config *c);
@@ -725,7 +793,11 @@ void submit_heard(struct mm *m, uint32_t link, const struct message_submit *s, s
 /* Makes the jobs of a submission, also one of a former life; false if there is no place. */
 bool submit_take(struct mm *m, const struct message_submit *s, uint32_t first, uint32_t count,
                  uint64_t at);
+/* The manager's own: the number of the first, 0: there is no room. */
+uint32_t submit_own(struct mm *m, const struct message_submit *s, uint32_t count);
 void act_heard(struct mm *m, uint32_t link, const struct message_act *a);
+/* Suspends what runs, or lets it go on; of an allocation all that runs there. */
+void act_hold(struct mm *m, struct job *j, bool stop);
 void ask_heard(struct mm *m, uint32_t link, const struct message_ask *a);
 void ask_fetched(struct mm *m, const struct input_fetched *in);
 /* A fetch on behalf of an inquiry has this and its place as ticket; others have a run. */
@@ -829,12 +901,15 @@ enum event {
 #define POLICY_KEY  (HISTORY_KEY_END + 1)
 #define RESERVE_KEY (HISTORY_KEY_END + 2)
 
+enum held { HELD_NOT, HELD_BY_USER, HELD_CALLED };
+
 struct record_head {
     uint8_t event;
     uint32_t job;
-    uint32_t count; /* SUBMIT: of jobs; START, END, AGAIN, ENDING: the attempt; DRAIN, HOLD: so or
-                     * not; AWAIT: the job that it was about; POLICY: slots */
-    uint64_t at;    /* of the calendar */
+    uint32_t
+        count; /* SUBMIT: of jobs; START, END, AGAIN, ENDING: the attempt; DRAIN: so or not; HOLD: enum held;
+                     * AWAIT: the job that it was about; POLICY: slots */
+    uint64_t at; /* of the calendar */
 };
 
 void record_walk_head(struct codec *c, struct record_head *h);
@@ -842,7 +917,7 @@ void record_walk_head(struct codec *c, struct record_head *h);
 void record_walk_end(struct codec *c, struct job *j);
 uint64_t record_submit(struct mm *m, const struct job *first, uint32_t count, struct bytes body);
 uint64_t record_start(struct mm *m, const struct job *j, const struct running *r);
-uint64_t record_hold(struct mm *m, const struct job *j, bool suspended);
+uint64_t record_hold(struct mm *m, const struct job *j, const struct running *r);
 uint64_t record_again(struct mm *m, const struct job *j);
 uint64_t record_ending(struct mm *m, const struct job *j, const struct running *r);
 uint64_t record_end(struct mm *m, const struct job *j);

@@ -94,6 +94,8 @@ void job_fill(struct job *j, const struct message_submit *s, uint64_t at) {
     j->ppn = s->ppn;
     j->procs = s->procs;
     j->inside = s->inside;
+    j->parent = s->flags & JOB_FAMILY ? s->parent : 0;
+    j->together = s->flags & JOB_FAMILY ? s->together : 0;
     j->priority = s->priority;
     j->limit_ns = s->limit_ns;
     j->submitted_ns = at;
@@ -165,6 +167,8 @@ struct job_row job_row_of(const struct job *j) {
                             .status = j->status,
                             .priority = j->priority,
                             .array = j->index,
+                            .parent = j->parent,
+                            .hosts = j->children,
                             .measured = j->measured,
                             .usage = j->usage,
                             .measured_ns = j->ended_ns,

@@ -20,6 +20,7 @@ bool mm_job(const struct mm *m, uint32_t id, struct mm_job *ret) {
                            .usage = j->usage,
                            .each = j->flags & JOB_EXCLUSIVE ? m->config.pes : j->ppn,
                            .inside = j->inside,
+                           .parent = j->parent,
                            .nodes = r == NULL ? NULL : &r->set,
                            .waiting = r == NULL ? NULL : &r->waiting,
                            .phase = r == NULL ? 0 : r->phase,
@@ -31,6 +32,14 @@ bool mm_job(const struct mm *m, uint32_t id, struct mm_job *ret) {
                            .asked = r != NULL && r->phase != PHASE_OVER && j->reason == REASON_USER,
                            .suspended = r != NULL && r->suspended};
     return true;
+}
+
+void mm_why(const struct mm *m, uint32_t id, char *out, size_t cap) {
+    const struct job *j = job_find(m, id);
+    struct text t;
+    text_init(&t, out, cap);
+    if (j != NULL && j->state == STATE_QUEUED)
+        why_waits((struct mm *)m, j, WHY_LONG, &t); /* only its scratch sets change */
 }
 
 uint32_t mm_next_job(const struct mm *m) {
@@ -119,7 +128,7 @@ static const char *wrong_running(const struct look *l) {
         if (why != NULL)
             return why;
         count++;
-        starting += r->phase < PHASE_GOING;
+        starting += r->phase < PHASE_GOING && job_find(m, r->job)->kind != JOB_ALLOC;
         timed += heap_item_queued(&r->due);
     }
     if (!m->replaying && starting != m->starting)
@@ -234,6 +243,35 @@ static const char *wrong_allocations(const struct look *l) {
     return why;
 }
 
+static uint32_t count_hosts(const struct look *l, const struct job *parent) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < l->jobs; i++) {
+        const struct job *j = &l->m->jobs[i];
+        count += j->id != 0 && j->parent == parent->id && !state_over((enum job_state)j->state);
+    }
+    return count;
+}
+
+/* Hosts are counted, and none outlives its job. */
+static const char *wrong_families(const struct look *l) {
+    const struct mm *m = l->m;
+    uint32_t hosts = 0;
+    for (uint32_t i = 0; i < l->jobs; i++) {
+        const struct job *j = &m->jobs[i];
+        if (j->id == 0)
+            continue;
+        if (j->children > 0 && count_hosts(l, j) != j->children)
+            return "a job has lost count of its hosts";
+        if (j->parent == 0 || state_over((enum job_state)j->state))
+            continue;
+        const struct job *parent = job_find(m, j->parent);
+        hosts++;
+        if (j->logged && (parent == NULL || parent->settled))
+            return "a host has outlived its job";
+    }
+    return hosts == m->hosts ? NULL : "hosts are counted wrong";
+}
+
 /* What is reserved is known in court, and nobody was started there who does not belong to it. */
 static const char *wrong_reservations(const struct look *l) {
     const struct running *r;
@@ -272,6 +310,8 @@ const char *mm_wrong(const struct mm *m, uint32_t *scratch, bool all) {
     why = wrong_nodes(&l);
     if (why == NULL)
         why = wrong_reservations(&l);
+    if (why == NULL)
+        why = wrong_families(&l);
     return why != NULL ? why : wrong_allocations(&l);
 }
 

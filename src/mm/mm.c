@@ -15,6 +15,7 @@ void mm_config_times(struct mm_config *c) {
     c->orphan_ns = 30 * NS_PER_S;
     c->grace_ns = 5 * NS_PER_S;
     c->launch_ns = 10 * NS_PER_S;
+    c->vacate_ns = 10 * NS_PER_S;
 }
 
 /* Ends that are not durable yet keep their places beside those of jobs that run. */
@@ -69,12 +70,12 @@ static struct court_config court_of(const struct mm_config *c) {
                                  .guest = c->guest};
 }
 
-enum { OWN_SETS = 7 };
+enum { OWN_SETS = 8 };
 
 static void carve_sets(struct mm *m, uint64_t *sets, size_t each, uint32_t universe) {
     struct nodeset *const mine[OWN_SETS] = {&m->forget_set, &m->scratch[0], &m->scratch[1],
                                             &m->work,       &m->empty,      &m->members,
-                                            &m->taken};
+                                            &m->taken,      &m->called};
     size_t at = 0;
     for (uint32_t k = 0; k < COURT_SECTIONS_MAX; k++, at += each)
         nodeset_init(&m->section_sets[k], universe, sets + at);
@@ -121,6 +122,8 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     struct job *jobs = ARENA_TAKE(a, struct job, c->jobs_max);
     struct wish *wishes = ARENA_TAKE(a, struct wish, c->jobs_max);
     struct sectioned *sectioned = ARENA_TAKE(a, struct sectioned, c->jobs_max);
+    struct classed *classed = ARENA_TAKE(a, struct classed, c->jobs_max);
+    uint16_t *lent = ARENA_TAKE(a, uint16_t, c->limits.nodes);
     uint64_t *wish_sets = ARENA_TAKE(a, uint64_t, 2 * each * c->jobs_max);
     struct running *runnings = ARENA_TAKE(a, struct running, cap);
     uint32_t *running_free = ARENA_TAKE(a, uint32_t, cap);
@@ -156,6 +159,8 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     m->jobs = jobs;
     m->wishes = wishes;
     m->sectioned = sectioned;
+    m->classed = classed;
+    m->lent_by_node = lent;
     m->wish_sets = wish_sets;
     m->runnings = runnings;
     m->running_cap = cap;
@@ -233,6 +238,7 @@ static void on_replay(struct mm *m, const struct input_replay *in) {
     node_resume(m);
     start_resume(m);
     queue_resume(m);
+    family_resume(m);
     waits_resume(m);
     slices_resume(m);
     vitals_resume(m);

@@ -36,6 +36,9 @@ struct mm_config {
     uint64_t orphan_ns;   /* for a client to come back before its job is ended */
     uint64_t grace_ns;  /* from the first death to SIGTERM for the rest, and from that to SIGKILL */
     uint64_t launch_ns; /* for a launch to be decided */
+    uint64_t vacate_ns; /* from calling back what is lent to ending it */
+    uint32_t hosts_each; /* that a job may have or wait for beyond its own nodes; 0: any number */
+    uint32_t hosts_all;  /* the same of all jobs */
 };
 
 /* The usual times. */
@@ -70,6 +73,7 @@ struct mm_job {
     uint32_t each; /* processors on each node, if that has as many as usual */
     uint32_t row;  /* of the matrix, if it is held */
     uint32_t inside;
+    uint32_t parent; /* whose host it is; 0: it is none */
     uint64_t output;
     struct usage usage;            /* when it is over */
     const struct nodeset *nodes;   /* NULL: it has none */
@@ -79,6 +83,8 @@ struct mm_job {
 
 /* False if it is not known (any more). */
 bool mm_job(const struct mm *m, uint32_t id, struct mm_job *ret);
+/* Why it waits, in words; "": it does not. For people who look for a fault. */
+void mm_why(const struct mm *m, uint32_t id, char *out, size_t cap);
 uint32_t mm_next_job(const struct mm *m); /* higher than any that there was */
 
 /* Is the log of former lives being read? What there is then is not the truth yet. */

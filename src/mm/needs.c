@@ -82,6 +82,7 @@ static void mark_used(struct mm *m, const struct job *j) {
     for (uint32_t i = 0; s != NULL && i < s->count; i++)
         if (s->need[i] != 0)
             m->needs[s->need[i] - 1].used = true;
+    family_mark_needs(m, j);
 }
 
 /* Those that no job has any more make room. */

@@ -46,7 +46,8 @@ static void add_step(struct mm *m, struct job *j) {
 
 /* ---- the court ---- */
 
-static struct court_order order_of(struct mm *m, const struct job *j) {
+/* On nodes that it has or is to have, alone. */
+static struct court_order plain_order(struct mm *m, const struct job *j) {
     const struct wish *w = job_wish(m, j);
     const struct need_kept *need = needs_of(m, j);
     const struct sectioned *sections = sections_of(m, j);
@@ -61,14 +62,22 @@ static struct court_order order_of(struct mm *m, const struct job *j) {
                                 .sections = sections == NULL ? NULL : sections->court,
                                 .section_count = sections == NULL ? 0 : sections->count,
                                 .priority = j->priority,
-                                .estimate = j->limit_ns > 0 ? j->limit_ns : STORM_NEVER,
+                                .estimate = family_estimate(m, j),
                                 .window = j->window,
                                 .rank = j->rank};
 }
 
+struct court_order queue_order(struct mm *m, const struct job *j) {
+    struct court_order o = plain_order(m, j);
+    family_order(m, j, &o);
+    return o;
+}
+
 /* One that not even all nodes are enough for (any more) waits where nobody looks for it. */
 static void arrive(struct mm *m, struct job *j) {
-    struct court_order o = order_of(m, j);
+    struct court_order o = queue_order(m, j);
+    if (m->splitting || family_follows(m, j))
+        return;
     if (j->window != 0 && reserve_of(m, j->window) == NULL)
         reserve_strand(m);
     if (court_arrive(m->court, m->now, &o, &j->seat) < 0)
@@ -95,8 +104,7 @@ void queue_add(struct mm *m, struct job *j) {
         arrive(m, j);
 }
 
-/* It does not wait any more. */
-static void dequeue(struct mm *m, struct job *j) {
+void queue_off(struct mm *m, struct job *j) {
     if (j->kind == JOB_STEP || j->given)
         unlink_job(m, j);
     j->given = false;
@@ -109,8 +117,21 @@ void queue_remove(struct mm *m, struct job *j) {
         waits_drop(m, j);
         return;
     }
-    dequeue(m, j);
+    queue_off(m, j);
     queue_leave(m, j);
+}
+
+void queue_arrive(struct mm *m, struct job *j) {
+    if (j->state == STATE_QUEUED && j->seat == COURT_NONE)
+        arrive(m, j);
+}
+
+bool queue_seat(struct mm *m, struct job *j, const struct nodeset *nodes, uint32_t slot) {
+    struct court_order o = plain_order(m, j);
+    if (court_resume(m->court, m->now, &o, m->now, nodes, slot, &j->seat) == 0)
+        return true;
+    j->seat = COURT_NONE;
+    return false;
 }
 
 static bool is_held_whole(const struct mm *m, uint32_t node) {
@@ -133,7 +154,7 @@ static void widen(struct mm *m, const struct job *j, const struct running *r) {
 
 /* In which slot it was is not in the log: any will do where its processors are free. */
 bool queue_hold(struct mm *m, struct job *j, const struct running *r) {
-    struct court_order o = order_of(m, j);
+    struct court_order o = plain_order(m, j);
     uint64_t ago = wall(m) > j->started_ns ? wall(m) - j->started_ns : 0;
     uint64_t started = m->now > ago ? m->now - ago : 0;
     const struct nodeset *nodes = sections_sets(m, j, r);
@@ -166,7 +187,9 @@ bool queue_could(struct mm *m, const struct message_submit *s) {
                             .window = reserve_find(m, s->reservation, wall(m))};
     struct court_section sections[COURT_SECTIONS_MAX];
     o.sections = sections;
-    o.section_count = (s->flags & JOB_SECTIONS) != 0 ? sections_order(s, sections) : 0;
+    o.section_count = (s->flags & JOB_SECTIONS) != 0  ? sections_order(s, sections)
+                      : (s->flags & JOB_CLASSES) != 0 ? family_sections(s, sections)
+                                                      : 0;
     if (roster_count(&m->roster) < s->nodes)
         return false;
     if (m->roster.filled) { /* the court counts vacant numbers, too */
@@ -211,9 +234,10 @@ static uint32_t starting_max(const struct mm *m) {
     return most > 8 ? most - 4 : most;
 }
 
-static bool may_start(const struct mm *m) {
-    return m->running_free_count > 0 && m->starting < starting_max(m) &&
-           m->after_count + 4 < m->after_cap;
+/* So many, of which one is launched. */
+static bool may_start(const struct mm *m, uint32_t count) {
+    return m->running_free_count >= count && m->starting < starting_max(m) &&
+           m->after_count + 2 * count + 2 < m->after_cap;
 }
 
 static void run_steps(struct mm *m) {
@@ -225,9 +249,9 @@ static void run_steps(struct mm *m) {
             end_job(m, j, REASON_ORPHAN, 0, true);
             continue;
         }
-        if (!may_start(m) || !take_inside(m, j, &m->work))
+        if (!may_start(m, 1) || !take_inside(m, j, &m->work))
             continue;
-        dequeue(m, j);
+        queue_off(m, j);
         start_job(m, j, &m->work);
     }
 }
@@ -256,17 +280,28 @@ static void take(struct mm *m, const struct court_effect *e) {
     }
 }
 
+static void start_with(struct mm *m, struct job *j, const struct nodeset *set, uint32_t size) {
+    if (size > 1 || (j->flags & JOB_CLASSES) != 0) {
+        family_start(m, j);
+        return;
+    }
+    queue_off(m, j);
+    start_job(m, j, set);
+}
+
 /* A node of it may have gone while it waited for its start, or may be reserved by now: then it waits for others. True if
  * anybody does. */
 static bool start_given(struct mm *m) {
     bool again = false;
-    for (uint32_t at = m->given_first, next; at != NO_SLOT && may_start(m); at = next) {
+    for (uint32_t at = m->given_first, next; at != NO_SLOT && may_start(m, 1); at = next) {
         struct job *j = &m->jobs[at];
         next = j->next;
         const struct nodeset *set = court_nodes(m->court, j->seat);
+        uint32_t size = family_size(m, j);
+        if (!may_start(m, size))
+            continue;
         if (node_all_usable(m, set) && !court_window_bars(m->court, j->seat)) {
-            dequeue(m, j);
-            start_job(m, j, set);
+            start_with(m, j, set, size);
             continue;
         }
         unlink_job(m, j);
@@ -318,6 +353,7 @@ void queue_run(struct mm *m) {
     decide(m, may);
     m->dirty = m->dirty && !may;
     m->ticked = false;
+    loans_settle(m);
     slices_settle(m);
     set_timer(m);
 }

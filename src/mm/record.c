@@ -53,10 +53,10 @@ uint64_t record_start(struct mm *m, const struct job *j, const struct running *r
     return finish(m, &c, j->key, false, false);
 }
 
-uint64_t record_hold(struct mm *m, const struct job *j, bool suspended) {
+uint64_t record_hold(struct mm *m, const struct job *j, const struct running *r) {
+    enum held held = !r->suspended ? HELD_NOT : r->called ? HELD_CALLED : HELD_BY_USER;
     struct codec c = begin(
-        m,
-        (struct record_head){.event = EVENT_HOLD, .job = j->id, .count = suspended, .at = wall(m)});
+        m, (struct record_head){.event = EVENT_HOLD, .job = j->id, .count = held, .at = wall(m)});
     return finish(m, &c, j->key, false, false);
 }
 
@@ -246,6 +246,7 @@ static void replay_end(struct mm *m, const struct record_head *h, struct codec *
     }
     j->ended_ns = h->at;
     j->settled = true;
+    family_left(m, j);
     if (first != NULL)
         first->spoilt = first->spoilt || j->state != STATE_DONE;
     if (first != NULL && first->left > 0)
@@ -340,7 +341,8 @@ void record_replay(struct mm *m, const struct input_replay *in) {
         break;
     case EVENT_HOLD:
         if (j != NULL && job_running(m, j) != NULL) {
-            job_running(m, j)->suspended = h.count != 0;
+            job_running(m, j)->suspended = h.count != HELD_NOT;
+            job_running(m, j)->called = h.count == HELD_CALLED;
             job_running(m, j)->held = true;
         }
         break;

@@ -50,17 +50,19 @@ struct running *running_new(struct mm *m, struct job *j, const struct nodeset *s
     nodeset_clear(&r->unsure);
     nodeset_clear(&r->lost);
     nodeset_clear(&r->ready);
-    if (j->kind == JOB_ALLOC)
+    if (j->kind != JOB_STEP) /* what another has left there would be what its steps use */
         NODESET_EACH (n, set)
             r->by_node[n] = 0;
     j->slot = slot;
     m->running_count++;
+    m->lent += (j->flags & JOB_LENT) != 0;
     return r;
 }
 
 void running_free(struct mm *m, struct running *r) {
     if (heap_item_queued(&r->due))
         heap_remove(&m->dues, &r->due);
+    m->lent -= (job_find(m, r->job)->flags & JOB_LENT) != 0;
     r->job = 0;
     m->running_free[m->running_returned++] = (uint32_t)(r - m->runnings);
     m->running_free_count++;
@@ -80,6 +82,11 @@ static void expect(const struct job *j, struct running *r) {
     }
 }
 
+/* It takes a request to the primitives to start. */
+static bool is_launched(const struct job *j) {
+    return j->kind != JOB_ALLOC;
+}
+
 void start_job(struct mm *m, struct job *j, const struct nodeset *set) {
     j->attempt++;
     struct running *r = running_new(m, j, set);
@@ -87,7 +94,7 @@ void start_job(struct mm *m, struct job *j, const struct nodeset *set) {
     j->started_ns = wall(m);
     sections_assign(m, j, r);
     expect(j, r);
-    m->starting++;
+    m->starting += is_launched(j);
     if (j->kind == JOB_STEP)
         job_running(m, job_find(m, j->inside))->steps++;
     struct after *a = after_add(m, record_start(m, j, r), AFTER_START);
@@ -95,8 +102,8 @@ void start_job(struct mm *m, struct job *j, const struct nodeset *set) {
 }
 
 void start_orphan(struct mm *m, const struct job *j, struct running *r) {
-    if (j->kind == JOB_BATCH || (j->flags & JOB_DETACHED) || j->reason != REASON_NONE ||
-        client_of_output(m, j) != 0)
+    if (j->kind == JOB_BATCH || j->parent != 0 || (j->flags & JOB_DETACHED) ||
+        j->reason != REASON_NONE || client_of_output(m, j) != 0)
         return;
     r->orphan_at = m->now + m->config.orphan_ns;
 }
@@ -104,9 +111,15 @@ void start_orphan(struct mm *m, const struct job *j, struct running *r) {
 void start_leave(struct mm *m, struct running *r) {
     if (r->phase >= PHASE_GOING)
         return;
-    m->starting--;
+    m->starting -= is_launched(job_find(m, r->job));
     m->dirty = true;
     r->phase = PHASE_GOING;
+}
+
+/* Its allocation has been suspended while it was on its way. */
+static bool is_held_around(const struct mm *m, const struct job *j) {
+    const struct job *around = j->kind == JOB_STEP ? job_find(m, j->inside) : NULL;
+    return around != NULL && around->state == STATE_SUSPENDED && j->state == STATE_RUNNING;
 }
 
 static void going(struct mm *m, struct job *j, struct running *r) {
@@ -124,6 +137,8 @@ static void going(struct mm *m, struct job *j, struct running *r) {
     if (j->state == STATE_STARTING)
         j->state = STATE_RUNNING;
     client_news(m, j);
+    if (is_held_around(m, j))
+        act_hold(m, j, true);
 }
 
 /* It could not be started; nobody has it. */

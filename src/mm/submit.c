@@ -3,6 +3,7 @@
  * again, because its answer was lost, is answered again. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "mm/inside.h"
 
 enum { WHY_MAX = NEEDS_WHY_MAX, SPARE_AFTER = 64 };
@@ -16,7 +17,7 @@ bool submit_take(struct mm *m, const struct message_submit *s, uint32_t first, u
         if (j != NULL) {
             job_fill(j, s, at);
             j->memory = memory;
-            if (!needs_take(m, j, s)) {
+            if (!needs_take(m, j, s) || !family_take(m, j, s)) {
                 job_free(m, j);
                 j = NULL;
             }
@@ -27,6 +28,7 @@ bool submit_take(struct mm *m, const struct message_submit *s, uint32_t first, u
             while (i-- > 0) {
                 j = job_find(m, first + i);
                 queue_remove(m, j);
+                family_left(m, j);
                 job_free(m, j);
             }
             return false;
@@ -37,6 +39,7 @@ bool submit_take(struct mm *m, const struct message_submit *s, uint32_t first, u
             j->window = window == 0 ? WINDOW_GONE : window;
         }
         j->key = first;
+        family_joined(m, j);
         j->logged = m->replaying;
         j->index = count > 1 || s->array_first > 0 ? s->array_first + i : 0;
         if (i == 0) {
@@ -99,6 +102,21 @@ static bool known(struct mm *m, uint32_t link, const struct message_submit *s) {
                         .job = j->id,
                         .count = count};
     return true;
+}
+
+uint32_t submit_own(struct mm *m, const struct message_submit *s, uint32_t count) {
+    union message whole = {.submit = *s};
+    uint32_t first = choose_first(m, count);
+    if (first == 0 || !submit_take(m, s, first, count, wall(m)))
+        return 0;
+    long len = message_encode(MESSAGE_SUBMIT, &whole, effects_tail(m->out));
+    ASSERT(len > 0);
+    struct bytes body = effects_take(m->out, (size_t)len);
+    m->submitted += count;
+    struct after *a = after_add(m, record_submit(m, job_find(m, first), count, body), AFTER_ANSWER);
+    a->job = first;
+    a->count = count;
+    return first;
 }
 
 void submit_heard(struct mm *m, uint32_t link, const struct message_submit *s, struct bytes body) {

@@ -71,6 +71,12 @@ static int judge_step(struct mm *m, const struct message_submit *s, struct text 
         text_str(why, " is over");
         return -ESRCH;
     }
+    if (around->kind != JOB_ALLOC && (around->flags & JOB_SCRIPT) == 0) {
+        text_str(why, "job ");
+        text_u64(why, s->inside);
+        text_str(why, " is no allocation");
+        return -EINVAL;
+    }
     if (s->reservation.len > 0) {
         text_str(why, "what runs in an allocation has its nodes; leave --reservation out");
         return -EINVAL;
@@ -169,6 +175,8 @@ int why_not(struct mm *m, const struct message_submit *s, struct text *why) {
         r = sections_judge(m, s, why);
     else if (r == 0)
         r = needs_judge(m, s, why);
+    if (r == 0 && (s->flags & (JOB_FAMILY | JOB_CLASSES)) != 0)
+        r = family_judge(m, s, why);
     if (r < 0 || queue_could(m, s))
         return r;
     text_str(why, "needs ");

@@ -530,6 +530,13 @@ void court_end(struct court *c, uint64_t now, uint32_t job) {
     court_stir(c);
 }
 
+void court_hand_over(struct court *c, uint64_t now, uint32_t job) {
+    ASSERT(job < c->jobs_used && c->jobs[job].where == WHERE_RUNS);
+    court_pass_time(c, now);
+    release(c, &c->jobs[job]);
+    c->jobs[job].where = WHERE_SPENT;
+}
+
 void court_wants(struct court *c, uint64_t now, uint32_t job, uint32_t nodes) {
     court_pass_time(c, now);
     if (c->policy->wants)

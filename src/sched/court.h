@@ -137,6 +137,9 @@ int court_resume(struct court *c, uint64_t now, const struct court_order *o, uin
 
 /* It has ended, or does not want to start any more. Its number may be given to another from now on. */
 void court_end(struct court *c, uint64_t now, uint32_t job);
+/* What it has is about to be resumed by others, which take its place; then it ends. The policy hears of these first, so that
+ * nobody is promised what is theirs. */
+void court_hand_over(struct court *c, uint64_t now, uint32_t job);
 void court_wants(struct court *c, uint64_t now, uint32_t job, uint32_t nodes);
 void court_measured(struct court *c, uint64_t now, uint32_t job, const struct storm_measures *m);
 

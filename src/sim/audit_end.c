@@ -139,7 +139,7 @@ static void judge_leftovers(struct audit *a) {
     uint32_t unclaimed = 0, unanswered = 0;
     for (uint32_t id = 1; m != NULL && id < mm_next_job(m); id++) {
         bool known = mm_job(m, id, &j);
-        unclaimed += known && book_find(a->book, id) == NO_ORDER;
+        unclaimed += known && j.parent == 0 && book_find(a->book, id) == NO_ORDER;
         if (known && j.holds)
             verdict_add(a->verdict, "S9", "processors are held for job %" PRIu32, id);
     }

@@ -30,14 +30,15 @@ struct order {
     int32_t around; /* STEP: the order of its allocation */
     uint64_t limit_ns;
     int32_t priority;
-    uint32_t after;       /* the order whose end it waits for, plus one; 0: none */
-    uint8_t after_kind;   /* enum await_kind */
-    uint64_t begin_ns;    /* not before that long after it is asked for; 0: at once */
-    uint32_t reservation; /* of this number that it is to start in; 0: in none */
-    int32_t on, exclude;  /* a node that it insists on, or will not have; -1: none */
-    uint32_t speed;       /* that its nodes must have, see hall_speed; 0: any */
-    bool faster;          /* or more */
-    uint64_t typed;       /* bytes for its standard input */
+    uint32_t after;             /* the order whose end it waits for, plus one; 0: none */
+    uint8_t after_kind;         /* enum await_kind */
+    uint64_t begin_ns;          /* not before that long after it is asked for; 0: at once */
+    uint32_t reservation;       /* of this number that it is to start in; 0: in none */
+    int32_t on, exclude;        /* a node that it insists on, or will not have; -1: none */
+    uint32_t speed;             /* that its nodes must have, see hall_speed; 0: any */
+    bool faster;                /* or more */
+    uint32_t hosts, hosts_more; /* that come with it at once, and later */
+    uint64_t typed;             /* bytes for its standard input */
     const char *program;
     uint32_t words_len; /* strings, as in wire/spec.h */
     char words[WORDS_MAX];
@@ -57,7 +58,7 @@ struct order {
 static inline bool order_splits(const struct order *o) {
     return (o->kind == JOB_RUN || o->kind == JOB_BATCH) && o->nodes >= 2 &&
            o->procs == o->nodes * o->ppn && o->request[0] % 5 == 0 &&
-           (o->flags & (JOB_SCRIPT | JOB_LISTED)) == 0;
+           (o->flags & (JOB_SCRIPT | JOB_LISTED)) == 0 && o->hosts + o->hosts_more == 0;
 }
 
 /* A customer was told that an order is accepted, or how one of its jobs has ended. */

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "sim/act.h"
+#include "wire/classes.h"
 #include "wire/row.h"
 #include "wire/sections.h"
 #include "wire/spec.h"
@@ -197,11 +198,25 @@ static struct bytes sections_of(struct customer *c, const struct order *o, struc
     return bytes_of(room, len);
 }
 
+static struct bytes classes_of(struct customer *c, const struct order *o) {
+    if (o->hosts + o->hosts_more == 0)
+        return (struct bytes){0};
+    struct host_class one = {.least = o->hosts,
+                             .most = o->hosts + o->hosts_more,
+                             .ppn = 1,
+                             .name = bytes_from_str("host")};
+    uint8_t *room = effects_room(c->out, SECTIONS_BYTES);
+    long len = class_store(&one, room_of(room, SECTIONS_BYTES));
+    ASSERT(len > 0);
+    return bytes_of(room, (size_t)len);
+}
+
 static void submit(struct customer *c, struct errand *e) {
     struct order *o = order_of(c, e);
     uint32_t inside = 0;
     char reservation[8], words[16];
     struct bytes need = need_of(o, words), sections = sections_of(c, o, need);
+    struct bytes classes = classes_of(c, o);
     if (sections.len > 0)
         need = (struct bytes){0};
     if (o->kind == JOB_STEP)
@@ -216,9 +231,11 @@ static void submit(struct customer *c, struct errand *e) {
                                   .kind = (uint8_t)o->kind,
                                   .flags = (is_several(o) ? o->flags : o->flags & ~JOB_SEVERAL) |
                                            (need.len > 0 ? JOB_NEEDS : 0U) |
-                                           (sections.len > 0 ? JOB_SECTIONS : 0U),
+                                           (sections.len > 0 ? JOB_SECTIONS : 0U) |
+                                           (classes.len > 0 ? JOB_CLASSES : 0U),
                                   .need = need,
                                   .sections = sections,
+                                  .classes = classes,
                                   .nodes = o->nodes,
                                   .ppn = o->ppn,
                                   .procs = o->procs,

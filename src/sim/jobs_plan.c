@@ -276,6 +276,19 @@ static void draw_need(const struct jobs_plan *p, const struct random *from, stru
     o->faster = faster;
 }
 
+/* Some bring hosts. There must be room for those that come at once beside its own nodes. */
+static void draw_hosts(const struct jobs_plan *p, const struct random *from, struct order *o) {
+    struct random fork = random_fork(from, 4), *r = &fork;
+    bool brings = random_chance(r, 1, 6) && (o->kind == JOB_RUN || o->kind == JOB_BATCH) &&
+                  o->count == 1 && o->on < 0 && o->exclude < 0;
+    uint32_t room = p->hall.nodes - o->nodes, least = (uint32_t)random_below(r, 3);
+    uint32_t more = (uint32_t)random_below(r, 4);
+    if (!brings)
+        return;
+    o->hosts = least < room ? least : room;
+    o->hosts_more = more;
+}
+
 /* Which other it waits for is up to the customer, who knows what there is. */
 static void draw_when(const struct random *from, struct order *o) {
     struct random fork = random_fork(from, 2), *r = &fork;
@@ -302,4 +315,5 @@ void jobs_plan_order(const struct jobs_plan *p, uint32_t customer, struct random
     draw_when(r, ret);
     draw_need(p, r, ret);
     draw_kind(r, ret);
+    draw_hosts(p, r, ret);
 }

@@ -382,16 +382,17 @@ static void report_unsettled(struct jobs_trial *t) {
                 c.queued, c.nodes_up, t->plan.hall.nodes);
     for (uint32_t id = 1; id < mm_next_job(m); id++)
         if (mm_job(m, id, &j) && !j.settled) {
-            char on[60] = "", waits[60] = "";
+            char on[60] = "", waits[60] = "", why[100] = "";
+            mm_why(m, id, why, sizeof why);
             if (j.nodes != NULL) {
                 nodeset_format(j.nodes, "", on, sizeof on);
                 nodeset_format(j.waiting, "", waits, sizeof waits);
             }
             verdict_add(t->verdict, "converge",
                         "job %" PRIu32 " kind %d is %s, attempt %u, phase %u, reason %u, on %s,"
-                        " waits for %s, %" PRIu32 " live",
+                        " waits for %s, %" PRIu32 " live; %s",
                         id, j.kind, state_name(j.state), j.attempt, j.phase, j.reason, on, waits,
-                        deeds_alive(hall_deeds(t->hall), id));
+                        deeds_alive(hall_deeds(t->hall), id), why);
         }
     for (uint32_t k = 0; k < t->plan.hall.clients; k++)
         if (!customer_idle(t->customers[k]))

@@ -28,7 +28,10 @@ enum job_flag {
     JOB_NEEDS = 1024,    /* not every node will do: `need` says which */
     JOB_SEVERAL = 2048,  /* programs; its files are a list of bundles: wire/crates.h */
     JOB_SECTIONS = 4096, /* of nodes, each with a size of its own: `sections` */
-    JOB_FLAGS_END = 8192
+    JOB_FAMILY = 8192,   /* it belongs to another: `parent` */
+    JOB_LENT = 16384,    /* whoever waits for its processors can have them back */
+    JOB_CLASSES = 32768, /* hosts come with it: `classes` */
+    JOB_FLAGS_END = 65536
 };
 
 static inline enum map_kind job_map(uint32_t flags) {

@@ -387,6 +387,12 @@ static void walk_submit(struct codec *c, union message *m) {
         codec_bytes(c, &s->need, 1);
     if (s->flags & JOB_SECTIONS)
         codec_bytes(c, &s->sections, 1);
+    if (s->flags & JOB_FAMILY) {
+        codec_u32(c, &s->parent);
+        codec_u32(c, &s->together);
+    }
+    if (s->flags & JOB_CLASSES)
+        codec_bytes(c, &s->classes, 1);
     codec_rest(c, &s->spec);
     bool wrong = s->flags >= JOB_FLAGS_END || s->after.len > AWAITS_MAX * AWAIT_BYTES ||
                  s->reservation.len > RESERVATION_NAME_MAX || s->need.len > NEED_TEXT_MAX;

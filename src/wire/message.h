@@ -585,6 +585,10 @@ struct message_submit {
     struct bytes need;        /* JOB_NEEDS: what its nodes must be like, as sched/need.h reads it */
     struct bytes
         sections; /* JOB_SECTIONS: wire/sections.h. The sizes above are sums, and the largest ppn */
+    uint32_t parent; /* JOB_FAMILY: the job that it is a host of */
+    uint32_t
+        together; /* JOB_FAMILY: so many of an array start at once, or none of these; 0: each alone */
+    struct bytes classes; /* JOB_CLASSES: wire/classes.h. The sizes above are without their hosts */
     /* That must be on its nodes first: the body of a COPY or, of JOB_SEVERAL, several. Empty: none. */
     struct bytes files;
     struct bytes inputs; /* the same, for its folder: where that is is filled in for each run */

@@ -186,6 +186,9 @@ static void fill_job(uint16_t type, union message *m) {
         m->submit.reservation = bytes_of(body, RESERVATION_NAME_MAX);
         m->submit.need = bytes_of(body, 8);
         m->submit.sections = bytes_of(body, 9);
+        m->submit.parent = 0x01020304;
+        m->submit.together = 5;
+        m->submit.classes = bytes_of(body, 3);
         m->submit.files = bytes_of(body, 5);
         m->submit.inputs = bytes_of(body, 6);
         m->submit.spec = bytes_of(body, 7);
@@ -385,7 +388,7 @@ static void test_fields_of_jobs_out_of_range_are_refused(void) {
     CHECK_EQ(with_byte(MESSAGE_TAKEN, 12, 0), -EBADMSG);
     CHECK_EQ(with_byte(MESSAGE_FORGET, 0, 23), -EBADMSG); /* not whole numbers */
     CHECK_EQ(with_byte(MESSAGE_SUBMIT, 16, JOB_KINDS), -EBADMSG);
-    CHECK_EQ(with_byte(MESSAGE_SUBMIT, 17 + 1, JOB_FLAGS_END >> 8), -EBADMSG);
+    CHECK_EQ(with_byte(MESSAGE_SUBMIT, 17 + 2, JOB_FLAGS_END >> 16), -EBADMSG);
     CHECK_EQ(with_byte(MESSAGE_ACT, 16, VERBS), -EBADMSG);
     CHECK_EQ(with_byte(MESSAGE_ASK, 16, SUBJECTS), -EBADMSG);
     CHECK_EQ(with_byte(MESSAGE_ANSWER, 16, ANSWERS), -EBADMSG);

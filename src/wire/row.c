@@ -24,6 +24,8 @@ static void walk_job(struct codec *c, void *row) {
     codec_u32(c, &priority);
     r->priority = (int32_t)priority;
     codec_u32(c, &r->array);
+    codec_u32(c, &r->parent);
+    codec_u32(c, &r->hosts);
     codec_u64(c, &r->submitted_ns);
     codec_u64(c, &r->started_ns);
     codec_u64(c, &r->ended_ns);

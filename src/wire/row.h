@@ -17,7 +17,9 @@ struct job_row {
     uint32_t procs, nodes, ppn;
     uint32_t status; /* of the command, when it is over */
     int32_t priority;
-    uint32_t array; /* index; 0: none */
+    uint32_t array;  /* index; 0: none */
+    uint32_t parent; /* the job that it is a host of; 0: none */
+    uint32_t hosts;  /* that it has or waits for */
     uint64_t submitted_ns, started_ns, ended_ns;
     uint64_t begin_ns; /* it was not to start before */
     uint64_t limit_ns;

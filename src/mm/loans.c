@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* Processors that are lent, and called back when somebody waits for them who is no borrower (decision 50).
+ *
+ * Borrowers stand behind everybody else in the queue, so if the first who waits is none, others want what is lent. As
+ * many loans are called back as the first needs to start, and none if all would not be enough. What is called back is suspended, and
+ * ended after a while; if it is not wanted any more by then, it goes on. */
+#include "mm/inside.h"
+
+/* Who waits first and is no borrower; NULL: nobody. Where time is shared everybody gets a turn: nothing is called back. */
+static const struct job *first_waiting(const struct mm *m) {
+    uint32_t seat = court_head(m->court);
+    const struct job *j =
+        seat == COURT_NONE ? NULL : job_find(m, (uint32_t)court_job(m->court, seat)->id);
+    if (j == NULL || j->given || (j->flags & JOB_LENT) != 0 || m->turns.sharing)
+        return NULL;
+    return j;
+}
+
+static bool is_lent(const struct mm *m, const struct running *r, const struct job **ret) {
+    *ret = r->job == 0 ? NULL : job_find(m, r->job);
+    return *ret != NULL && ((*ret)->flags & JOB_LENT) != 0 && r->phase == PHASE_GOING &&
+           (*ret)->state != STATE_ENDING;
+}
+
+/* How many processors of each node are lent; and on which nodes some are called back already. */
+static void count_lent(struct mm *m) {
+    const struct job *j;
+    for (uint32_t n = 0; n < m->config.limits.nodes; n++)
+        m->lent_by_node[n] = 0;
+    nodeset_clear(&m->called);
+    for (struct running *r = m->runnings; r < m->runnings + m->running_peak; r++)
+        if (is_lent(m, r, &j))
+            NODESET_EACH (n, &r->set) {
+                m->lent_by_node[n] = (uint16_t)(m->lent_by_node[n] + job_each(m, j, n));
+                if (r->called)
+                    nodeset_add(&m->called, n);
+            }
+}
+
+/* Some nodes that somebody wants. */
+struct wanted {
+    uint32_t nodes, ppn;
+    bool whole; /* nodes without anybody else */
+    const struct nodeset *meets;
+    const struct wish *wish;
+};
+
+static bool suits(const struct mm *m, const struct wanted *w, uint32_t n) {
+    return node_usable(m, n) && (w->meets == NULL || nodeset_has(w->meets, n)) &&
+           (w->wish == NULL || ((nodeset_empty(&w->wish->on) || nodeset_has(&w->wish->on, n)) &&
+                                !nodeset_has(&w->wish->exclude, n)));
+}
+
+/* Nodes that have room for it, if that is lent is given back or not, and are not in `taken`: these come there. Those of `only`, if it
+ * is not NULL. So many of them at most. */
+static uint32_t take_nodes(struct mm *m, const struct wanted *w, bool lent, uint32_t most,
+                           const struct nodeset *only, struct nodeset *taken,
+                           struct nodeset *back) {
+    uint32_t count = 0;
+    NODESET_EACH (n, &m->taken) {
+        if (count == most)
+            break;
+        if (nodeset_has(taken, n) || (only != NULL && !nodeset_has(only, n)) || !suits(m, w, n))
+            continue;
+        uint32_t all = court_node_pes_of(m->court, n);
+        uint32_t free = all - court_node_used(m->court, 0, n) + (lent ? m->lent_by_node[n] : 0);
+        if (free < (w->whole ? all : w->ppn))
+            continue;
+        nodeset_add(taken, n);
+        if (lent)
+            nodeset_add(back, n);
+        count++;
+    }
+    return count;
+}
+
+/* First what is free, then what is on its way back, then the rest. False: that is not enough. */
+static bool find_nodes(struct mm *m, const struct wanted *w, struct nodeset *taken,
+                       struct nodeset *back) {
+    uint32_t found = take_nodes(m, w, false, w->nodes, NULL, taken, back);
+    found += take_nodes(m, w, true, w->nodes - found, &m->called, taken, back);
+    found += take_nodes(m, w, true, w->nodes - found, NULL, taken, back);
+    return found == w->nodes;
+}
+
+static bool is_someone_away(const struct mm *m) {
+    NODESET_EACH (n, &m->taken)
+        if (!m->nodes[n].member || !m->nodes[n].announced)
+            return true;
+    return false;
+}
+
+/* Nodes whose loans are wanted back, in m->scratch[0]. */
+static void choose(struct mm *m, const struct job *first) {
+    struct court_order o = queue_order(m, first);
+    struct nodeset *back = &m->scratch[0], *taken = &m->scratch[1];
+    struct wanted all = {.nodes = o.nodes,
+                         .ppn = o.ppn,
+                         .whole = o.exclusive,
+                         .meets = o.meets,
+                         .wish = job_wish(m, first)};
+    bool enough = true;
+    nodeset_clear(back);
+    nodeset_clear(taken);
+    if (o.section_count == 0)
+        enough = find_nodes(m, &all, taken, back);
+    for (uint32_t k = 0; enough && k < o.section_count; k++) {
+        struct wanted part = all;
+        part.nodes = o.sections[k].nodes;
+        part.ppn = o.sections[k].ppn;
+        part.meets = o.sections[k].meets;
+        enough = find_nodes(m, &part, taken, back);
+    }
+    if (!enough && !is_someone_away(m)) /* otherwise what was called back stays so: they may come */
+        nodeset_clear(back);
+    else if (!enough)
+        nodeset_copy(back, &m->called);
+}
+
+/* What is on a node that is to be emptied is called back, too. */
+static bool is_wanted(const struct mm *m, const struct running *r, const struct nodeset *back) {
+    uint32_t n = nodeset_first(&r->set);
+    return nodeset_intersects(&r->set, back) || (n != NODESET_NONE && m->nodes[n].drained);
+}
+
+static void call_back(struct mm *m, struct job *j, struct running *r) {
+    r->called = true;
+    r->vacate_at = m->now + m->config.vacate_ns;
+    act_hold(m, j, true);
+    due_set(m, r);
+}
+
+static void let_go_on(struct mm *m, struct job *j, struct running *r) {
+    r->called = false;
+    r->vacate_at = 0;
+    act_hold(m, j, false);
+    due_set(m, r);
+}
+
+void loans_settle(struct mm *m) {
+    const struct job *first = first_waiting(m), *j;
+    struct nodeset *back = &m->scratch[0];
+    if (m->lent == 0)
+        return;
+    nodeset_clear(back);
+    count_lent(m);
+    if (first != NULL)
+        choose(m, first);
+    for (struct running *r = m->runnings; r < m->runnings + m->running_peak; r++) {
+        if (!is_lent(m, r, &j))
+            continue;
+        bool wanted = is_wanted(m, r, back);
+        if (wanted && r->vacate_at == 0)
+            call_back(m, job_find(m, r->job), r);
+        else if (!wanted && r->called)
+            let_go_on(m, job_find(m, r->job), r);
+    }
+}

@@ -88,7 +88,8 @@ static void judge(struct job *j, const struct running *r) {
         j->state = STATE_KILLED;
         j->status = status == 0 ? SIGNAL_BASE + signal : status;
     }
-    if (j->kind == JOB_ALLOC && j->reason == REASON_USER) { /* given back as it should be */
+    if (j->reason == REASON_PARENT ||
+        (j->kind == JOB_ALLOC && j->reason == REASON_USER)) { /* given back as it should be */
         j->state = STATE_DONE;
         j->status = 0;
     }

@@ -43,7 +43,7 @@ static void end_children(struct mm *m, uint32_t parent) {
     for (uint32_t i = 0; i < places(m); i++) {
         struct job *j = &m->jobs[i];
         if (j->id != 0 && j->parent == parent && !state_over((enum job_state)j->state))
-            end_job(m, j, REASON_USER, 0, true);
+            end_job(m, j, REASON_PARENT, 0, true);
     }
 }
 
@@ -61,7 +61,7 @@ void family_check(struct mm *m, struct job *j) {
     const struct job *parent = parent_of(m, j);
     if (j->parent != 0 && !state_over((enum job_state)j->state) &&
         (parent == NULL || state_over((enum job_state)parent->state)))
-        end_job(m, j, REASON_USER, 0, true);
+        end_job(m, j, REASON_PARENT, 0, true);
 }
 
 void family_resume(struct mm *m) {

@@ -40,6 +40,7 @@ enum reason {
     REASON_POLICY,  /* the scheduling policy wants it */
     REASON_WINDOW,  /* its reservation is over, and it had not started */
     REASON_CLAIMED, /* its processors were lent, and others wanted them */
+    REASON_PARENT,  /* it is a host of a job that is over */
     REASONS
 };
 
@@ -578,6 +579,7 @@ void family_start(struct mm *m, struct job *j);
 
 /* loans.c */
 void loans_settle(struct mm *m);
+uint64_t loans_due(const struct mm *m); /* STORM_NEVER: not */
 
 /* needs.c: what nodes are like, and what jobs need of them */
 size_t needs_bytes(const struct mm_config *c);

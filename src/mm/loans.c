@@ -83,13 +83,6 @@ static bool find_nodes(struct mm *m, const struct wanted *w, struct nodeset *tak
     return found == w->nodes;
 }
 
-static bool is_someone_away(const struct mm *m) {
-    NODESET_EACH (n, &m->taken)
-        if (!m->nodes[n].member || !m->nodes[n].announced)
-            return true;
-    return false;
-}
-
 /* Nodes whose loans are wanted back, in m->scratch[0]. */
 static void choose(struct mm *m, const struct job *first) {
     struct court_order o = queue_order(m, first);
@@ -111,10 +104,8 @@ static void choose(struct mm *m, const struct job *first) {
         part.meets = o.sections[k].meets;
         enough = find_nodes(m, &part, taken, back);
     }
-    if (!enough && !is_someone_away(m)) /* otherwise what was called back stays so: they may come */
+    if (!enough)
         nodeset_clear(back);
-    else if (!enough)
-        nodeset_copy(back, &m->called);
 }
 
 /* What is on a node that is to be emptied is called back, too. */
@@ -137,8 +128,15 @@ static void let_go_on(struct mm *m, struct job *j, struct running *r) {
     due_set(m, r);
 }
 
+/* After a restart it takes a while until it is known who is there: until then nobody is let go on who was called back. */
+uint64_t loans_due(const struct mm *m) {
+    uint64_t at = m->booted - m->wall_ns + m->config.absent_ns;
+    return m->lent == 0 || m->now >= at ? STORM_NEVER : at;
+}
+
 void loans_settle(struct mm *m) {
     const struct job *first = first_waiting(m), *j;
+    bool knows = loans_due(m) == STORM_NEVER;
     struct nodeset *back = &m->scratch[0];
     if (m->lent == 0)
         return;
@@ -152,7 +150,7 @@ void loans_settle(struct mm *m) {
         bool wanted = is_wanted(m, r, back);
         if (wanted && r->vacate_at == 0)
             call_back(m, job_find(m, r->job), r);
-        else if (!wanted && r->called)
+        else if (!wanted && r->called && knows)
             let_go_on(m, job_find(m, r->job), r);
     }
 }

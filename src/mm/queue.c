@@ -325,8 +325,9 @@ static void decide(struct mm *m, bool may) {
 static void set_timer(struct mm *m) {
     bool by_itself = m->turns.cycle != 0; /* nobody need be woken for a turn */
     uint64_t at = by_itself ? court_due_but_turns(m->court) : court_due(m->court);
-    uint64_t gang = slices_due(m);
+    uint64_t gang = slices_due(m), loans = loans_due(m);
     at = gang < at ? gang : at;
+    at = loans < at ? loans : at;
     effects_timer(m->out, TIMER_COURT, at == STORM_NEVER ? 0 : at);
 }
 

@@ -80,7 +80,7 @@ static void judge_end(struct audit *a, const struct order *o, uint32_t k) {
         break;
     case STATE_KILLED:
         if (!o->killed && a->faultless && o->kind != JOB_STEP && o->after == 0 &&
-            o->reservation == 0)
+            o->reservation == 0 && (o->flags & JOB_LENT) == 0)
             complain(a, o, k, "killed by nobody");
         if (e->status == 0)
             complain(a, o, k, "killed with 0");

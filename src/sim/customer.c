@@ -52,6 +52,7 @@ struct errand {
     uint32_t end_value;
     uint64_t said_at; /* the last of these */
     uint32_t steps;   /* of an allocation: still to come */
+    uint32_t grows;   /* so often it will ask for hosts */
 };
 
 /* To be said until it is answered. */
@@ -213,7 +214,7 @@ static struct bytes classes_of(struct customer *c, const struct order *o) {
 
 static void submit(struct customer *c, struct errand *e) {
     struct order *o = order_of(c, e);
-    uint32_t inside = 0;
+    uint32_t inside = 0, parent = 0;
     char reservation[8], words[16];
     struct bytes need = need_of(o, words), sections = sections_of(c, o, need);
     struct bytes classes = classes_of(c, o);
@@ -221,6 +222,8 @@ static void submit(struct customer *c, struct errand *e) {
         need = (struct bytes){0};
     if (o->kind == JOB_STEP)
         inside = c->config.book->orders[o->around].job;
+    if ((o->flags & JOB_FAMILY) != 0)
+        parent = c->config.book->orders[o->around].job;
     nodeset_clear(&c->nodes);
     nodeset_clear(&c->exclude);
     if (o->on >= 0)
@@ -240,6 +243,8 @@ static void submit(struct customer *c, struct errand *e) {
                                   .ppn = o->ppn,
                                   .procs = o->procs,
                                   .inside = inside,
+                                  .parent = parent,
+                                  .together = o->together,
                                   .array_first = o->count > 1 ? 1 : 0,
                                   .array_last = o->count > 1 ? o->count : 0,
                                   .limit_ns = o->limit_ns,
@@ -264,7 +269,7 @@ static bool takes_output(const struct order *o) {
 static void follow(struct customer *c, struct errand *e) {
     const struct order *o = order_of(c, e);
     e->followed = true;
-    say_act(c, &c->none, o->job, VERB_FOLLOW, takes_output(o) || o->kind == JOB_ALLOC ? 1 : 2);
+    say_act(c, &c->none, o->job, VERB_FOLLOW, takes_output(o) || (o->kind == JOB_ALLOC && o->count == 1) ? 1 : 2);
 }
 
 /* ---- errands ---- */
@@ -306,7 +311,7 @@ static void plan(struct customer *c, struct errand *e) {
     if (c->config.draw == NULL)
         return;
     if (o->kind == JOB_ALLOC) {
-        e->steps = (uint32_t)random_below(r, 3);
+        e->steps = o->count > 1 ? 0 : (uint32_t)random_below(r, 3);
         e->end_at = c->now + random_between(r, NS_PER_S, 8 * NS_PER_S);
         e->end_verb = VERB_END;
     } else if (random_chance(r, 1, 7)) {
@@ -316,6 +321,8 @@ static void plan(struct customer *c, struct errand *e) {
         e->end_at = c->now + random_below(r, 3 * NS_PER_S) + 1;
         e->end_verb = verbs[which];
         e->end_value = signals[which];
+    } else if (random_chance(r, 1, 6)) {
+        e->grows = 1 + (uint32_t)random_below(r, 2);
     } else if (random_chance(r, 1, 8)) {
         e->suspend_at = c->now + random_below(r, 2 * NS_PER_S) + 1;
         e->resume_at = e->suspend_at + random_below(r, 3 * NS_PER_S);
@@ -541,6 +548,31 @@ static void begin_steps(struct customer *c, struct errand *e) {
     }
 }
 
+/* A job that runs asks for hosts. */
+static void begin_hosts(struct customer *c, struct errand *e) {
+    struct order host;
+    if (e->grows == 0 || e->state != STATE_RUNNING || busy(c) >= ERRANDS_MAX ||
+        order_of(c, e)->count > 1)
+        return;
+    e->grows--;
+    if (!c->config.draw(c->config.context, c->config.number, &c->random, &host))
+        return;
+    host = (struct order){.customer = host.customer,
+                          .request = {host.request[0], host.request[1]},
+                          .kind = JOB_ALLOC,
+                          .flags = JOB_FAMILY | JOB_LENT | JOB_DETACHED,
+                          .nodes = 1,
+                          .ppn = 1,
+                          .procs = 1,
+                          .count = 1 + (uint32_t)(host.request[0] % 4),
+                          .around = e->order,
+                          .together = (uint32_t)(host.request[1] % 3),
+                          .on = -1,
+                          .exclude = -1,
+                          .program = "/actor"};
+    begin(c, book_add(c->config.book, &host));
+}
+
 static void look_at(struct customer *c, struct errand *e) {
     struct order *o = order_of(c, e);
     if (o->job == 0) {
@@ -559,6 +591,7 @@ static void look_at(struct customer *c, struct errand *e) {
         type_some(c, e);
     pursue_plans(c, e);
     begin_steps(c, e);
+    begin_hosts(c, e);
 }
 
 static void say_reserve(struct customer *c, struct wish *w) {

@@ -57,7 +57,7 @@ int class_read(const char *text, struct host_class *ret) {
     const char *colon = strchr(text, ':'), *end = text + strlen(text);
     *ret = (struct host_class){0};
     if (!read_each(text, &end, &ret->ppn) || !number_before(text, &end, &ret->most) ||
-        !number_before(text, &end, &ret->least) || colon == NULL || end < colon)
+        !number_before(text, &end, &ret->least) || colon == NULL || end <= colon)
         return unread(text, "it is a name, what hosts need, the fewest and the most of them");
     if (!is_name(text, (size_t)(colon - text)))
         return unread(text, "a name is of letters, digits, - _ and .");
@@ -66,7 +66,7 @@ int class_read(const char *text, struct host_class *ret) {
     if (ret->most == 0 || ret->least > ret->most)
         return unread(text, "the most are at least one, and not fewer than the fewest");
     ret->name = bytes_of(text, (size_t)(colon - text));
-    ret->need = end > colon ? bytes_of(colon + 1, (size_t)(end - colon) - 1) : (struct bytes){0};
+    ret->need = bytes_of(colon + 1, (size_t)(end - colon) - 1);
     return ret->need.len > NEED_TEXT_MAX ? unread(text, "what hosts need is too long") : 0;
 }
 

@@ -125,6 +125,8 @@ void job_json(struct json *j, const struct job_row *r) {
     json_signed(j, "priority", r->priority);
     if (r->array != 0)
         json_number(j, "array_index", r->array);
+    json_number(j, "parent", r->parent);
+    json_number(j, "hosts", r->hosts);
     if (state_over((enum job_state)r->state))
         json_number(j, "exit_status", r->status);
     else

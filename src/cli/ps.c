@@ -39,7 +39,10 @@ static void add_row(struct table *t, const struct job_row *r, bool all) {
     char words[2 * WHEN_WORDS_MAX];
     struct bytes where = waits ? bytes_from_str(words_of(r, words)) : r->node_list;
     table_cell(t, "%" PRIu32, r->job);
-    table_cell(t, "%.*s", (int)r->name.len, (const char *)r->name.at);
+    if (r->parent != 0)
+        table_cell(t, "%" PRIu32 ".%.*s", r->parent, (int)r->name.len, (const char *)r->name.at);
+    else
+        table_cell(t, "%.*s", (int)r->name.len, (const char *)r->name.at);
     table_cell(t, "%s", state_name((enum job_state)r->state));
     table_cell(t, "%" PRIu32, r->procs);
     table_cell(t, "%" PRIu32, r->nodes);

@@ -27,7 +27,8 @@ static void print_flags(uint32_t flags) {
                  {JOB_REQUEUE, "starts again when a node is lost"},
                  {JOB_BAD_EXIT, "a nonzero status ends it"},
                  {JOB_EXCLUSIVE, "shares no node"},
-                 {JOB_SCRIPT, "a script, on its first node"}};
+                 {JOB_SCRIPT, "a script, on its first node"},
+                 {JOB_LENT, "lent: who waits for its processors can have them back"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (flags & names[i].flag)
             word("", names[i].words);
@@ -53,6 +54,14 @@ static void print_job(const struct job_row *r) {
     if (r->expected_ns != 0)
         word("expected", moment_of(r->expected_ns).text);
     line("inside", r->reservation);
+    if (r->parent != 0) {
+        snprintf(text, sizeof text, "%" PRIu32, r->parent);
+        word("host of", text);
+    }
+    if (r->hosts != 0) {
+        snprintf(text, sizeof text, "%" PRIu32, r->hosts);
+        word("hosts", text);
+    }
     snprintf(text, sizeof text,
              "%" PRIu32 " processes on %" PRIu32 " nodes, at most %" PRIu32 " each", r->procs,
              r->nodes, r->ppn);

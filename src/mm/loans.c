@@ -18,11 +18,10 @@ static const struct job *first_waiting(const struct mm *m) {
 
 static bool is_lent(const struct mm *m, const struct running *r, const struct job **ret) {
     *ret = r->job == 0 ? NULL : job_find(m, r->job);
-    return *ret != NULL && ((*ret)->flags & JOB_LENT) != 0 && r->phase == PHASE_GOING &&
-           (*ret)->state != STATE_ENDING;
+    return *ret != NULL && ((*ret)->flags & JOB_LENT) != 0 && r->phase == PHASE_GOING;
 }
 
-/* How many processors of each node are lent; and on which nodes some are called back already. */
+/* How many processors of each node are lent; and on which nodes some are on their way back already. */
 static void count_lent(struct mm *m) {
     const struct job *j;
     for (uint32_t n = 0; n < m->config.limits.nodes; n++)
@@ -32,7 +31,7 @@ static void count_lent(struct mm *m) {
         if (is_lent(m, r, &j))
             NODESET_EACH (n, &r->set) {
                 m->lent_by_node[n] = (uint16_t)(m->lent_by_node[n] + job_each(m, j, n));
-                if (r->called)
+                if (r->called || j->state == STATE_ENDING)
                     nodeset_add(&m->called, n);
             }
 }
@@ -145,7 +144,7 @@ void loans_settle(struct mm *m) {
     if (first != NULL)
         choose(m, first);
     for (struct running *r = m->runnings; r < m->runnings + m->running_peak; r++) {
-        if (!is_lent(m, r, &j))
+        if (!is_lent(m, r, &j) || j->state == STATE_ENDING)
             continue;
         bool wanted = is_wanted(m, r, back);
         if (wanted && r->vacate_at == 0)

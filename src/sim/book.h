@@ -26,8 +26,8 @@ struct order {
     enum job_kind kind;
     uint32_t flags;
     uint32_t nodes, ppn, procs;
-    uint32_t count; /* of jobs: an array */
-    int32_t around; /* STEP: the order of its allocation; JOB_FAMILY: that of its job */
+    uint32_t count;    /* of jobs: an array */
+    int32_t around;    /* STEP: the order of its allocation; JOB_FAMILY: that of its job */
     uint32_t together; /* JOB_FAMILY */
     uint64_t limit_ns;
     int32_t priority;

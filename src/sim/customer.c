@@ -269,7 +269,8 @@ static bool takes_output(const struct order *o) {
 static void follow(struct customer *c, struct errand *e) {
     const struct order *o = order_of(c, e);
     e->followed = true;
-    say_act(c, &c->none, o->job, VERB_FOLLOW, takes_output(o) || (o->kind == JOB_ALLOC && o->count == 1) ? 1 : 2);
+    say_act(c, &c->none, o->job, VERB_FOLLOW,
+            takes_output(o) || (o->kind == JOB_ALLOC && o->count == 1) ? 1 : 2);
 }
 
 /* ---- errands ---- */

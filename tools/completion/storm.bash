@@ -2,18 +2,18 @@
 # Completion of the storm command for bash: commands, options, numbers of jobs, names of nodes.
 # Nothing but bash itself is needed. Jobs and nodes are asked of the cluster; without one there are none.
 
-__storm_commands='add alloc attach bench campaign cp demo doctor down drain exec help kill login model nodes policy ps reload remove replay reserve resume run
+__storm_commands='add alloc attach bench campaign cp demo doctor down drain exec grow help kill login model nodes policy ps reload remove replay reserve resume run
     show sim submit suspend undrain up version wait why'
 
 # Options of a command; those that take a value end in '='.
 __storm_options() {
     local size='-n= --procs= -N= --nodes= --size= -w= --on= -x= --exclude= --need= --exclusive -t= --time= --name= --priority= --begin= --reservation= --after= --after-any= --after-ok= --after-not-ok='
-    local program='--map= --load= --dry-run -o= --output= -e= --error= -D= --chdir= --env= --export= --kill-on-bad-exit --requeue --mem= --bind='
+    local program='--class= --map= --load= --dry-run -o= --output= -e= --error= -D= --chdir= --env= --export= --kill-on-bad-exit --requeue --mem= --bind='
     case $1 in
     run) echo "$size $program -l --label --stdin= --pty --debug= --ranks= --cores --detach --auto --copy --no-copy --with-libs --input= --fetch= --tree= --chunk= --slots= --fabric= -v --cluster=" ;;
     submit) echo "$size $program --array= --wait -v --verbose --cluster=" ;;
     alloc) echo "$size --cluster=" ;;
-    up) echo '--local= --hosts= --min-nodes= --max-nodes= --connector= --connect-timeout= --user= --interface= --ports= --node-folder= --foreground --pes= --tree= --links= --policy= --quantum= --mpl= --confine= --system-cores= --orphan= --fabric= --hook= --bandwidth= --attribs= --nodespec= --share= --cluster= -v --verbose' ;;
+    up) echo '--local= --hosts= --min-nodes= --max-nodes= --connector= --connect-timeout= --user= --interface= --ports= --node-folder= --foreground --pes= --tree= --links= --policy= --quantum= --mpl= --confine= --system-cores= --orphan= --vacate= --hosts-each= --hosts-all= --fabric= --hook= --bandwidth= --attribs= --nodespec= --share= --cluster= -v --verbose' ;;
     cp) echo '--tree= --chunk= --slots= --send= --fabric= -v --verbose -q --quiet --json --cluster=' ;;
     exec) echo '-w= --on= -x= --exclude= -l= --user= -b --gather -N --no-label --json -q --quiet -S --status --stdin= --put= --get= -u= --timeout= -t= --connect-timeout= --shape= -f= --fanout= --at-once= --connector=' ;;
     down) echo '--keep-jobs --cluster=' ;;
@@ -25,6 +25,7 @@ __storm_options() {
     kill) echo '-s= --ranks= --cluster=' ;;
     login) echo '--connector= --command= --issue --cluster=' ;;
     drain) echo '--reason= --cluster=' ;;
+    grow) echo '--need= --class= --ppn= --together= --cluster=' ;;
     reserve) echo '--from= --for= --name= --cancel= --json --cluster=' ;;
     policy) echo '--quantum= --mpl= --json --cluster=' ;;
     remove) echo '--now --cluster=' ;;
@@ -75,7 +76,7 @@ __storm_value() {
 __storm_word() {
     case $1 in
     run | alloc | submit | exec) compgen -c -- "$2"; compgen -f -- "$2" ;;
-    ps | show | why | wait | attach | kill | suspend | resume)
+    ps | show | why | wait | attach | grow | kill | suspend | resume)
         compgen -W "$(__storm_values id ps)" -- "$2" ;;
     policy) compgen -W 'fcfs easy easy-sjbf conservative gang gang-backfill local' -- "$2" ;;
     nodes | drain | undrain | remove | reserve) compgen -W "$(__storm_values name nodes)" -- "$2" ;;

@@ -549,6 +549,8 @@ bool queue_seat(struct mm *m, struct job *j, const struct nodeset *nodes, uint32
 void queue_off(struct mm *m, struct job *j);
 
 /* family.c: hosts that belong to a job */
+size_t family_bytes(const struct mm_config *c);
+void family_init(struct mm *m, struct arena *a);
 void family_joined(struct mm *m, const struct job *j);
 void family_left(struct mm *m, const struct job *j);
 /* A host that came with a job is lost or was called back: another is asked for. */

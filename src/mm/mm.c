@@ -122,8 +122,6 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     struct job *jobs = ARENA_TAKE(a, struct job, c->jobs_max);
     struct wish *wishes = ARENA_TAKE(a, struct wish, c->jobs_max);
     struct sectioned *sectioned = ARENA_TAKE(a, struct sectioned, c->jobs_max);
-    struct classed *classed = ARENA_TAKE(a, struct classed, c->jobs_max);
-    uint16_t *lent = ARENA_TAKE(a, uint16_t, c->limits.nodes);
     uint64_t *wish_sets = ARENA_TAKE(a, uint64_t, 2 * each * c->jobs_max);
     struct running *runnings = ARENA_TAKE(a, struct running, cap);
     uint32_t *running_free = ARENA_TAKE(a, uint32_t, cap);
@@ -151,6 +149,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
         arena_take(a, court_bytes(&court), 8);
         arena_take(a, vitals_bytes(c), 8);
         arena_take(a, needs_bytes(c), 8);
+        arena_take(a, family_bytes(c), 8);
         return NULL;
     }
     memset(m, 0, sizeof *m);
@@ -159,8 +158,6 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     m->jobs = jobs;
     m->wishes = wishes;
     m->sectioned = sectioned;
-    m->classed = classed;
-    m->lent_by_node = lent;
     m->wish_sets = wish_sets;
     m->runnings = runnings;
     m->running_cap = cap;
@@ -177,6 +174,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     m->court = court_new(&court, &policy_fcfs, a);
     vitals_init(m, a);
     needs_init(m, a);
+    family_init(m, a);
     carve_sets(m, sets, each, universe);
     carve_copies(m, copy_sets, copy_bodies);
     reserve_init(m, windows);

@@ -159,7 +159,9 @@ def nodes(t):
     head = r.out.splitlines()[0].split()
     t.check('nodes -l', head[4:7] == ['LOAD', 'MEM', 'OF'] and 'GiB' in r.out, r)
     r = t.run('nodes')
-    t.check('nodes alone is as it was', 'LOAD' not in r.out, r)
+    head, row = r.out.splitlines()[0].split(), r.out.splitlines()[1].split()
+    t.check('nodes: all in one row, with load and memory', head[5:8] == ['LOAD', 'MEM', 'OF'] and row[:2] == ['n[0-5]', '6'] and
+            'GiB' in r.out and '-' != row[5], r)
 
 
 play(over, orphans, running, nodes)

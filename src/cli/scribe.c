@@ -44,7 +44,8 @@ struct page {
     uint8_t *spec; /* of a job of several programs */
     size_t spec_len;
     char names[2][NAME_BYTES];
-    char tally[32]; /* how far they are written, should we die */
+    char tally[32];              /* how far they are written, should we die */
+    char unwritten[WORDS_BYTES]; /* the first that could not be written, and why */
 };
 
 struct scribe {
@@ -70,9 +71,12 @@ static void close_page(struct page *p) {
     free(p);
 }
 
+/* Whoever waits for the job is told the first; how far its files are written is our own affair. */
 static void on_trouble(void *context, const char *what, int error) {
-    (void)context;
+    struct page *p = context;
     fprintf(stderr, "storm: %s: %s\n", what, strerror(-error));
+    if (p->unwritten[0] == '\0' && strcmp(what, p->tally) != 0)
+        snprintf(p->unwritten, sizeof p->unwritten, "%.320s: %s", what, strerror(-error));
 }
 
 /* Relative to where the job was submitted. */
@@ -252,11 +256,20 @@ static bool is_over(struct page *p) {
     return p->moved_at + MISSING_NS <= now;
 }
 
+static void unfollow(struct page *p) {
+    uint8_t job[4];
+    store_le32(job, p->job);
+    struct message_act m = {.verb = VERB_UNFOLLOW,
+                            .value = 1,
+                            .jobs = bytes_of(job, sizeof job),
+                            .text = bytes_from_str(p->unwritten)};
+    session_act(p->scribe->contact.session, &m, NULL, NULL);
+}
+
 static void finish(struct page *p) {
-    struct scribe *s = p->scribe;
     output_finish(p->output);
     say_end(p);
-    session_do(s->contact.session, p->job, VERB_UNFOLLOW, 1, NULL, NULL);
+    unfollow(p);
     unlink(p->tally);
     close_page(p);
 }

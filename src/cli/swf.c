@@ -55,6 +55,29 @@ static int status_of(const struct job_row *r) {
     return r->state == STATE_DONE ? 1 : r->state == STATE_KILLED ? 5 : 0;
 }
 
+static uint64_t kilobytes(uint64_t bytes) {
+    return bytes / KIB + (bytes % KIB != 0);
+}
+
+static struct swf_job job_of(const struct job_row *r, const struct swf_config *c) {
+    bool whole = (r->flags & JOB_EXCLUSIVE) != 0 && c->node_pes > 0;
+    struct swf_job j = {.job = r->job,
+                        .arrival_ns = arrival_of(r),
+                        .start = r->started_ns, /* for now of the calendar */
+                        .end = r->ended_ns,
+                        .ran = r->started_ns != 0,
+                        .interactive = r->kind != JOB_BATCH,
+                        .pes = r->nodes * (whole ? c->node_pes : r->ppn),
+                        .limit = r->limit_ns,
+                        .status = status_of(r)};
+    j.measured = j.ran && r->measured && j.pes > 0;
+    if (j.measured) {
+        j.cpu = (r->usage.user_ns + r->usage.system_ns) / j.pes; /* for now in nanoseconds */
+        j.memory_kb = kilobytes(r->usage.peak_bytes) * r->procs / j.pes;
+    }
+    return j;
+}
+
 static int add(struct swf *s, size_t *cap, const struct job_row *r, const struct swf_config *c) {
     if (s->count == *cap) {
         *cap = *cap == 0 ? 256 : 2 * *cap;
@@ -63,16 +86,7 @@ static int add(struct swf *s, size_t *cap, const struct job_row *r, const struct
             return -ENOMEM;
         s->jobs = jobs;
     }
-    bool whole = (r->flags & JOB_EXCLUSIVE) != 0 && c->node_pes > 0;
-    s->jobs[s->count++] = (struct swf_job){.job = r->job,
-                                           .arrival_ns = arrival_of(r),
-                                           .start = r->started_ns, /* for now of the calendar */
-                                           .end = r->ended_ns,
-                                           .ran = r->started_ns != 0,
-                                           .interactive = r->kind != JOB_BATCH,
-                                           .pes = r->nodes * (whole ? c->node_pes : r->ppn),
-                                           .limit = r->limit_ns,
-                                           .status = status_of(r)};
+    s->jobs[s->count++] = job_of(r, c);
     return 0;
 }
 
@@ -120,6 +134,7 @@ static void set_times(const struct swf *s, struct swf_job *j, uint64_t scale_x10
     j->start = j->ran ? since(s, j->start, scale_x1000) : j->end;
     j->start = j->start < j->submit ? j->submit : j->start;
     j->end = j->end < j->start + j->ran ? j->start + j->ran : j->end;
+    j->cpu = (stretched(j->cpu, scale_x1000) + NS_PER_S / 2) / NS_PER_S;
     j->limit = (stretched(j->limit, scale_x1000) + NS_PER_S - 1) / NS_PER_S;
 }
 
@@ -168,11 +183,19 @@ static void print_head(const struct swf *s, const char *cluster, const struct sw
     fputs("; MaxQueues: 2\n; Queue: 0 run and alloc\n; Queue: 1 submit\n", out);
     fputs("; Note: a job arrives when it was submitted, or when it might begin if that was later\n",
           out);
+    fputs("; Note: used memory is that of the largest process, as if all were as large\n", out);
     if (c->scale_x1000 != SWF_SCALE_ONE)
         fprintf(out, "; Note: times are %g times as long as they were (--scale)\n",
                 (double)c->scale_x1000 / (double)SWF_SCALE_ONE);
     if (s->open > 0)
         fprintf(out, "; Note: jobs that are not over are left out: %" PRIu64 "\n", s->open);
+}
+
+static void print_known(bool known, uint64_t value, FILE *out) {
+    if (known)
+        fprintf(out, " %" PRIu64, value);
+    else
+        fputs(" -1", out);
 }
 
 static void print_job(const struct swf_job *j, FILE *out) {
@@ -181,11 +204,10 @@ static void print_job(const struct swf_job *j, FILE *out) {
         fprintf(out, " %" PRIu64 " %" PRIu32, j->end - j->start, j->pes);
     else
         fputs(" -1 -1", out);
-    fprintf(out, " -1 -1 %" PRIu32, j->pes);
-    if (j->limit > 0)
-        fprintf(out, " %" PRIu64, j->limit);
-    else
-        fputs(" -1", out);
+    print_known(j->measured, j->cpu, out);
+    print_known(j->memory_kb > 0, j->memory_kb, out);
+    fprintf(out, " %" PRIu32, j->pes);
+    print_known(j->limit > 0, j->limit, out);
     fprintf(out, " -1 %d 1 1 -1 %d -1 -1 -1\n", j->status, j->interactive ? 0 : 1);
 }
 

@@ -3,7 +3,9 @@
  *
  * A job arrives when it was submitted, or when it might begin if that was later. Times are whole seconds since the first
  * arrival, each moment rounded for itself; with a scale they are so many times as long, which is how a trace that was
- * replayed faster gets its own time again. */
+ * replayed faster gets its own time again.
+ *
+ * Used memory is to be a mean over processors. What is known is that of the largest process: it counts for all of them. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,8 +24,11 @@ struct swf_job {
     bool ran;
     bool interactive;
     uint32_t pes;
-    uint64_t limit; /* 0: none */
-    int status;     /* field 11 */
+    uint64_t limit;     /* 0: none */
+    int status;         /* field 11 */
+    bool measured;      /* what follows is known */
+    uint64_t cpu;       /* of a processor that it held */
+    uint64_t memory_kb; /* 0: that is not */
 };
 
 struct swf {

@@ -16,6 +16,7 @@ static size_t len;
 
 static void row(uint32_t job, uint64_t begin_ms, uint64_t start_ms, uint64_t end_ms,
                 enum job_state state) {
+    bool measured = job == 1 || job == 3; /* the third never ran */
     struct job_row r = {.job = job,
                         .state = (uint8_t)state,
                         .kind = JOB_BATCH,
@@ -26,7 +27,11 @@ static void row(uint32_t job, uint64_t begin_ms, uint64_t start_ms, uint64_t end
                         .begin_ns = begin_ms == 0 ? 0 : BASE + begin_ms * NS_PER_MS,
                         .started_ns = start_ms == 0 ? 0 : BASE + start_ms * NS_PER_MS,
                         .ended_ns = end_ms == 0 ? 0 : BASE + end_ms * NS_PER_MS,
-                        .limit_ns = job == 1 ? 0 : 1500 * NS_PER_MS};
+                        .limit_ns = job == 1 ? 0 : 1500 * NS_PER_MS,
+                        .measured = measured,
+                        .usage = {.user_ns = measured ? 7 * NS_PER_S : 0,
+                                  .system_ns = measured ? 2100 * NS_PER_MS : 0,
+                                  .peak_bytes = measured ? 12 * MIB - 1000 : 0}};
     long n = job_row_encode(&r, room_of(bytes + len, sizeof bytes - len));
     CHECK(n > 0);
     len += (size_t)n;
@@ -59,7 +64,7 @@ static void some(void) {
 static void test_lines(void) {
     some();
     CHECK_STR(lines(&(struct swf_config){.scale_x1000 = SWF_SCALE_ONE}),
-              "1 0 1 2 6 -1 -1 6 -1 -1 1 1 1 -1 1 -1 -1 -1\n"
+              "1 0 1 2 6 2 10240 6 -1 -1 1 1 1 -1 1 -1 -1 -1\n"
               "3 1 2 -1 -1 -1 -1 6 2 -1 5 1 1 -1 1 -1 -1 -1\n"
               "5 1 0 1 6 -1 -1 6 2 -1 0 1 1 -1 1 -1 -1 -1\n"
               "2 2 0 1 6 -1 -1 6 2 -1 0 1 1 -1 1 -1 -1 -1\n");
@@ -70,7 +75,7 @@ static void test_scale(void) {
     struct joblist only = {.count = 3, .at = numbers};
     some();
     CHECK_STR(lines(&(struct swf_config){.scale_x1000 = 10 * SWF_SCALE_ONE, .only = &only}),
-              "1 0 14 12 6 -1 -1 6 -1 -1 1 1 1 -1 1 -1 -1 -1\n"
+              "1 0 14 12 6 15 10240 6 -1 -1 1 1 1 -1 1 -1 -1 -1\n"
               "2 20 1 1 6 -1 -1 6 15 -1 0 1 1 -1 1 -1 -1 -1\n");
     uint64_t x1000;
     CHECK(swf_scale("60", &x1000) && x1000 == 60000);

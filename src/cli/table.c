@@ -9,8 +9,10 @@
 #include "base/assert.h"
 #include "cli/terminal.h"
 
-static char *cell(const struct table *t, uint32_t row, uint32_t column) {
-    return t->cells[(size_t)row * t->columns + column];
+/* Those of the last row that were not given yet are empty. */
+static const char *cell(const struct table *t, uint32_t row, uint32_t column) {
+    const char *text = t->cells[(size_t)row * t->columns + column];
+    return text != NULL ? text : "";
 }
 
 static void add_row(struct table *t) {
@@ -19,8 +21,7 @@ static void add_row(struct table *t) {
         t->cells = realloc(t->cells, (size_t)t->cap * t->columns * sizeof *t->cells);
         ASSERT(t->cells != NULL);
     }
-    for (uint32_t i = 0; i < t->columns; i++)
-        cell(t, t->rows, i)[0] = '\0';
+    memset(t->cells + (size_t)t->rows * t->columns, 0, t->columns * sizeof *t->cells);
     t->rows++;
     t->at = 0;
 }
@@ -38,8 +39,11 @@ void table_init(struct table *t, const char *const *titles) {
 }
 
 void table_fini(struct table *t) {
+    for (size_t i = 0; i < (size_t)t->rows * t->columns; i++)
+        free(t->cells[i]);
     free(t->cells);
     t->cells = NULL;
+    t->rows = 0;
 }
 
 /* What others have named may hold anything: a terminal gets only what can be shown. */
@@ -49,23 +53,37 @@ static void make_plain(char *text) {
             *text = '?';
 }
 
-void table_cell(struct table *t, const char *format, ...) {
-    va_list args;
+void table_whole(struct table *t, const char *text) {
+    char *copy = strdup(text);
+    ASSERT(copy != NULL);
+    make_plain(copy);
     if (t->at == t->columns)
         add_row(t);
-    char *at = cell(t, t->rows - 1, t->at++);
+    t->cells[(size_t)(t->rows - 1) * t->columns + t->at++] = copy;
+}
+
+void table_cell(struct table *t, const char *format, ...) {
+    char text[TABLE_CELL_MAX];
+    va_list args;
     va_start(args, format);
-    vsnprintf(at, TABLE_CELL_MAX, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    make_plain(at);
+    table_whole(t, text);
+}
+
+static size_t width_of(const struct table *t, uint32_t column) {
+    size_t width = 0;
+    for (uint32_t r = 0; r < t->rows; r++) {
+        size_t len = strlen(cell(t, r, column));
+        width = len < TABLE_CELL_MAX && len > width ? len : width;
+    }
+    return width;
 }
 
 void table_print(const struct table *t, FILE *out) {
     size_t widths[TABLE_COLUMNS_MAX] = {0};
-    for (uint32_t r = 0; r < t->rows; r++)
-        for (uint32_t c = 0; c < t->columns; c++)
-            if (strlen(cell(t, r, c)) > widths[c])
-                widths[c] = strlen(cell(t, r, c));
+    for (uint32_t c = 0; c < t->columns; c++)
+        widths[c] = width_of(t, c);
     for (uint32_t r = 0; r < t->rows; r++) {
         fputs(r == 0 ? terminal_tint(out, TINT_HEAD) : "", out);
         for (uint32_t c = 0; c < t->columns; c++) {

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -120,15 +121,50 @@ struct use_age use_age(const struct job_row *r) {
     return age;
 }
 
-void use_node_cells(struct table *t, const struct node_row *r) {
-    if (r->seen_ns == 0) {
+/* ---- nodes ---- */
+
+static void widen(struct use_span *s, bool first, uint64_t value) {
+    s->least = first || value < s->least ? value : s->least;
+    s->most = first || value > s->most ? value : s->most;
+}
+
+void use_nodes_add(struct use_nodes *u, const struct node_row *r) {
+    if (r->seen_ns == 0)
+        return;
+    bool first = u->told++ == 0;
+    widen(&u->load_x100, first, r->load_x100);
+    widen(&u->used, first, r->memory_used);
+    widen(&u->memory, first, r->memory_bytes);
+}
+
+static struct amount load_of(uint64_t x100) {
+    struct amount a;
+    snprintf(a.text, sizeof a.text, "%" PRIu64 ".%02" PRIu64, x100 / 100, x100 % 100);
+    return a;
+}
+
+/* The unit once if both have the same; one of them if they look the same. */
+static void span_cell(struct table *t, const struct use_span *s,
+                      struct amount (*text_of)(uint64_t)) {
+    struct amount least = text_of(s->least), most = text_of(s->most);
+    const char *unit = strchr(least.text, ' '), *other = strchr(most.text, ' ');
+    bool one = unit != NULL && other != NULL && strcmp(unit, other) == 0;
+    int len = one ? (int)(unit - least.text) : (int)strlen(least.text);
+    if (strcmp(least.text, most.text) == 0)
+        table_cell(t, "%s", most.text);
+    else
+        table_cell(t, "%.*s-%s", len, least.text, most.text);
+}
+
+void use_nodes_cells(struct table *t, const struct use_nodes *u) {
+    if (u->told == 0) {
         for (int i = 0; i < 3; i++)
             table_cell(t, "-");
         return;
     }
-    table_cell(t, "%" PRIu32 ".%02" PRIu32, r->load_x100 / 100, r->load_x100 % 100);
-    table_cell(t, "%s", size_of(r->memory_used).text);
-    table_cell(t, "%s", size_of(r->memory_bytes).text);
+    span_cell(t, &u->load_x100, load_of);
+    span_cell(t, &u->used, size_of);
+    span_cell(t, &u->memory, size_of);
 }
 
 void use_node_json(struct json *j, const struct node_row *r) {

@@ -25,7 +25,20 @@ struct use_age {
 };
 struct use_age use_age(const struct job_row *r);
 
-/* Load and memory of a node. */
+/* The least and the most of some nodes. */
+struct use_span {
+    uint64_t least, most;
+};
+
+/* Load and memory of nodes; of those that have not told yet nothing is known. */
+struct use_nodes {
+    uint32_t told;
+    struct use_span load_x100, used, memory;
+};
+
+void use_nodes_add(struct use_nodes *u, const struct node_row *r);
+
+/* Titles of the cells that use_nodes_cells adds: "0.10-0.42", "1.2-3.4 GiB", "24 GiB". */
 #define USE_NODE_TITLES ">LOAD", ">MEM", ">OF"
-void use_node_cells(struct table *t, const struct node_row *r);
+void use_nodes_cells(struct table *t, const struct use_nodes *u);
 void use_node_json(struct json *j, const struct node_row *r);

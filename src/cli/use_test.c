@@ -54,9 +54,37 @@ static void test_age(void) {
     CHECK_STR(use_age(&r).text, "");
 }
 
+/* The cells of these nodes, with slashes between them. */
+static const char *cells(const struct node_row *rows, size_t count) {
+    static char text[256];
+    static const char *const titles[] = {USE_NODE_TITLES, NULL};
+    struct use_nodes u = {0};
+    struct table t;
+    for (size_t i = 0; i < count; i++)
+        use_nodes_add(&u, &rows[i]);
+    table_init(&t, titles);
+    use_nodes_cells(&t, &u);
+    snprintf(text, sizeof text, "%s/%s/%s", t.cells[3], t.cells[4], t.cells[5]);
+    table_fini(&t);
+    return text;
+}
+
+static void test_nodes(void) {
+    struct node_row rows[] = {
+        {.seen_ns = 1, .load_x100 = 42, .memory_used = 3 * GIB, .memory_bytes = 24 * GIB},
+        {.load_x100 = 900, .memory_used = 9 * GIB}, /* has not told */
+        {.seen_ns = 1, .load_x100 = 10, .memory_used = 2 * GIB, .memory_bytes = 24 * GIB},
+        {.seen_ns = 1, .load_x100 = 10, .memory_used = 512 * MIB, .memory_bytes = 24 * GIB + 1}};
+    CHECK_STR(cells(rows, 1), "0.42/3 GiB/24 GiB");
+    CHECK_STR(cells(rows, 3), "0.10-0.42/2-3 GiB/24 GiB");
+    CHECK_STR(cells(rows, 4), "0.10-0.42/512 MiB-3 GiB/24 GiB");
+    CHECK_STR(cells(rows + 1, 1), "-/-/-");
+}
+
 int main(void) {
     TEST(test_words);
     TEST(test_json);
     TEST(test_age);
+    TEST(test_nodes);
     return tap_finish();
 }

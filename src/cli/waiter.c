@@ -43,6 +43,15 @@ static void is_held(struct waiter *w, uint32_t place, bool held) {
     w->held_until = w->contact.loop.now + HELD_NS;
 }
 
+/* Jobs of an array often go wrong in the same way: one line is for the first, and one for all others. */
+static void say_unwritten(struct waiter *w, uint32_t job, struct bytes words) {
+    char what[24];
+    snprintf(what, sizeof what, "job %" PRIu32, job);
+    if (w->unwritten++ == 0)
+        complain(what, "its output could not be written: %.*s", (int)words.len,
+                 (const char *)words.at);
+}
+
 static void on_news(void *context, const struct message_news *n) {
     struct waiter *w = context;
     uint32_t place;
@@ -52,6 +61,8 @@ static void on_news(void *context, const struct message_news *n) {
         epilogue_print(&w->contact.cluster, n, &(struct epilogue){0});
     if (w->states[place] == WAITED_GOES && w->verbose)
         epilogue_usage(stderr, &w->contact.cluster, n);
+    if (n->unwritten.len > 0)
+        say_unwritten(w, n->job, n->unwritten);
     is_over(w, place, (int)(n->status & 0xff));
     is_held(w, place, n->held);
 }
@@ -102,6 +113,9 @@ static bool goes_on(struct waiter *w) {
 int waiter_until_over(struct waiter *w) {
     while (goes_on(w))
         session_turn(w->contact.session);
+    if (w->unwritten > 1)
+        complain(NULL, "the output of %" PRIu32 " more jobs could not be written",
+                 w->unwritten - 1);
     contact_close(&w->contact);
     joblist_fini(&w->jobs);
     free(w->states);

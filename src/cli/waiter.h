@@ -12,7 +12,8 @@ struct waiter {
     uint32_t left;   /* that are not over */
     uint32_t held;   /* that are, and whose output is being written */
     uint64_t held_until;
-    bool verbose; /* what each has used is told */
+    uint32_t unwritten; /* whose output could not be written */
+    bool verbose;       /* what each has used is told */
     bool done;
     int status; /* the highest so far */
 };

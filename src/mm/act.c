@@ -166,10 +166,7 @@ static const char *act_on(struct mm *m, uint32_t link, const struct message_act 
     if (a->verb == VERB_FOLLOW)
         return follow(m, link, j, a->value);
     if (a->verb == VERB_UNFOLLOW) {
-        if (a->value != 0 && j->settled) /* of a batch job: all is written */
-            end_release(m, j);
-        else
-            client_unfollow(m, link, j);
+        client_unfollow(m, link, j, a);
         return NULL;
     }
     if (a->verb == VERB_SIGNAL && a->ranks.len > 0)

@@ -110,9 +110,94 @@ static void test_processes_that_are_dealt_out(void) {
     teardown(&b);
 }
 
+/* ---- output that could not be written ---- */
+
+enum { SCRIBE = 10 };
+
+static void follow(struct bench *b, uint32_t link, uint32_t value) {
+    uint8_t job[4] = {1};
+    union message m = {.act = {.request = {++b->requests, 3},
+                               .verb = VERB_FOLLOW,
+                               .value = value,
+                               .nodes = &b->none,
+                               .jobs = bytes_of(job, sizeof job)}};
+    say(b, link, 0, MESSAGE_ACT, &m);
+    CHECK_EQ(sent(b, MESSAGE_ANSWER), 1);
+}
+
+static void unfollow(struct bench *b, const char *words) {
+    uint8_t job[4] = {1};
+    union message m = {.act = {.request = {++b->requests, 3},
+                               .verb = VERB_UNFOLLOW,
+                               .value = 1,
+                               .nodes = &b->none,
+                               .jobs = bytes_of(job, sizeof job),
+                               .text = bytes_from_str(words)}};
+    say(b, SCRIBE, 0, MESSAGE_ACT, &m);
+}
+
+/* What the link was told in the last step: for each news `held` or `free`, and what was not written. */
+static const char *news(struct bench *b, uint32_t link) {
+    static char text[256];
+    union message m;
+    struct text t;
+    text_init(&t, text, sizeof text);
+    for (uint32_t i = 0; i < b->out.count; i++) {
+        const struct effect *e = &b->out.list[i];
+        if (e->kind != EFFECT_SEND || e->send.type != MESSAGE_NEWS || e->send.links[0] != link)
+            continue;
+        CHECK_EQ(message_decode(e->send.type, e->send.head, b->sets, &m), 0);
+        text_str(&t, m.news.held ? "held(" : "free(");
+        text_strn(&t, (const char *)m.news.unwritten.at, m.news.unwritten.len);
+        text_str(&t, ") ");
+    }
+    return text;
+}
+
+/* Job 1 is over and somebody is to write its output, of which there is some. */
+static void begin_written(struct bench *b) {
+    struct job *j;
+    begin_going(b, 0);
+    j = job_find(b->mm, 1);
+    j->kind = JOB_BATCH;
+    j->state = STATE_DONE;
+    j->settled = true;
+    j->output = 5;
+    follow(b, SCRIBE, 1);
+}
+
+static void test_unwritten(void) {
+    struct bench b;
+    begin_written(&b);
+    unfollow(&b, "file: why");
+    CHECK_STR(news(&b, LINK), "held(file: why) free() ");
+    CHECK_STR(news(&b, SCRIBE), "");
+    follow(&b, LINK + 2, 0);
+    CHECK_STR(news(&b, LINK + 2), "free(see the log of the cluster) ");
+    teardown(&b);
+    begin_written(&b);
+    unfollow(&b, "");
+    CHECK_STR(news(&b, LINK), "free() ");
+    follow(&b, LINK + 2, 0);
+    CHECK_STR(news(&b, LINK + 2), "free() ");
+    teardown(&b);
+}
+
+/* Whoever writes the output of one job after the other does not take all places of those who follow. */
+static void test_follow_ends(void) {
+    struct bench b;
+    begin_written(&b);
+    CHECK_EQ(b.mm->follow_end, 2);
+    unfollow(&b, "");
+    CHECK_EQ(b.mm->follow_end, 1); /* who waits is left */
+    teardown(&b);
+}
+
 int main(void) {
     TEST(test_one_job_many_times);
     TEST(test_processes_of_other_nodes);
     TEST(test_processes_that_are_dealt_out);
+    TEST(test_unwritten);
+    TEST(test_follow_ends);
     return tap_finish();
 }

@@ -8,6 +8,8 @@
 #include "rm/say.h"
 #include "wire/gate.h"
 
+enum { UNWRITTEN_MAX = 400 };
+
 static uint32_t *bucket_of(struct mm *m, uint32_t job) {
     return &m->follow_buckets[job % FOLLOW_BUCKETS];
 }
@@ -93,17 +95,6 @@ static void orphaned(struct mm *m, uint32_t job) {
     due_set(m, r);
 }
 
-void client_unfollow(struct mm *m, uint32_t link, struct job *j) {
-    struct follow *f = find(m, link, j->id);
-    bool output = f != NULL && f->output;
-    if (f != NULL)
-        drop(m, f);
-    if (output && j->settled)
-        end_release(m, j);
-    else if (output)
-        orphaned(m, j->id);
-}
-
 void client_down(struct mm *m, uint32_t link) {
     files_client_down(m, link);
     for (uint32_t i = 0; i < m->follow_end; i++) {
@@ -177,19 +168,24 @@ static void tell(struct mm *m, uint32_t link, const struct message_news *n) {
     say_link(m->out, link, MESSAGE_NEWS, &(union message){.news = *n}, (struct bytes){0});
 }
 
+/* Of this job, or of all of its array. */
+static void tell_followers(struct mm *m, const struct job *j, const struct message_news *n) {
+    for (uint32_t at = first_in(m, j->id); at != NO_SLOT; at = m->follows[at].next)
+        if (m->follows[at].job == j->id)
+            tell(m, m->follows[at].link, n);
+    uint32_t first = (uint32_t)j->key;
+    for (uint32_t at = first_in(m, first); first != j->id && at != NO_SLOT;
+         at = m->follows[at].next)
+        if (m->follows[at].job == first && m->follows[at].array)
+            tell(m, m->follows[at].link, n);
+}
+
 /* An end is told when it is durable. */
 void client_news(struct mm *m, const struct job *j) {
     if (state_over((enum job_state)j->state) && !j->settled)
         return;
     struct message_news n = describe(m, j);
-    for (uint32_t at = first_in(m, j->id); at != NO_SLOT; at = m->follows[at].next)
-        if (m->follows[at].job == j->id)
-            tell(m, m->follows[at].link, &n);
-    uint32_t first = (uint32_t)j->key;
-    for (uint32_t at = first_in(m, first); first != j->id && at != NO_SLOT;
-         at = m->follows[at].next)
-        if (m->follows[at].job == first && m->follows[at].array)
-            tell(m, m->follows[at].link, &n);
+    tell_followers(m, j, &n);
     for (uint32_t at = first_in(m, 0); j->kind == JOB_BATCH && at != NO_SLOT;
          at = m->follows[at].next)
         if (m->follows[at].job == 0 && n.settled && (n.held || n.output == 0) &&
@@ -197,10 +193,33 @@ void client_news(struct mm *m, const struct job *j) {
             tell(m, m->follows[at].link, &n);
 }
 
+/* Those who wait for the job hear why; the words are not kept. */
+static void tell_unwritten(struct mm *m, struct job *j, struct bytes words) {
+    struct message_news n = describe(m, j);
+    j->unwritten = true;
+    n.unwritten = bytes_of(words.at, words.len < UNWRITTEN_MAX ? words.len : UNWRITTEN_MAX);
+    tell_followers(m, j, &n);
+}
+
+void client_unfollow(struct mm *m, uint32_t link, struct job *j, const struct message_act *a) {
+    struct follow *f = find(m, link, j->id);
+    bool output = f != NULL && f->output;
+    if (f != NULL)
+        drop(m, f);
+    if (j->settled && a->value != 0 && a->text.len > 0)
+        tell_unwritten(m, j, a->text);
+    if (j->settled && (output || a->value != 0)) /* of a batch job: all is written */
+        end_release(m, j);
+    else if (output)
+        orphaned(m, j->id);
+}
+
 void client_tell(struct mm *m, uint32_t link, const struct job *j) {
     if (state_over((enum job_state)j->state) && !j->settled)
         return; /* it will hear in a moment */
     struct message_news n = describe(m, j);
+    if (j->unwritten)
+        n.unwritten = bytes_from_str("see the log of the cluster");
     tell(m, link, &n);
 }
 

@@ -80,6 +80,7 @@ struct job {
     uint32_t memory; /* MiB that each process may use; 0: nothing is said of it */
     uint16_t need;   /* one more than the place of what it needs of nodes; 0: nothing */
     bool measured;   /* what it has used is known */
+    bool unwritten;  /* some of its output could not be; not kept over lives */
     struct usage usage;
     uint32_t loose;      /* a node that does not limit memory as was asked for; NO_NODE: none */
     uint32_t slot;       /* of its `running` */
@@ -786,7 +787,7 @@ void client_answer(struct mm *m, uint32_t link, const uint64_t request[2], enum 
 void client_news(struct mm *m, const struct job *j);
 void client_tell(struct mm *m, uint32_t link, const struct job *j);
 bool client_follow(struct mm *m, uint32_t link, uint32_t job, bool output, bool array);
-void client_unfollow(struct mm *m, uint32_t link, struct job *j);
+void client_unfollow(struct mm *m, uint32_t link, struct job *j, const struct message_act *a);
 /* The link that takes this job's output, 0 if none does. */
 uint32_t client_of_output(const struct mm *m, const struct job *j);
 /* Does this client follow the job? */

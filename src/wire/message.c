@@ -466,6 +466,7 @@ static void walk_news(struct codec *c, union message *m) {
     codec_set(c, n->nodes);
     codec_set(c, n->waiting);
     codec_bytes(c, &n->text, 1);
+    codec_bytes(c, &n->unwritten, 1);
 }
 
 static void walk_rows(struct codec *c, union message *m) {

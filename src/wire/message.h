@@ -411,8 +411,8 @@ enum verb {
     VERB_RENEW, /* launcher only, no run: the manager is alive; value: milliseconds until the next */
     VERB_DROP,  /* launcher only: forget it, it is over or was never started */
     /* from clients, about jobs */
-    VERB_FOLLOW,   /* tell me of this job; value 1: I take its output */
-    VERB_UNFOLLOW, /* no more; the job goes on */
+    VERB_FOLLOW, /* tell me of this job; value 1: I take its output */
+    VERB_UNFOLLOW, /* no more; the job goes on; value 1: all it has written is kept, but for what text tells */
     /* from clients, about nodes */
     VERB_DRAIN,
     VERB_UNDRAIN,
@@ -697,6 +697,8 @@ struct message_news {
     struct nodeset *nodes;   /* it runs or ran on; none: that is not known any more */
     struct nodeset *waiting; /* ENDING: those of them that have not confirmed yet */
     struct bytes text;
+    struct bytes
+        unwritten; /* over: what its output could not be written to, and why; once, behind its end */
 };
 
 struct message_rows {

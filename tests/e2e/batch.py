@@ -113,6 +113,32 @@ def files(t):
     t.check('and those of an array', r.status == 0 and len([n for n in os.listdir(t.work) if n.startswith('of-') and t.read(n) != '']) == 10, r)
 
 
+def spoilt(t):
+    """Output that cannot be written is told to whoever waits."""
+    where = t.path('nowhere/out')
+
+    def says(r, job, file):
+        """A command that came late, as the machine was busy, is told to look into the log."""
+        why = 'No such file' if file in r.err else 'log of the cluster'
+        return r.is_one_line(f'job {job}: ', 'could not be written', why)
+    r = t.run('submit', '--wait', '-o', where, 'sh', '-c', 'echo lost; exit 3')
+    job = r.out.strip()
+    t.check('submit --wait: which file, and why; the status is the job\'s', r.status == 3 and says(r, job, where), r)
+    r = t.run('wait', job)
+    t.check('wait, afterwards', r.status == 3 and r.is_one_line(f'job {job}: ', 'could not be written', 'log of the cluster'), r)
+    with open(os.path.join(t.home, 'local', 'log')) as f:
+        t.check('which has it', f'{where}: No such file' in f.read())
+    r = t.run('submit', '--wait', '-N', 2, '-o', 'nowhere/%n', 'sh', '-c', 'echo lost')
+    t.check('of several files the first', r.status == 0 and says(r, r.out.strip(), 'nowhere/n'), r)
+    r = t.run('submit', '--wait', '-o', where, 'true')
+    t.check('what writes nothing loses nothing', r.status == 0 and r.err == '', r)
+    r = t.run('submit', '--wait', '--array', '1-5', '-o', where, 'echo', 'lost')
+    t.check('an array: one line, and one for all others', r.status == 0 and len(r.err.splitlines()) == 2 and
+            'could not be written' in r.err.splitlines()[0] and 'of 4 more jobs' in r.err, r)
+    r = t.run('submit', '--wait', '-o', 'good', 'echo', 'kept')
+    t.check('the next is written as ever', r.status == 0 and r.err == '' and t.read('good') == 'kept\n', r)
+
+
 def mistakes(t):
     for args, words in ((('--after', 'x'), '--after'), (('--after', '99999'), 'job 99999'), (('--begin', 'soon'), '--begin'),
                         (('--after-ok', ''), '--after-ok'), (('--begin', '2026-02-30'), 'no time')):
@@ -120,4 +146,4 @@ def mistakes(t):
         t.check(f'{" ".join(args)!r} is refused', r.status != 0 and r.is_one_line(words), r)
 
 
-play(ends, arrays, times, manager, files, mistakes, up=('--local', '4'))
+play(ends, arrays, times, manager, files, spoilt, mistakes, up=('--local', '4'))

@@ -21,7 +21,7 @@ WHERE = ('sh', '-c', 'echo $STORM_NODE')
 
 
 def names(r):
-    return [line.split()[0] for line in r.out.splitlines()[1:]]
+    return [row['name'] for row in json.loads(r.out)] if r.status == 0 else r
 
 
 def where(t, *args):
@@ -42,11 +42,17 @@ def paper(t):
     t.check('the slip in the example', r.status == 125 and '--need:12: there is no attribute "NI"; did you mean NIC?' in r.err and
             r.err.splitlines()[2] == '             ^~', r)
     t.check('two nodes of 512 MB and a slow network: 0 and 1', where(t, '--size', '2:2', '--need', 'MEM=512MB, NIC=SLOW') == ['n0', 'n1'])
-    t.check('that is all there are', names(t.run('nodes', '--need', 'MEM=512MB, NIC=SLOW')) == ['n0', 'n1'])
-    t.check('at least 512 MB: all four', names(t.run('nodes', '--need', 'MEM>=512MB')) == ['n0', 'n1', 'n2', 'n10'])
+    t.check('that is all there are', names(t.run('nodes', '--json', '--need', 'MEM=512MB, NIC=SLOW')) == ['n0', 'n1'])
+    t.check('at least 512 MB: all four', names(t.run('nodes', '--json', '--need', 'MEM>=512MB')) == ['n0', 'n1', 'n2', 'n10'])
     t.check('two of them are given', len(where(t, '--size', '2:2', '--need', 'MEM>=512MB')) == 2)
     t.check('all of them', where(t, '--size', '4:2', '--need', 'MEM>=512MB') == ['n0', 'n1', 'n10', 'n2'])
     rows = {row['name']: row for row in json.loads(t.run('nodes', '--json').out)}
+    r = t.run('nodes')
+    table = [line.split() for line in r.out.splitlines()[1:]]
+    t.check('nodes: apart by what is said of them', [row[0] for row in table] == ['n0', 'n1', 'n2', 'n[3-9,11]', 'n10'] and
+            'CPU=500MHZ MEM=256MB NIC=FAST' in r.out and 'ARCH' not in r.out, r)
+    r = t.run('nodes', '--need', 'CPU>=1GHZ')
+    t.check('--need, folded', [line.split()[0] for line in r.out.splitlines()[1:]] == ['n1', 'n2', 'n10'], r)
     t.check('widths', [rows[n]['pes'] for n in ('n0', 'n10', 'n5')] == [4, 2, 1], rows)
     t.check('nodes that nobody speaks of have the first values', rows['n5']['attributes']['CPU'] == '500MHZ' and
             rows['n5']['attributes']['MEM'] == '256MB' and rows['n5']['attributes']['NIC'] == 'FAST', rows['n5'])
@@ -55,16 +61,16 @@ def paper(t):
 def expressions(t):
     for need, who in (('mem >= 512mb && !(nic = fast)', ['n0', 'n1']), ('CPU=2GHZ or CPU=1GHZ', ['n1', 'n2', 'n10']),
                       ('CPU>=1GHZ and not MEM=2GB', ['n1']), ('(CPU == "2GHZ") && NIC==FAST', ['n2', 'n10'])):
-        r = t.run('nodes', '--need', need)
+        r = t.run('nodes', '--json', '--need', need)
         t.check(need, names(r) == who, r)
     arch = os.uname().machine
-    r = t.run('nodes', '--need', f'(Arch == "{arch}" && OpSys == "Linux") && (Memory >= 32 && Dedicated == TRUE)')
+    r = t.run('nodes', '--json', '--need', f'(Arch == "{arch}" && OpSys == "Linux") && (Memory >= 32 && Dedicated == TRUE)')
     t.check('as CARMI spells it', len(names(r)) == 12, r)
-    r = t.run('nodes', '--need', 'ROLE=compute, PROCESSORS>=1, MEMORY>1MB, NUMA>=1, GPUS>=0, SPEED>0, KERNEL>=2')
+    r = t.run('nodes', '--json', '--need', 'ROLE=compute, PROCESSORS>=1, MEMORY>1MB, NUMA>=1, GPUS>=0, SPEED>0, KERNEL>=2')
     t.check('what nodes find out by themselves', len(names(r)) == 12, r)
     for need, words in (('MEM>=banana', 'MEM has no value "banana"'), ('NIC>=FAST', 'NIC'), ('MEM>=', 'MEM'), ('(CPU=1GHZ', 'not closed'),
                         ('MEMORY>=two', 'MEMORY'), ('CPU=1GHZ,,MEM=2GB', ',')):
-        r = t.run('nodes', '--need', need)
+        r = t.run('nodes', '--json', '--need', need)
         t.check(f'{need}: refused, with its place', r.status == 125 and words in r.err and '^' in r.err, r)
 
 
@@ -138,7 +144,7 @@ def reload(t):
     bad = t.write('bad', spec.replace('MEM=2GB', 'MEM=3GB', 1))
     r = t.run('reload', '--nodespec', bad)
     t.check('what cannot be read changes nothing', r.status == 125 and 'MEM has no value "3GB"' in r.err and
-            names(t.run('nodes', '--need', 'MEM=2GB')) == ['n2', 'n10'], r)
+            names(t.run('nodes', '--json', '--need', 'MEM=2GB')) == ['n2', 'n10'], r)
     r = t.run('reload', '--attribs', t.write('attribs2', attribs))
     t.check('attributes that the node file does not speak of', r.status == 125 and 'DISK' in r.err, r)
     job = t.run('submit', '--size', '1:3', '-w', 'n0', 'sleep', 1000).out.strip()
@@ -148,7 +154,7 @@ def reload(t):
     lines[3] = lines[3].replace('10   2', '10   3')
     r = t.run('reload', '--attribs', t.path('attribs2'), '--nodespec', t.write('nodespec2', '\n'.join(lines) + '\n'))
     t.check('both at once', r.status == 0, r)
-    t.check('what is new is known', names(t.run('nodes', '--need', 'DISK=YES')) == ['n0'])
+    t.check('what is new is known', names(t.run('nodes', '--json', '--need', 'DISK=YES')) == ['n0'])
     rows = {row['name']: row for row in json.loads(t.run('nodes', '--json').out)}
     t.check('idle nodes have their new width', rows['n10']['pes'] == 3, rows['n10'])
     t.check('busy ones when they are idle', rows['n0']['pes'] == 4, rows['n0'])
@@ -157,7 +163,7 @@ def reload(t):
     t.check('it is used', where(t, '-w', 'n0', '--need', 'DISK=YES') == ['n0'])
     queued = t.run('submit', '--need', 'DISK=YES', '-w', 'n0', '--begin', '+1h', 'true').out.strip()
     r = t.run('reload', '--attribs', t.write('attribs', ATTRIBS), '--nodespec', t.write('nodespec', spec))
-    t.check('taken back', r.status == 0 and t.run('nodes', '--need', 'DISK=YES').status == 125, r)
+    t.check('taken back', r.status == 0 and t.run('nodes', '--json', '--need', 'DISK=YES').status == 125, r)
     t.check('a job that needs what is gone is not lost', t.run('show', queued).status == 0)
     t.run('kill', queued)
     r = t.run('reload')
@@ -184,7 +190,7 @@ def shrunk(t):
     t.check('one that is too wide now waits', 'more than the cluster has' in t.run('why', waits).out, t.run('why', waits))
     t.check('as wide as before', t.run('reload', '--attribs', attribs, '--nodespec', t.write('nodespec', spec)).status == 0)
     t.check('it runs', t.run('wait', waits).status == 0)
-    r = t.run('nodes', '--need', 'PROCESSORS>=4')
+    r = t.run('nodes', '--json', '--need', 'PROCESSORS>=4')
     t.check('processors are those that were said', names(r) == ['n0', 'n1', 'n2'], r)
     r = t.run('run', '-n', 20, 'true')
     t.check('more processes than nodes: on wider ones, if they are', r.status == 125 and 'processors' in r.err, r)
@@ -211,7 +217,7 @@ def gpus(t):
     t.run('down')
     say = ('sh', '-c', 'echo ${CUDA_VISIBLE_DEVICES-none}')
     r = t.run('up', '--local', 2, '--pes', 4, env={'STORM_GPUS': '4'})
-    t.check('nodes with GPUs', r.status == 0 and len(names(t.run('nodes', '--need', 'GPUS>=4'))) == 2, r)
+    t.check('nodes with GPUs', r.status == 0 and len(names(t.run('nodes', '--json', '--need', 'GPUS>=4'))) == 2, r)
     def shares(*args):
         r = t.run('run', '-l', *args, *say, env={'CUDA_VISIBLE_DEVICES': '7'})
         return [line.split(': ')[1] for line in sorted(r.out.splitlines())] if r.status == 0 else r

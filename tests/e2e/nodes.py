@@ -14,13 +14,36 @@ def node(t, name):
     return [n for n in rows if n['name'] == name][0]
 
 
+def rows_of(r):
+    return [line.split() for line in r.out.splitlines()[1:]]
+
+
+def folded(t):
+    """Those that do the same are in one row."""
+    r = t.run('nodes')
+    t.check('idle nodes are one row', [row[:5] for row in rows_of(r)] == [['n[0-5]', '6', 'up', '0', '1']], r)
+    t.run('drain', 'n[1,4]', '--reason', 'new fan')
+    job = t.run('submit', '-w', 'n[2-3]', '-N', 2, '-o', '/dev/null', 'sleep', 700).out.strip()
+    t.check('a job runs on two', t.until(lambda: node(t, 'n3')['jobs'] == [int(job)] and node(t, 'n3')['used'] == 1))
+    r = t.run('nodes')
+    t.check('by what they do', [row[:4] for row in rows_of(r)] == [
+        ['n[0,5]', '2', 'up', '0'], ['n[1,4]', '2', 'drained', '0'], ['n[2-3]', '2', 'up', '1']], r)
+    t.check('why, and which job', rows_of(r)[1][-2:] == ['new', 'fan'] and rows_of(r)[2][-1] == job, r)
+    r = t.run('nodes', '-l')
+    t.check('-l: a row for each', [row[0] for row in rows_of(r)[:6]] == [f'n{k}' for k in range(6)], r)
+    t.check('and their attributes, together', r.out.splitlines()[-1].split()[0][-1] == ':' and 'ARCH=' in r.out.splitlines()[-1], r)
+    t.run('kill', job)
+    t.run('undrain', 'n[1,4]')
+    t.check('as before', t.until(lambda: len(rows_of(t.run('nodes'))) == 1), t.run('nodes'))
+
+
 def shown(t):
     r = t.run('nodes', '--json')
     rows = json.loads(r.out)
     t.check('nodes --json', [n['name'] for n in rows] == [f'n{k}' for k in range(6)] and
             all(n['state'] == 'up' for n in rows), r)
     r = t.run('nodes', 'n[2-3]')
-    t.check('some of them', 'n2' in r.out and 'n3' in r.out and 'n1' not in r.out, r)
+    t.check('some of them', [row[:3] for row in rows_of(r)] == [['n[2-3]', '2', 'up']], r)
     r = t.run('nodes', 'n9')
     t.check('one that there is not', r.status == 125 and r.is_one_line('n9'), r)
 
@@ -186,4 +209,4 @@ def crowd(t):
     t.check('so it may where there is no crowd', r.out == f'{cpus}\n', r)
 
 
-play(bring_up, shown, drained, gone, requeued, history, crowd, up=None)
+play(bring_up, shown, folded, drained, gone, requeued, history, crowd, up=None)

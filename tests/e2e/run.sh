@@ -196,7 +196,7 @@ storm down --cluster kept >/dev/null
 # ---- nodes ----
 
 expect 'drained' 0 '' storm drain n1 --reason 'bad fan'
-expect 'and shown so' 0 'n1 *drained.*bad fan' storm nodes
+expect 'and shown so' 0 'n1 *1 *drained.*bad fan' storm nodes
 expect 'undrained' 0 '' storm undrain n1
 expect 'and used again' 0 '^n1$' storm run -w n1 sh -c 'echo $STORM_NODE'
 

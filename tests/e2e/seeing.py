@@ -82,6 +82,11 @@ def over(t):
     r = t.run('ps', '-a', '-l')
     line = [w for w in r.out.splitlines() if w.split()[0] == str(row['id'])][0]
     t.check('ps -a -l', 'CPU' in r.out.splitlines()[0] and 'MiB' in line, r)
+    r = t.run('ps', '--swf', row['id'], '--scale', 100)
+    fields = r.out.splitlines()[-1].split()
+    cpu = (use['user_s'] + use['system_s']) / PROCS
+    t.check('ps --swf: of a processor, in a time that is a hundred times as long', fields[4] == str(PROCS) and
+            abs(int(fields[5]) - 100 * cpu) <= 1 and int(fields[6]) == -(-use['process_memory'] // 1024), (r, use))
     r = t.run('submit', '--wait', '-v', '-o', '/dev/null', '-n', '2', 'sh', '-c', 'true')
     t.check('submit --wait -v', r.status == 0 and 'of processors (' in r.err, r)
     r = t.run('wait', '-v', row['id'])
@@ -159,7 +164,9 @@ def nodes(t):
     head = r.out.splitlines()[0].split()
     t.check('nodes -l', head[4:7] == ['LOAD', 'MEM', 'OF'] and 'GiB' in r.out, r)
     r = t.run('nodes')
-    t.check('nodes alone is as it was', 'LOAD' not in r.out, r)
+    head, row = r.out.splitlines()[0].split(), r.out.splitlines()[1].split()
+    t.check('nodes: all in one row, with load and memory', head[5:8] == ['LOAD', 'MEM', 'OF'] and row[:2] == ['n[0-5]', '6'] and
+            'GiB' in r.out and '-' != row[5], r)
 
 
 play(over, orphans, running, nodes)

@@ -53,8 +53,9 @@ static bool read_line(int fd, char *line, size_t cap) {
 
 static int start_server(struct office *o) {
     char program[OFFICE_PATH_MAX], workers[16];
-    const char *argv[16] = {program,        "--folder",  o->folder, "--sync",    "none", "--no-copies",
-                            "--no-ahead", "--masters", "1",       "--workers", workers};
+    const char *argv[16] = {program, "--folder",    o->folder,    "--sync",
+                            "none",  "--no-copies", "--no-ahead", "--masters",
+                            "1",     "--workers",   workers};
     size_t argc = 11;
     snprintf(workers, sizeof workers, "%u", o->workers);
     if (o->listen[0] != '\0') {
@@ -116,7 +117,9 @@ static int hear_words(struct office *o) {
     while ((status = wodi_link_next(&o->link, &word)) > 0)
         if (!side_hear(&o->side, &word))
             return fail(o, o->side.refused ? -(int)o->side.refused : -EPROTO, "storm-wodi");
-    return status < 0 ? fail(o, -EPROTO, "storm-wodi") : o->side.failed ? fail(o, -ENOMEM, "storm-wodi") : 0;
+    return status < 0       ? fail(o, -EPROTO, "storm-wodi")
+           : o->side.failed ? fail(o, -ENOMEM, "storm-wodi")
+                            : 0;
 }
 
 int office_hear(struct office *o) {
@@ -174,8 +177,8 @@ static int wait_for(struct office *o, const bool *what) {
 }
 
 void office_init(struct office *o, struct loop *loop, uint32_t workers) {
-    *o = (struct office){
-        .loop = loop, .source = {.fd = -1}, .link = {.fd = -1}, .workers = workers};
+    *o =
+        (struct office){.loop = loop, .source = {.fd = -1}, .link = {.fd = -1}, .workers = workers};
     side_init(&o->side);
 }
 

@@ -18,7 +18,7 @@ struct office {
     char folder[OFFICE_PATH_MAX];
     char listen[ADDRESS_TEXT_MAX]; /* "": a socket in the folder */
     char setting[OFFICE_LINE_MAX]; /* "STORM_WODI=ADDRESS#TOKEN": for workers */
-    uint32_t workers; /* at most */
+    uint32_t workers;              /* at most */
     uint32_t restarts;
     char why[OFFICE_WHY_MAX]; /* it does not go on: in words */
 };

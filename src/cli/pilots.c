@@ -23,7 +23,17 @@ enum { PORTION = 512 };
 static int submit(struct pilots *p, struct order *o, uint32_t count) {
     char program[CLUSTER_PATH_MAX], array[24];
     char *argv[] = {program, NULL};
-    struct wish w = {.procs = "1", .need = p->need, .on = p->on, .exclude = p->exclude, .array = array, .name = p->name, .output = "/dev/null", .chdir = "/", .exported = "none", .env = {.count = 1, .at = {p->setting}}, .requeue = true};
+    struct wish w = {.procs = "1",
+                     .need = p->need,
+                     .on = p->on,
+                     .exclude = p->exclude,
+                     .array = array,
+                     .name = p->name,
+                     .output = "/dev/null",
+                     .chdir = "/",
+                     .exported = "none",
+                     .env = {.count = 1, .at = {p->setting}},
+                     .requeue = true};
     snprintf(array, sizeof array, "1-%" PRIu32, count);
     int r = companion_find("storm-worker", program, sizeof program);
     if (r < 0) {

@@ -18,12 +18,12 @@ struct pilots {
     uint32_t most;
 
     struct pilot *at;
-    uint32_t count;       /* that were accepted */
-    uint32_t over;        /* of them */
-    uint32_t asked;       /* of the request under way; 0: there is none */
+    uint32_t count; /* that were accepted */
+    uint32_t over;  /* of them */
+    uint32_t asked; /* of the request under way; 0: there is none */
     struct contact_answer answer;
-    bool full;            /* the cluster took no more */
-    char trouble[600];    /* why one has failed, or was refused; "": none has */
+    bool full;         /* the cluster took no more */
+    char trouble[600]; /* why one has failed, or was refused; "": none has */
 };
 
 /* Sees to it that there are so many, or as many as there may be. 0, or the exit status after a complaint. */

@@ -16,7 +16,8 @@ int showing_open_log(struct showing *e, const char *path) {
     if (e->log == NULL)
         return -errno;
     if (fseek(e->log, 0, SEEK_END) == 0 && ftell(e->log) == 0)
-        fputs("Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n", e->log);
+        fputs("Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n",
+              e->log);
     return 0;
 }
 
@@ -24,13 +25,17 @@ static double seconds(uint64_t ns) {
     return (double)ns / (double)NS_PER_S;
 }
 
-void showing_log(struct showing *e, uint64_t seq, const char *command, const struct chore_result *r) {
+void showing_log(struct showing *e, uint64_t seq, const char *command,
+                 const struct chore_result *r) {
     if (e->log == NULL)
         return;
     bool exited = r->end == CHORE_EXITED;
     fprintf(e->log, "%" PRIu64 "\t%.*s\t%.3f\t%10.3f\t0\t%zu\t%" PRId64 "\t%" PRIu32 "\t", seq,
             (int)r->node.len, (const char *)r->node.at, seconds(r->began_ns), seconds(r->ns),
-            r->out.len, exited ? (int64_t)r->value : r->end == CHORE_LATE ? -1 : 0,
+            r->out.len,
+            exited                 ? (int64_t)r->value
+            : r->end == CHORE_LATE ? -1
+                                   : 0,
             exited ? 0 : r->value);
     for (; *command != '\0'; command++)
         fputc(*command == '\n' || *command == '\t' ? ' ' : *command, e->log);
@@ -65,7 +70,7 @@ static void show_text(const struct chore_result *r) {
 }
 
 void showing_show(struct showing *e, uint64_t seq, const char *command,
-                 const struct chore_result *r) {
+                  const struct chore_result *r) {
     if (e->json)
         show_json(seq, command, r);
     else
@@ -74,8 +79,10 @@ void showing_show(struct showing *e, uint64_t seq, const char *command,
         return;
     e->cut++;
     fflush(stdout);
-    complain("work", "line %" PRIu64 " has written %" PRIu64 " bytes more than the 1 MB that are kept; "
-             "let it write to a file: %.60s", seq, r->cut, command);
+    complain("work",
+             "line %" PRIu64 " has written %" PRIu64 " bytes more than the 1 MB that are kept; "
+             "let it write to a file: %.60s",
+             seq, r->cut, command);
 }
 
 int showing_flush(struct showing *e) {

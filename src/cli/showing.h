@@ -19,8 +19,10 @@ struct showing {
 int showing_open_log(struct showing *e, const char *path);
 
 /* The log has lines as they end, whatever the order of the output. */
-void showing_log(struct showing *e, uint64_t seq, const char *command, const struct chore_result *r);
-void showing_show(struct showing *e, uint64_t seq, const char *command, const struct chore_result *r);
+void showing_log(struct showing *e, uint64_t seq, const char *command,
+                 const struct chore_result *r);
+void showing_show(struct showing *e, uint64_t seq, const char *command,
+                  const struct chore_result *r);
 /* All that was shown has left. 0 or -errno. */
 int showing_flush(struct showing *e);
 int showing_close(struct showing *e);

@@ -104,9 +104,9 @@ static char **read_list(struct supply *s, const char *what, char **words, int *s
     for (words++; *words != NULL && strncmp(*words, ":::", 3) != 0 && *status == 0; words++) {
         if (files)
             l = &s->lists[s->list_count++];
-        int r = !files                              ? add(l, bytes_from_str(*words))
+        int r = !files                                    ? add(l, bytes_from_str(*words))
                 : s->list_count > TEMPLATE_VALUES_MAX - 1 ? -E2BIG
-                                                    : read_values(l, *words, s->separator);
+                                                          : read_values(l, *words, s->separator);
         if (r < 0) {
             complain(*words, "%s", strerror(-r));
             *status = STATUS_STORM;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Lines and values: streams, lists, combinations, what is refused. */
 #include "cli/supply.h"
 
 #include <errno.h>

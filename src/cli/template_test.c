@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Places for values in a command, odd names, quotes. */
 #include "cli/template.h"
 
 #include <stdlib.h>

@@ -33,7 +33,8 @@ static const struct option *options_of(struct work_wish *o) {
     const struct option all[] = {
         {"file,f", OPTION_TEXT, &o->file, "FILE", "lines from here instead of standard input"},
         {"null,0", OPTION_FLAG, &o->zero, NULL, "they end with a zero byte, not with the line"},
-        {"workers,n", OPTION_NUMBER, &o->workers, "N", "at most so many; otherwise one a processor"},
+        {"workers,n", OPTION_NUMBER, &o->workers, "N",
+         "at most so many; otherwise one a processor"},
         {"jobs,j", OPTION_NUMBER, &o->workers, "N", "the same"},
         {"time,t", OPTION_DURATION, &o->limit_ns, "LIMIT", "each may take so long: 90, 1:30:00"},
         {"retries", OPTION_NUMBER, &o->retries, "N", "try one that fails so often again"},
@@ -43,7 +44,8 @@ static const struct option *options_of(struct work_wish *o) {
         {"unordered", OPTION_FLAG, &o->unordered, NULL, "show output as it comes"},
         {"json", OPTION_FLAG, &o->json, NULL, "an object for each line"},
         {"progress", OPTION_FLAG, &o->progress, NULL, "show how far it is, on a terminal"},
-        {"joblog", OPTION_TEXT, &o->log, "FILE", "a line for each that has ended, as parallel has it"},
+        {"joblog", OPTION_TEXT, &o->log, "FILE",
+         "a line for each that has ended, as parallel has it"},
         {"resume", OPTION_TEXT, &o->resume, "NAME", "go on; what has ended is not run again"},
         {"resume-failed", OPTION_TEXT, &o->resume_failed, "NAME", "but what has failed is"},
         {"need", OPTION_TEXT, &o->need, "EXPR", "workers on nodes that have this: MEM>=512MB"},
@@ -70,8 +72,9 @@ static int help(const struct option *table) {
         "{.} without extension, {/} without folder, {//} its folder, {#} the number of the line; {1},\n"
         "{2}: of several. Several ::: make all combinations.\n");
     options_print(table, stdout);
-    puts("\nThe exit status is the number of lines that failed, 101 if there are more than 100; 125 if\n"
-         "storm could not.");
+    puts(
+        "\nThe exit status is the number of lines that failed, 101 if there are more than 100; 125 if\n"
+        "storm could not.");
     return STATUS_OK;
 }
 
@@ -117,7 +120,10 @@ static int open_folder(struct work *w) {
     int folder = parent >= 0 && r == 0 ? open(w->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (folder >= 0)
         unlinkat(folder, "server", 0); /* where a former life was is of no use to anybody */
-    r = parent < 0 ? parent : r < 0 ? r : folder < 0 ? -errno : workbook_open(&w->book, folder, o->resume_failed != NULL);
+    r = parent < 0   ? parent
+        : r < 0      ? r
+        : folder < 0 ? -errno
+                     : workbook_open(&w->book, folder, o->resume_failed != NULL);
     if (parent >= 0)
         close(parent);
     if (folder >= 0)
@@ -246,9 +252,13 @@ static int begin(struct work *w) {
     const struct work_wish *o = w->wish;
     w->began_ns = w->contact.loop.now;
     w->input = (struct source){.fd = w->supply.fd, .ready = on_input};
-    w->pilots = (struct pilots){.contact = &w->contact, .name = o->name != NULL ? o->name : "work",
-                                .need = o->need, .on = o->on, .exclude = o->exclude,
-                                .setting = w->office.setting, .most = count_workers(w)};
+    w->pilots = (struct pilots){.contact = &w->contact,
+                                .name = o->name != NULL ? o->name : "work",
+                                .need = o->need,
+                                .on = o->on,
+                                .exclude = o->exclude,
+                                .setting = w->office.setting,
+                                .most = count_workers(w)};
     office_init(&w->office, &w->contact.loop, w->pilots.most + SPARE_WORKERS);
     if (watch_signals(w) < 0)
         return STATUS_STORM;
@@ -272,9 +282,10 @@ static void show_progress(struct work *w) {
     memset(bar, '.', BAR);
     memset(bar, '#', full < BAR ? full : BAR);
     bar[BAR] = '\0';
-    int len = snprintf(words, sizeof words, "[%s] %" PRIu64 " of %" PRIu64 "%s, %" PRIu32 " workers",
-                       bar, w->ended, total > 0 ? total : w->supply.seq, total > 0 ? "" : " so far",
-                       pilots_running(&w->pilots));
+    int len =
+        snprintf(words, sizeof words, "[%s] %" PRIu64 " of %" PRIu64 "%s, %" PRIu32 " workers", bar,
+                 w->ended, total > 0 ? total : w->supply.seq, total > 0 ? "" : " so far",
+                 pilots_running(&w->pilots));
     if (w->failed > 0)
         snprintf(words + len, sizeof words - (size_t)len, ", %" PRIu64 " failed", w->failed);
     terminal_progress(words);
@@ -315,8 +326,8 @@ static int turn(struct work *w) {
     session_turn(w->contact.session);
     pilots_settle(&w->pilots);
     if (is_stranded(w)) {
-        complain("work", "%s", w->pilots.trouble[0] != '\0' ? w->pilots.trouble
-                                                            : "all workers have been ended");
+        complain("work", "%s",
+                 w->pilots.trouble[0] != '\0' ? w->pilots.trouble : "all workers have been ended");
         return -EIO;
     }
     r = office_hear(&w->office);
@@ -327,9 +338,12 @@ static int turn(struct work *w) {
 
 static void follow(struct work *w) {
     int r = 0;
-    while (r == 0 && w->status == 0 && w->signal == 0 && !work_is_done(w) &&
-           !work_is_halted(w))
+    while (r == 0 && w->status == 0 && w->signal == 0 && !work_is_done(w) && !work_is_halted(w))
         r = turn(w);
+    if (r == 0 && work_is_halted(w))
+        work_show_rest(w);
+    if (r == 0)
+        r = settle(w);
     if (w->wish->progress)
         terminal_progress(NULL);
     if (r < 0 && w->status == 0)
@@ -349,20 +363,18 @@ static void say_failures(const struct work *w) {
     if (w->first_failed == 0)
         complain("work", "%" PRIu64 " of %" PRIu64 " lines failed, before", w->failed, w->ended);
     else
-        complain("work", "%" PRIu64 " of %" PRIu64 " lines failed, the first: line %" PRIu64 ", status %" PRIu32 ": %.60s",
+        complain("work",
+                 "%" PRIu64 " of %" PRIu64 " lines failed, the first: line %" PRIu64
+                 ", status %" PRIu32 ": %.60s",
                  w->failed, w->ended, w->first_failed, w->first_status, w->first_command);
 }
 
 static int exit_status(const struct work *w) {
     if (w->signal != 0)
         return STATUS_SIGNAL + w->signal;
-    return w->status != 0 ? w->status : w->failed > FAILURES_MAX ? FAILURES_MAX + 1 : (int)w->failed;
-}
-
-/* What is shown and not written down is shown again. */
-static void close_output(struct work *w) {
-    if (showing_close(&w->showing) == 0)
-        (void)workbook_flush(&w->book);
+    return w->status != 0             ? w->status
+           : w->failed > FAILURES_MAX ? FAILURES_MAX + 1
+                                      : (int)w->failed;
 }
 
 /* A name that was given is for going on: what has failed may be wanted again. */
@@ -373,9 +385,7 @@ static bool is_wanted(const struct work *w, bool whole) {
 
 static void end(struct work *w) {
     bool whole = w->status == 0 && w->signal == 0 && work_is_done(w);
-    if (w->status == 0 && w->signal == 0 && !whole)
-        work_show_rest(w);
-    close_output(w);
+    (void)showing_close(&w->showing);
     if (whole)
         (void)office_finish(&w->office);
     pilots_end(&w->pilots, whole);
@@ -433,7 +443,8 @@ static int judge(const struct work_wish *o) {
     if (o->unordered && o->ordered)
         return complain("work", "--unordered or --keep-order: leave one of both out");
     if (name != NULL && !good_name(name))
-        return complain("work", "\"%s\" is no name to go on with; letters, digits and dashes will do", name);
+        return complain(
+            "work", "\"%s\" is no name to go on with; letters, digits and dashes will do", name);
     if (o->retries > UINT16_MAX)
         return complain("work", "--retries is at most %d", UINT16_MAX);
     return 0;

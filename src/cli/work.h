@@ -36,19 +36,19 @@ struct work {
     char folder[OFFICE_PATH_MAX];
     bool found; /* the folder was there */
 
-    char *pending;        /* a line that there was no room for */
-    uint64_t *again;      /* numbers of lines that are to be sent again */
+    char *pending;   /* a line that there was no room for */
+    uint64_t *again; /* numbers of lines that are to be sent again */
     uint64_t again_count, again_cap;
-    uint64_t open;        /* lines that were sent and have not ended */
-    uint64_t ended;       /* lines that have, in this life or before */
-    uint64_t failed;      /* of them */
-    uint64_t first_failed;
-    uint32_t first_status; /* of the first of them in this life; the line is its */
+    uint64_t open;         /* lines that were sent and have not ended */
+    uint64_t ended;        /* lines that have, in this life or before */
+    uint64_t failed;       /* of them */
+    uint64_t first_failed; /* the first line of those that have in this life; 0: none */
+    uint32_t first_status;
     char first_command[80];
     uint64_t next; /* the next to be shown, where order counts */
     uint64_t began_ns, shown_at;
-    int signal;    /* that we end by */
-    int status;    /* why we end before all is done, as exit status; 0: we do not */
+    int signal; /* that we end by */
+    int status; /* why we end before all is done, as exit status; 0: we do not */
 };
 
 /* work_lines.c: lines there and back. All return 0 or -errno, with the reason told. */

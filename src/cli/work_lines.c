@@ -27,8 +27,8 @@ static int send_again(struct work *w) {
     while (w->again_count > 0) {
         uint64_t number = w->again[w->again_count - 1];
         const struct workbook_line *l = workbook_line(&w->book, number);
-        int r = office_send(&w->office, number + l->tries * CHORE_TRY_ONE,
-                            bytes_from_str(l->command));
+        int r =
+            office_send(&w->office, number + l->tries * CHORE_TRY_ONE, bytes_from_str(l->command));
         if (r == -EAGAIN)
             return r;
         if (r < 0)
@@ -189,7 +189,7 @@ static void count_end(struct work *w, uint64_t number, const struct chore_result
     if (chore_status(r) == 0)
         return;
     w->failed++;
-    if (w->first_failed == 0) {
+    if (w->first_failed == 0 || number < w->first_failed) {
         w->first_failed = number;
         w->first_status = chore_status(r);
         snprintf(w->first_command, sizeof w->first_command, "%s",

@@ -94,8 +94,8 @@ int workbook_flush(struct workbook *b) {
 
 static bool recall(struct workbook *b, const uint8_t head[HEAD], uint64_t place, bool again) {
     struct workbook_line *l = head[0] > WORKBOOK_UNKNOWN && head[0] <= WORKBOOK_SHOWN
-                              ? workbook_line(b, load_le64(head + 8))
-                              : NULL;
+                                  ? workbook_line(b, load_le64(head + 8))
+                                  : NULL;
     if (l == NULL || head[1] > 1)
         return false;
     l->hash = load_le64(head + 16);

@@ -13,14 +13,14 @@
 enum workbook_state { WORKBOOK_UNKNOWN, WORKBOOK_SENT, WORKBOOK_HELD, WORKBOOK_SHOWN };
 
 struct workbook_line {
-    uint64_t hash;   /* of the command line */
-    uint64_t place;  /* HELD: where it is in the file */
-    char *command;   /* until its output was shown; NULL: not sent in this life */
-    uint32_t len;    /* HELD: of its result */
-    uint16_t tries;  /* so often it was sent again */
-    uint8_t state;   /* enum workbook_state */
-    bool failed;     /* it has, in the end */
-    bool early;      /* it had ended before its line was read, in this life */
+    uint64_t hash;  /* of the command line */
+    uint64_t place; /* HELD: where it is in the file */
+    char *command;  /* until its output was shown; NULL: not sent in this life */
+    uint32_t len;   /* HELD: of its result */
+    uint16_t tries; /* so often it was sent again */
+    uint8_t state;  /* enum workbook_state */
+    bool failed;    /* it has, in the end */
+    bool early;     /* it had ended before its line was read, in this life */
 };
 
 struct workbook {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* What became of lines, over several lives, and when the last was cut off. */
 #include "cli/workbook.h"
 
 #include <errno.h>

@@ -45,8 +45,8 @@ int wodi_join(struct wodi_worker **ret, const struct wodi_worker_options *option
     struct wodi_worker *w = calloc(1, sizeof *w);
     if (!w)
         return -ENOMEM;
-    double speed =
-        options->speed > 0 ? options->speed : atof(wodi_link_setting(NULL, "STORM_WODI_SPEED", "1"));
+    double speed = options->speed > 0 ? options->speed
+                                      : atof(wodi_link_setting(NULL, "STORM_WODI_SPEED", "1"));
     w->class_index = options->class_index;
     w->speed = wodi_link_speed(speed);
     int status = wodi_link_init(&w->link, options->server, options->patience_s);
@@ -116,7 +116,8 @@ int wodi_rcvwork(struct wodi_worker *w, struct wodi_event *ret) {
             continue;
         }
         if (word.kind == WORD_REFUSED)
-            return word.status == ETIMEDOUT ? (wodi_link_drop(&w->link), -ETIMEDOUT) : -(int)word.status;
+            return word.status == ETIMEDOUT ? (wodi_link_drop(&w->link), -ETIMEDOUT)
+                                            : -(int)word.status;
         if (word.kind == WORD_PING)
             wodi_bytes_say(&w->out, &pong);
         else if (event_of(w, &word, ret))

@@ -102,18 +102,13 @@ static bool take_option(struct wishes *w, int option, const char *value) {
 }
 
 static bool parse(struct wishes *w, int argc, char **argv) {
-    static const struct option options[] = {{"folder", required_argument, NULL, 'f'},
-                                            {"listen", required_argument, NULL, 'l'},
-                                            {"sync", required_argument, NULL, 's'},
-                                            {"steps", required_argument, NULL, 'n'},
-                                            {"bytes", required_argument, NULL, 'b'},
-                                            {"masters", required_argument, NULL, 'm'},
-                                            {"workers", required_argument, NULL, 'w'},
-                                            {"in-order", no_argument, NULL, 'o'},
-                                            {"journal", required_argument, NULL, 'j'},
-                                            {"no-copies", no_argument, NULL, 'c'},
-                                            {"no-ahead", no_argument, NULL, 'a'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"folder", required_argument, NULL, 'f'},  {"listen", required_argument, NULL, 'l'},
+        {"sync", required_argument, NULL, 's'},    {"steps", required_argument, NULL, 'n'},
+        {"bytes", required_argument, NULL, 'b'},   {"masters", required_argument, NULL, 'm'},
+        {"workers", required_argument, NULL, 'w'}, {"in-order", no_argument, NULL, 'o'},
+        {"journal", required_argument, NULL, 'j'}, {"no-copies", no_argument, NULL, 'c'},
+        {"no-ahead", no_argument, NULL, 'a'},      {NULL, 0, NULL, 0}};
     for (int o; (o = getopt_long(argc, argv, "", options, NULL)) >= 0;)
         if (!take_option(w, o, optarg))
             return false;

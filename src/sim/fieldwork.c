@@ -12,7 +12,13 @@
 #include "wodi/order.h"
 
 /* Links: the master, then workers. */
-enum { MASTER, FIRST, LINKS = FIRST + FIELDWORK_WORKERS_MAX, DEEDS_BYTES = 6 * DEED_MAX, AHEAD = 64 };
+enum {
+    MASTER,
+    FIRST,
+    LINKS = FIRST + FIELDWORK_WORKERS_MAX,
+    DEEDS_BYTES = 6 * DEED_MAX,
+    AHEAD = 64
+};
 #define NEVER UINT64_MAX
 
 struct hand {
@@ -51,7 +57,8 @@ static void hear(struct field *f, uint32_t link, const struct word *w) {
         f->acked = w->seq;
         f->done[w->step] = true;
         f->outcome.delivered++;
-        f->outcome.cpu_ns += w->ns; /* of a step that was late and had a copy only the first counts */
+        f->outcome.cpu_ns +=
+            w->ns; /* of a step that was late and had a copy only the first counts */
     } else if (w->kind == WORD_STEP) {
         ASSERT(h->count < AHEAD);
         h->ids[h->count] = w->id;
@@ -123,8 +130,7 @@ static void lose(struct field *f, uint32_t link) {
 
 static void finish(struct field *f, uint32_t link) {
     struct hand *h = &f->hands[link];
-    struct word w = {
-        .kind = (uint8_t)WORD_RESULT, .id = h->ids[0], .ns = f->now - h->began_ns};
+    struct word w = {.kind = (uint8_t)WORD_RESULT, .id = h->ids[0], .ns = f->now - h->began_ns};
     h->busy = false;
     h->count--;
     memmove(h->ids, h->ids + 1, h->count * sizeof *h->ids);

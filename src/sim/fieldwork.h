@@ -14,10 +14,11 @@ enum { FIELDWORK_STEPS_MAX = 256, FIELDWORK_WORKERS_MAX = 64 };
 struct fieldwork_plan {
     uint32_t steps, cycles;
     uint64_t ns[FIELDWORK_STEPS_MAX]; /* of each step, about */
-    uint32_t vary;                    /* ten thousandths of its length that a step varies by, up or down */
-    uint32_t workers;                 /* at the beginning */
+    uint32_t vary;    /* ten thousandths of its length that a step varies by, up or down */
+    uint32_t workers; /* at the beginning */
     uint32_t workers_max;
-    uint64_t add_ns, lose_ns; /* from one worker that comes, or is lost, to the next, on average; 0: never */
+    uint64_t add_ns,
+        lose_ns; /* from one worker that comes, or is lost, to the next, on average; 0: never */
     uint64_t seed;
     bool in_order; /* as the master sends them, not longest first */
     bool no_copies;
@@ -33,8 +34,8 @@ struct fieldwork_outcome {
     uint64_t occupancy_ns; /* workers that were there, for how long */
     uint64_t cpu_ns;       /* of steps that counted */
     uint32_t adds, losses;
-    uint32_t wanted;       /* workers, by the heuristic for the fewest that are of use */
-    uint64_t delivered;    /* results */
+    uint32_t wanted;    /* workers, by the heuristic for the fewest that are of use */
+    uint64_t delivered; /* results */
 };
 
 /* The paper's, with `workers` that stay. */

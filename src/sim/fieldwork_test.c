@@ -38,9 +38,11 @@ static void test_order(void) {
         p.in_order = true;
         struct fieldwork_outcome as_sent = run(&p);
         uint64_t bound = fieldwork_bound(&p, workers * 1000);
-        printf("# %u workers: greedy bound %llu min, longest first %llu min, as sent %llu min; %u wanted\n", workers,
-               (unsigned long long)(bound / NS_PER_S / 60), (unsigned long long)(ordered.ns / NS_PER_S / 60),
-               (unsigned long long)(as_sent.ns / NS_PER_S / 60), ordered.wanted);
+        printf(
+            "# %u workers: greedy bound %llu min, longest first %llu min, as sent %llu min; %u wanted\n",
+            workers, (unsigned long long)(bound / NS_PER_S / 60),
+            (unsigned long long)(ordered.ns / NS_PER_S / 60),
+            (unsigned long long)(as_sent.ns / NS_PER_S / 60), ordered.wanted);
         CHECK(ordered.ns < as_sent.ns);
         CHECK(ordered.ns * 10 <= bound * 11);
         CHECK(ordered.wanted >= 15 && ordered.wanted <= 18);

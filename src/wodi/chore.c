@@ -67,24 +67,35 @@ uint32_t chore_status(const struct chore_result *r) {
 /* Commands of the shell that do something else than the program of that name, or that no program can do. */
 static bool is_shells(const char *name) {
     static const char *const names[] = {
-        ".",    ":",    "[",        "alias", "bg",    "case",  "cd",    "command", "echo",
-        "eval", "exec", "exit",     "fg",    "for",   "hash",  "if",    "jobs",    "kill",
-        "pwd",  "read", "printf",   "set",   "test",  "times", "trap",  "type",    "ulimit",
-        "umask", "unset", "until",  "wait",  "while", "export", "local", "time",   "return"};
+        ".",     ":",     "[",      "alias", "bg",    "case",   "cd",    "command", "echo",
+        "eval",  "exec",  "exit",   "fg",    "for",   "hash",   "if",    "jobs",    "kill",
+        "pwd",   "read",  "printf", "set",   "test",  "times",  "trap",  "type",    "ulimit",
+        "umask", "unset", "until",  "wait",  "while", "export", "local", "time",    "return"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
             return true;
     return false;
 }
 
+static bool is_one_of(char c, const char *chars) {
+    return c != 0 && strchr(chars, c);
+}
+
+static const char *behind(const char *text, const char *chars, bool inside) {
+    while (*text && is_one_of(*text, chars) == inside)
+        text++;
+    return text;
+}
+
 /* The first word decides; it ends at a blank. */
 static bool begins_plainly(const char *line) {
     char first[16] = "";
-    size_t blanks = strspn(line, " \t"), len = strcspn(line + blanks, " \t");
-    if (len == 0 || strcspn(line + blanks, "='\"") < len)
+    const char *begin = behind(line, " \t", true), *end = behind(begin, " \t", false);
+    size_t len = (size_t)(end - begin);
+    if (len == 0 || behind(begin, "='\"", false) < end)
         return false;
     if (len < sizeof first)
-        memcpy(first, line + blanks, len);
+        memcpy(first, begin, len);
     return !is_shells(first);
 }
 
@@ -100,17 +111,18 @@ static bool quotes_close(const char *line) {
     return quote == 0;
 }
 
+/* Blanks in quotes count as well: never too few. */
 static int count_words(const char *line) {
     int count = 0;
-    for (line += strspn(line, " \t"); *line; line += strspn(line, " \t")) {
+    for (line = behind(line, " \t", true); *line; line = behind(line, " \t", true)) {
         count++;
-        line += strcspn(line, " \t");
+        line = behind(line, " \t", false);
     }
-    return count; /* blanks in quotes count as well: never too few */
+    return count;
 }
 
 int chore_words(char *line, char **words, int most) {
-    if (strpbrk(line, "|&;<>()$`\\*?[]{}#~!^%\r\n\v\f") || !begins_plainly(line) ||
+    if (*behind(line, "|&;<>()$`\\*?[]{}#~!^%\r\n\v\f", false) || !begins_plainly(line) ||
         !quotes_close(line) || count_words(line) > most)
         return 0;
     int count = words_split(line, words, most);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* What storm work and its workers say, and which lines need a shell. */
 #include "wodi/chore.h"
 
 #include <string.h>
@@ -7,7 +8,10 @@
 
 static void test_setting(void) {
     uint8_t room[256];
-    struct chore_setting s = {.limit_ns = 5, .folder = bytes_of("/tmp", 5), .environment = bytes_of("A=1\0B=2", 8)}, back;
+    struct chore_setting s = {.limit_ns = 5,
+                              .folder = bytes_of("/tmp", 5),
+                              .environment = bytes_of("A=1\0B=2", 8)},
+                         back;
     size_t len = chore_setting_write(&s, room_of(room, sizeof room));
     CHECK(len > 0);
     CHECK(chore_setting_read(&back, bytes_of(room, len)));
@@ -23,11 +27,21 @@ static void test_setting(void) {
 
 static void test_result(void) {
     uint8_t room[256];
-    struct chore_result r = {.end = CHORE_SIGNALLED, .value = 9, .began_ns = 7, .ns = 8, .cut = 3, .node = bytes_from_str("n1"), .out = bytes_from_str("out"), .err = bytes_from_str("err")}, back;
+    struct chore_result r = {.end = CHORE_SIGNALLED,
+                             .value = 9,
+                             .began_ns = 7,
+                             .ns = 8,
+                             .cut = 3,
+                             .node = bytes_from_str("n1"),
+                             .out = bytes_from_str("out"),
+                             .err = bytes_from_str("err")},
+                        back;
     size_t len = chore_result_write(&r, room_of(room, sizeof room));
     CHECK(chore_result_read(&back, bytes_of(room, len)));
-    CHECK(back.end == r.end && back.value == 9 && back.began_ns == 7 && back.ns == 8 && back.cut == 3);
-    CHECK(bytes_equal(back.node, r.node) && bytes_equal(back.out, r.out) && bytes_equal(back.err, r.err));
+    CHECK(back.end == r.end && back.value == 9 && back.began_ns == 7 && back.ns == 8 &&
+          back.cut == 3);
+    CHECK(bytes_equal(back.node, r.node) && bytes_equal(back.out, r.out) &&
+          bytes_equal(back.err, r.err));
     CHECK_EQ(chore_status(&back), 137);
     back.end = CHORE_LATE;
     CHECK_EQ(chore_status(&back), 124);

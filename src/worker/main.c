@@ -98,8 +98,9 @@ static int settle(struct worker *w, struct bytes told) {
     w->runner.limit_ns = s.limit_ns;
     w->trouble[0] = 0;
     if (chdir((const char *)s.folder.at) < 0)
-        snprintf(w->trouble, sizeof w->trouble, "storm: %.150s: %s; name a folder that nodes have\n",
-                 (const char *)s.folder.at, strerror(errno));
+        snprintf(w->trouble, sizeof w->trouble,
+                 "storm: %.150s: %s; name a folder that nodes have\n", (const char *)s.folder.at,
+                 strerror(errno));
     int status = make_environment(w, s.environment);
     free(w->setting);
     w->setting = copy;
@@ -147,7 +148,8 @@ static int perform(struct worker *w, const struct word *step) {
     if (status < 0)
         cannot(w, status, &r);
     r.node = bytes_from_str(w->node);
-    struct word word = {.kind = (uint8_t)WORD_RESULT, .id = id, .status = chore_status(&r), .ns = r.ns};
+    struct word word = {
+        .kind = (uint8_t)WORD_RESULT, .id = id, .status = chore_status(&r), .ns = r.ns};
     size_t len = chore_result_write(&r, room_of(w->result, WODI_BYTES_MAX));
     word.body = bytes_of(w->result, len);
     if (!useless)

@@ -178,7 +178,7 @@ static void finish(struct runner *c, struct running *r, bool wanted, struct chor
     siginfo_t info = {0};
     while (waitid(P_PID, (id_t)r->pid, &info, WEXITED) < 0 && errno == EINTR)
         continue;
-    ret->end = (uint8_t)(r->asked                      ? CHORE_LATE
+    ret->end = (uint8_t)(r->asked                     ? CHORE_LATE
                          : info.si_code == CLD_EXITED ? CHORE_EXITED
                                                       : CHORE_SIGNALLED);
     ret->value = (uint32_t)info.si_status;

@@ -13,11 +13,11 @@ struct runner_output {
 };
 
 struct runner {
-    uint64_t limit_ns; /* 0: as long as it likes */
-    int watched;       /* while it runs: when there is something at this descriptor, */
+    uint64_t limit_ns;           /* 0: as long as it likes */
+    int watched;                 /* while it runs: when there is something at this descriptor, */
     bool (*look)(void *context); /* this is called; false: the command is to end at once */
     void *context;
-    size_t most;                    /* bytes of output that are kept, both streams together */
+    size_t most;                   /* bytes of output that are kept, both streams together */
     struct runner_output out, err; /* used again for the next */
 };
 

@@ -91,7 +91,7 @@ def ends(t):
             [(1, 3, 'a\n', 'b\n'), (2, 137, '', '')] and rows[0]['node'].startswith('n') and
             rows[0]['start'] > 1e9 and rows[0]['time'] > 0, r)
     r = work(t, lines='no-such-command-anywhere\n/dev/null\n')
-    t.check('a command that is not there', r.status == 2 and 'not found' in r.err, r)
+    t.check('a command that is not there', r.status == 2 and 'status 127' in r.err, r)
     r = work(t, '-t', '200ms', '--json', lines='sleep 1000 & sleep 1000\n')
     t.check('a time limit', r.status == 1 and json.loads(r.out)['status'] == 124, r)
     r = work(t, '--retries', 3, 'echo x >>tried; test $(wc -l <tried) -ge {} && echo {}', ':::', 3)

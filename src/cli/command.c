@@ -45,6 +45,7 @@ static const struct command commands[] = {
     {"version", "show the version", version_main},
     {"wait", "wait until jobs are over", wait_main},
     {"why", "why a job waits", show_main},
+    {"work", "run many command lines, wherever there is a processor free", work_main},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

@@ -44,6 +44,7 @@ int undrain_main(int argc, char **argv);
 int up_main(int argc, char **argv);
 int version_main(int argc, char **argv);
 int wait_main(int argc, char **argv);
+int work_main(int argc, char **argv);
 int yod_main(int argc, char **argv);
 
 /* The arguments of the storm command itself. */

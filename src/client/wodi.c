@@ -75,7 +75,7 @@ static void word_open(struct wodi *w) {
 static int hear_all(struct wodi *w) {
     struct word word;
     int status;
-    while ((status = link_next(&w->link, &word)) > 0) {
+    while ((status = wodi_link_next(&w->link, &word)) > 0) {
         bool was = w->side.welcomed;
         if (!side_hear(&w->side, &word))
             return w->side.refused ? -(int)w->side.refused : -EPROTO;
@@ -88,12 +88,12 @@ static int hear_all(struct wodi *w) {
 /* Sends and hears; a connection that has ended is made again. */
 static int turn(struct wodi *w, bool wait) {
     if (w->link.fd < 0) {
-        int status = link_connect(&w->link);
+        int status = wodi_link_connect(&w->link);
         if (status < 0)
             return status;
         side_connect(&w->side);
     }
-    link_exchange(&w->link, &w->side.out, wait);
+    wodi_link_exchange(&w->link, &w->side.out, wait);
     return hear_all(w);
 }
 
@@ -120,7 +120,7 @@ static int make_profile(struct wodi *w, const struct wodi_options *o) {
     size_t most = 256 + o->bench_bytes + o->init_bytes;
     for (unsigned i = 0; i < o->class_count; i++) {
         p.needs[i] = o->classes[i].need;
-        p.speeds[i] = link_speed(o->classes[i].speed);
+        p.speeds[i] = wodi_link_speed(o->classes[i].speed);
     }
     uint8_t *to = wodi_bytes_room(&w->side.profile, most);
     if (!to)
@@ -139,10 +139,10 @@ int wodi_init(struct wodi **ret, const struct wodi_options *options) {
     if (!w)
         return options_good(options) ? -ENOMEM : -EINVAL;
     side_init(&w->side);
-    int status = link_init(&w->link, options->server, options->patience_s);
+    int status = wodi_link_init(&w->link, options->server, options->patience_s);
     if (status == 0)
         status = make_profile(w, options);
-    const char *name = link_setting(options->name, "STORM_WODI_NAME", "master");
+    const char *name = wodi_link_setting(options->name, "STORM_WODI_NAME", "master");
     if (status == 0 && (strlen(name) > UINT8_MAX || getrandom(&w->side.cookie, 8, 0) != 8))
         status = -EINVAL;
     if (status == 0) {
@@ -245,7 +245,7 @@ void wodi_free(struct wodi *w) {
     word_close(w);
     free(w->current);
     side_fini(&w->side);
-    link_fini(&w->link);
+    wodi_link_fini(&w->link);
     free(w);
 }
 

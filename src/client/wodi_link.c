@@ -20,12 +20,12 @@ static uint64_t now_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-const char *link_setting(const char *given, const char *variable, const char *usual) {
+const char *wodi_link_setting(const char *given, const char *variable, const char *usual) {
     const char *value = given ? given : getenv(variable);
     return value && *value ? value : usual;
 }
 
-uint64_t link_speed(double speed) {
+uint64_t wodi_link_speed(double speed) {
     return speed > 0 && speed < 1e6 ? (uint64_t)(speed * (double)SPEED_ONE) + 1 : SPEED_ONE;
 }
 
@@ -39,11 +39,11 @@ static bool parse_token(const char *text, uint64_t token[2]) {
     return true;
 }
 
-int link_init(struct wodi_link *l, const char *server, unsigned patience_s) {
+int wodi_link_init(struct wodi_link *l, const char *server, unsigned patience_s) {
     char address[ADDRESS_TEXT_MAX];
     *l = (struct wodi_link){.fd = -1};
     l->patience_ns = (uint64_t)(patience_s ? patience_s : PATIENCE_S) * 1000000000;
-    server = link_setting(server, "STORM_WODI", NULL);
+    server = wodi_link_setting(server, "STORM_WODI", NULL);
     if (!server)
         return -ENOENT;
     const char *hash = strrchr(server, '#');
@@ -54,15 +54,15 @@ int link_init(struct wodi_link *l, const char *server, unsigned patience_s) {
     return address_parse(&l->to, address);
 }
 
-void link_drop(struct wodi_link *l) {
+void wodi_link_drop(struct wodi_link *l) {
     if (l->fd >= 0)
         close(l->fd);
     l->fd = -1;
     l->in.from = l->in.len = l->given = 0;
 }
 
-void link_fini(struct wodi_link *l) {
-    link_drop(l);
+void wodi_link_fini(struct wodi_link *l) {
+    wodi_link_drop(l);
     free(l->in.at);
 }
 
@@ -89,7 +89,7 @@ static int connect_once(struct wodi_link *l) {
     return 0;
 }
 
-int link_connect(struct wodi_link *l) {
+int wodi_link_connect(struct wodi_link *l) {
     uint64_t until = now_ns() + l->patience_ns;
     int pause = RETRY_FIRST_MS;
     for (;;) {
@@ -126,16 +126,16 @@ static int read_some(struct wodi_link *l) {
     return n > 0 ? 1 : -1;
 }
 
-void link_send(struct wodi_link *l, struct wodi_bytes *out) {
+void wodi_link_send(struct wodi_link *l, struct wodi_bytes *out) {
     send_some(l, out);
 }
 
-bool link_exchange(struct wodi_link *l, struct wodi_bytes *out, bool wait) {
+bool wodi_link_exchange(struct wodi_link *l, struct wodi_bytes *out, bool wait) {
     for (;;) {
         int went = send_some(l, out);
         int came = went < 0 ? -1 : read_some(l);
         if (came < 0) {
-            link_drop(l);
+            wodi_link_drop(l);
             return false;
         }
         if (came > 0 || !wait)
@@ -146,7 +146,7 @@ bool link_exchange(struct wodi_link *l, struct wodi_bytes *out, bool wait) {
     }
 }
 
-int link_next(struct wodi_link *l, struct word *ret) {
+int wodi_link_next(struct wodi_link *l, struct word *ret) {
     wodi_bytes_took(&l->in, l->given);
     l->given = 0;
     long len = word_next(wodi_bytes_left(&l->in), ret);

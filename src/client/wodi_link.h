@@ -15,24 +15,24 @@ struct wodi_link {
 };
 
 /* `server`: "ADDRESS#TOKEN"; NULL: environment variable STORM_WODI. -EINVAL, -ENOENT: there is none. */
-int link_init(struct wodi_link *l, const char *server, unsigned patience_s);
-void link_fini(struct wodi_link *l);
+int wodi_link_init(struct wodi_link *l, const char *server, unsigned patience_s);
+void wodi_link_fini(struct wodi_link *l);
 
 /* Connects, again and again for as long as patience lasts. 0 or -errno. */
-int link_connect(struct wodi_link *l);
-void link_drop(struct wodi_link *l);
+int wodi_link_connect(struct wodi_link *l);
+void wodi_link_drop(struct wodi_link *l);
 
 /* Sends what the socket takes and reads what it has; if neither is possible and `wait`, waits. False: the connection has
  * ended, and was dropped. */
-bool link_exchange(struct wodi_link *l, struct wodi_bytes *out, bool wait);
+bool wodi_link_exchange(struct wodi_link *l, struct wodi_bytes *out, bool wait);
 
 /* Only sends what the socket takes; whether it has ended is seen when it is read from. */
-void link_send(struct wodi_link *l, struct wodi_bytes *out);
+void wodi_link_send(struct wodi_link *l, struct wodi_bytes *out);
 
 /* The next word that is here; it is valid until the next call. 1, 0: none, -1: nonsense. */
-int link_next(struct wodi_link *l, struct word *ret);
+int wodi_link_next(struct wodi_link *l, struct word *ret);
 
 /* For what comes from options or the environment. */
-const char *link_setting(const char *given, const char *variable, const char *usual);
+const char *wodi_link_setting(const char *given, const char *variable, const char *usual);
 /* A speed in units of 1/SPEED_ONE; anything that is none is 1. */
-uint64_t link_speed(double speed);
+uint64_t wodi_link_speed(double speed);

@@ -28,7 +28,7 @@ static uint64_t now_ns(void) {
 }
 
 static int connect_and_say(struct wodi_worker *w) {
-    int status = link_connect(&w->link);
+    int status = wodi_link_connect(&w->link);
     w->out.from = w->out.len = 0;
     w->working = false;
     w->masters = 0;
@@ -45,11 +45,11 @@ int wodi_join(struct wodi_worker **ret, const struct wodi_worker_options *option
     struct wodi_worker *w = calloc(1, sizeof *w);
     if (!w)
         return -ENOMEM;
-    double speed =
-        options->speed > 0 ? options->speed : atof(link_setting(NULL, "STORM_WODI_SPEED", "1"));
+    double speed = options->speed > 0 ? options->speed
+                                      : atof(wodi_link_setting(NULL, "STORM_WODI_SPEED", "1"));
     w->class_index = options->class_index;
-    w->speed = link_speed(speed);
-    int status = link_init(&w->link, options->server, options->patience_s);
+    w->speed = wodi_link_speed(speed);
+    int status = wodi_link_init(&w->link, options->server, options->patience_s);
     if (status == 0)
         status = connect_and_say(w);
     if (status < 0) {
@@ -63,7 +63,7 @@ int wodi_join(struct wodi_worker **ret, const struct wodi_worker_options *option
 void wodi_leave(struct wodi_worker *w) {
     if (!w)
         return;
-    link_fini(&w->link);
+    wodi_link_fini(&w->link);
     free(w->out.at);
     free(w);
 }
@@ -108,15 +108,16 @@ int wodi_rcvwork(struct wodi_worker *w, struct wodi_event *ret) {
         return -EINVAL; /* the step before has no result */
     for (;;) {
         struct word word;
-        int status = w->link.fd < 0 ? connect_and_say(w) : link_next(&w->link, &word);
+        int status = w->link.fd < 0 ? connect_and_say(w) : wodi_link_next(&w->link, &word);
         if (status < 0)
             return w->link.fd < 0 ? status : -EPROTO;
         if (w->link.fd >= 0 && status == 0) {
-            link_exchange(&w->link, &w->out, true);
+            wodi_link_exchange(&w->link, &w->out, true);
             continue;
         }
         if (word.kind == WORD_REFUSED)
-            return word.status == ETIMEDOUT ? (link_drop(&w->link), -ETIMEDOUT) : -(int)word.status;
+            return word.status == ETIMEDOUT ? (wodi_link_drop(&w->link), -ETIMEDOUT)
+                                            : -(int)word.status;
         if (word.kind == WORD_PING)
             wodi_bytes_say(&w->out, &pong);
         else if (event_of(w, &word, ret))
@@ -137,7 +138,7 @@ int wodi_sendresult(struct wodi_worker *w, uint32_t status, const void *result, 
         return -ENOMEM;
     /* What the socket does not take now leaves with the next words. Of a lost connection nothing is to be told here. */
     if (w->link.fd >= 0)
-        link_send(&w->link, &w->out);
+        wodi_link_send(&w->link, &w->out);
     return 0;
 }
 

@@ -2,7 +2,7 @@
 /* storm-wodi: the server of a work distributor.
  *
  *     storm-wodi --folder DIR [--listen ADDRESS] [--sync data|none] [--steps N] [--bytes MB]
- *                [--masters N] [--workers N] [--journal KB] [--in-order] [--no-copies]
+ *                [--masters N] [--workers N] [--journal KB] [--in-order] [--no-copies] [--no-ahead]
  *
  * The folder keeps its journal, the histories of masters, its address and its token: started again with the same folder it
  * goes on where it was. Prints the line STORM_WODI=..., which masters and workers have in their environment. */
@@ -38,7 +38,7 @@ static int usage(void) {
     fputs(
         "usage: storm-wodi --folder DIR [--listen unix:PATH|tcp:IP:PORT] [--sync data|none]\n"
         "                  [--steps N] [--bytes MB] [--masters N] [--workers N] [--journal KB] [--in-order]\n"
-        "                  [--no-copies]\n",
+        "                  [--no-copies] [--no-ahead]\n",
         stderr);
     return EXIT_USAGE;
 }
@@ -55,7 +55,7 @@ static bool take_option(struct wishes *w, int option, const char *value) {
     switch (option) {
     case 'f':
         w->folder = value;
-        return strlen(value) < PATH_BYTES;
+        return true;
     case 'l':
         w->listen = value;
         return true;
@@ -93,29 +93,29 @@ static bool take_option(struct wishes *w, int option, const char *value) {
     case 'c':
         w->limits.no_copies = true;
         return true;
+    case 'a':
+        w->limits.ahead_ns = 0;
+        return true;
     default:
         return false;
     }
 }
 
 static bool parse(struct wishes *w, int argc, char **argv) {
-    static const struct option options[] = {{"folder", required_argument, NULL, 'f'},
-                                            {"listen", required_argument, NULL, 'l'},
-                                            {"sync", required_argument, NULL, 's'},
-                                            {"steps", required_argument, NULL, 'n'},
-                                            {"bytes", required_argument, NULL, 'b'},
-                                            {"masters", required_argument, NULL, 'm'},
-                                            {"workers", required_argument, NULL, 'w'},
-                                            {"in-order", no_argument, NULL, 'o'},
-                                            {"journal", required_argument, NULL, 'j'},
-                                            {"no-copies", no_argument, NULL, 'c'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"folder", required_argument, NULL, 'f'},  {"listen", required_argument, NULL, 'l'},
+        {"sync", required_argument, NULL, 's'},    {"steps", required_argument, NULL, 'n'},
+        {"bytes", required_argument, NULL, 'b'},   {"masters", required_argument, NULL, 'm'},
+        {"workers", required_argument, NULL, 'w'}, {"in-order", no_argument, NULL, 'o'},
+        {"journal", required_argument, NULL, 'j'}, {"no-copies", no_argument, NULL, 'c'},
+        {"no-ahead", no_argument, NULL, 'a'},      {NULL, 0, NULL, 0}};
     for (int o; (o = getopt_long(argc, argv, "", options, NULL)) >= 0;)
         if (!take_option(w, o, optarg))
             return false;
     w->limits.links = w->limits.workers + w->limits.masters + 16;
-    /* Numbers of steps have twenty bits, whatever the masters. */
-    return w->folder && optind == argc && (uint64_t)w->limits.masters * w->limits.steps < 1 << 20;
+    /* A socket in the folder has a name that must not be long. Numbers of steps have twenty bits, whatever the masters. */
+    return w->folder && optind == argc && (w->listen || strlen(w->folder) < PATH_BYTES) &&
+           (uint64_t)w->limits.masters * w->limits.steps < 1 << 20;
 }
 
 /* ---- what a server leaves for its next life: FOLDER/server, "ADDRESS#TOKEN" ---- */

@@ -151,7 +151,7 @@ static const char *follow(struct mm *m, uint32_t link, struct job *j, uint32_t v
     client_tell(m, link, j);
     for (uint32_t i = 1; (value & 2) != 0 && i < j->count; i++) {
         const struct job *other = job_find(m, j->id + i);
-        if (other != NULL && other->settled)
+        if (other != NULL && other->state != STATE_QUEUED)
             client_tell(m, link, other);
     }
     struct running *r = job_running(m, j);

@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The desk by hand: who is told what, who is given what, what is kept; a million steps; the paper's workload in virtual time. */
+/* The desk by hand: who is told what, who is given what, what is kept; a million steps. The paper's workload is in sim/fieldwork_test.c. */
 #include "wodi/desk.h"
 
 #include <sys/mman.h>
 
-#include "base/random.h"
 #include "tap.h"
 #include "wodi/history.h"
-#include "wodi/order.h"
 
 enum { LINKS = 24, MASTER = 0, OTHER_MASTER = 1, FIRST = 2 }; /* links from FIRST on are workers */
 #define MS ((uint64_t)1000000)
-
-struct given {
-    bool busy;
-    struct word word;
-    uint64_t until;
-};
 
 /* A desk, its deeds, and what the last ones said to each link. */
 struct rig {
@@ -457,111 +449,6 @@ static void test_very_late_answer(void) {
     rig_fini(&r);
 }
 
-/* ---- the paper's workload: 31 steps a cycle, 35 cycles, the longest 1/15.5 of all ---- */
-
-enum { SHAPE_STEPS = 31, SHAPE_CYCLES = 35 };
-
-/* Lengths in ms, as scattered as in the paper's figure 6: one of 1000, the others make 14500 in all. */
-static void shape(uint64_t *ms) {
-    struct random random;
-    uint64_t sum = 0;
-    random_init(&random, 31);
-    for (int i = 0; i < SHAPE_STEPS; i++) {
-        ms[i] = random_between(&random, 60, 900);
-        sum += ms[i];
-    }
-    sum -= ms[SHAPE_STEPS - 4];
-    for (int i = 0; i < SHAPE_STEPS; i++)
-        ms[i] = ms[i] * 14500 / sum;
-    ms[SHAPE_STEPS - 4] = 1000; /* it comes late in the master's own order */
-}
-
-/* Ten thousandths of its length that a step varies by from cycle to cycle. */
-static uint64_t vary(struct random *random, uint64_t ns) {
-    return ns * random_between(random, 9800, 10200) / 10000;
-}
-
-/* One cycle in virtual time; returns how long it took. */
-static uint64_t run_cycle(struct rig *r, uint64_t cycle, uint32_t workers, const uint64_t *ms,
-                          struct random *random) {
-    struct given at[LINKS] = {0};
-    uint64_t began = r->now;
-    begin(r, cycle);
-    for (uint64_t step = 1; step <= SHAPE_STEPS; step++)
-        work(r, MASTER, cycle, step);
-    for (;;) {
-        uint32_t next = LINKS;
-        for (uint32_t k = FIRST; k < FIRST + workers; k++) {
-            if (!at[k].busy && r->id_count[k]) {
-                at[k].busy = true;
-                at[k].until = r->now + vary(random, ms[r->numbers[k][0] - 1] * MS);
-                at[k].word.ns = at[k].until - r->now;
-            }
-            if (at[k].busy && (next == LINKS || at[k].until < at[next].until))
-                next = k;
-        }
-        if (next == LINKS)
-            break;
-        r->now = at[next].until;
-        at[next].busy = false;
-        finish(r, next, at[next].word.ns);
-    }
-    end(r, cycle);
-    return r->now - began;
-}
-
-static uint64_t run_shape(uint32_t workers, bool in_order, uint32_t *ret_wanted) {
-    struct rig r;
-    struct random random;
-    uint64_t ms[SHAPE_STEPS], ns = 0;
-    static uint64_t scratch[2000];
-    shape(ms);
-    random_init(&random, 35);
-    rig_init(&r);
-    r.limits.in_order = in_order;
-    r.steps = SHAPE_STEPS;
-    rig_start(&r);
-    enter(&r, MASTER, "materials", SPEED_BY_CLASS);
-    for (uint32_t i = 0; i < workers; i++)
-        join(&r, FIRST + i, 0);
-    for (uint64_t cycle = 1; cycle <= SHAPE_CYCLES; cycle++)
-        ns += run_cycle(&r, cycle, workers, ms, &random);
-    *ret_wanted = desk_wanted(r.desk, 0, 0, scratch);
-    CHECK_EQ(r.delivered, SHAPE_STEPS * SHAPE_CYCLES);
-    rig_fini(&r);
-    return ns;
-}
-
-static uint64_t greedy_bound(uint32_t workers) {
-    uint64_t ms[SHAPE_STEPS], scratch[LINKS];
-    shape(ms);
-    for (int i = 0; i < SHAPE_STEPS; i++)
-        for (int j = i + 1; j < SHAPE_STEPS; j++)
-            if (ms[j] > ms[i]) {
-                uint64_t t = ms[i];
-                ms[i] = ms[j];
-                ms[j] = t;
-            }
-    return order_makespan(ms, SHAPE_STEPS, workers, scratch) * MS * SHAPE_CYCLES;
-}
-
-static void test_materials_science(void) {
-    for (uint32_t workers = 4; workers <= 20; workers += 4) {
-        uint32_t wanted, unused;
-        uint64_t ordered = run_shape(workers, false, &wanted);
-        uint64_t as_sent = run_shape(workers, true, &unused);
-        uint64_t bound = greedy_bound(workers);
-        printf(
-            "# %u workers: greedy bound %llu s, longest first %llu s, as sent %llu s; %u wanted\n",
-            workers, (unsigned long long)(bound / (1000 * MS)),
-            (unsigned long long)(ordered / (1000 * MS)),
-            (unsigned long long)(as_sent / (1000 * MS)), wanted);
-        CHECK(ordered < as_sent);
-        CHECK(ordered * 10 <= bound * 11);
-        CHECK(wanted >= 16 && wanted <= 18);
-    }
-}
-
 int main(void) {
     TEST(test_buffers);
     TEST(test_token);
@@ -573,6 +460,5 @@ int main(void) {
     TEST(test_slow_master);
     TEST(test_slow_worker);
     TEST(test_million_steps);
-    TEST(test_materials_science);
     return tap_finish();
 }

@@ -132,7 +132,7 @@ check 'no cluster, no jobs' completes '' storm show --cluster none ''
 # The options that are completed are those in the pages: of its own page, or of storm-run(1).
 options() {
     local name
-    for name in up down run submit alloc ps nodes kill drain model sim; do
+    for name in up down run submit alloc ps nodes kill drain model sim work; do
         __storm_options $name | tr ' ' '\n' | sed -e 's/=$//' -e '/^$/d' -e "s/^/$name /"
     done >"$scratch/options"
     python3 - "$top/docs/man" "$scratch/options" <<'END'

@@ -48,7 +48,7 @@ class Suite:
         os.mkdir(self.bin)
         folder = os.path.dirname(storm)
         for name in ('storm', 'storm-mm', 'storm-pl', 'storm-nop', 'storm-mime', 'storm-fab', 'storm-hop',
-                     'storm-topo'):
+                     'storm-topo', 'storm-wodi', 'storm-worker'):
             if os.path.exists(os.path.join(folder, name)):
                 shutil.copy(os.path.join(folder, name), self.bin)
         self.storm = os.path.join(self.bin, 'storm')

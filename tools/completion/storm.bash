@@ -3,7 +3,7 @@
 # Nothing but bash itself is needed. Jobs and nodes are asked of the cluster; without one there are none.
 
 __storm_commands='add alloc attach bench campaign cp demo doctor down drain exec grow help kill login model nodes policy ps reload remove replay reserve resume run
-    show sim submit suspend undrain up version wait why'
+    show sim submit suspend undrain up version wait why work'
 
 # Options of a command; those that take a value end in '='.
 __storm_options() {
@@ -16,6 +16,7 @@ __storm_options() {
     up) echo '--local= --hosts= --min-nodes= --max-nodes= --connector= --connect-timeout= --user= --interface= --ports= --node-folder= --foreground --pes= --tree= --links= --policy= --quantum= --mpl= --confine= --system-cores= --orphan= --vacate= --hosts-each= --hosts-all= --fabric= --hook= --bandwidth= --attribs= --nodespec= --share= --cluster= -v --verbose' ;;
     cp) echo '--tree= --chunk= --slots= --send= --fabric= -v --verbose -q --quiet --json --cluster=' ;;
     exec) echo '-w= --on= -x= --exclude= -l= --user= -b --gather -N --no-label --json -q --quiet -S --status --stdin= --put= --get= -u= --timeout= -t= --connect-timeout= --shape= -f= --fanout= --at-once= --connector=' ;;
+    work) echo '-f= --file= -0 --null -n= --workers= -j= --jobs= -t= --time= --retries= --keep-going --halt -k --keep-order --unordered --json --progress --joblog= --resume= --resume-failed= --need= -w= --on= -x= --exclude= --name= --dry-run --auto --cluster=' ;;
     down) echo '--keep-jobs --cluster=' ;;
     ps) echo '-a --all -l --long --json --pids --swf --scale= --cluster=' ;;
     replay) echo '--scale= --jobs= --begin= --fit --busy= --grace= --strict --dry-run --detach --json --cluster=' ;;
@@ -54,7 +55,7 @@ __storm_values() {
 __storm_value() {
     case $1 in
     -w | --on | -x | --exclude) compgen -W "$(__storm_values name nodes)" -- "$2" ;;
-    -o | --output | -e | --error | --svg) compgen -f -- "$2" ;;
+    -o | --output | -e | --error | --svg | -f | --file | --joblog) compgen -f -- "$2" ;;
     -D | --chdir) compgen -d -- "$2" ;;
     --reservation | --cancel) compgen -W "$(__storm_values name reserve)" -- "$2" ;;
     --stdin) compgen -W 'all none 0' -- "$2" ;;
@@ -75,7 +76,7 @@ __storm_value() {
 # The words of a command that are no options.
 __storm_word() {
     case $1 in
-    run | alloc | submit | exec) compgen -c -- "$2"; compgen -f -- "$2" ;;
+    run | alloc | submit | exec | work) compgen -c -- "$2"; compgen -f -- "$2" ;;
     ps | show | why | wait | attach | grow | kill | suspend | resume)
         compgen -W "$(__storm_values id ps)" -- "$2" ;;
     policy) compgen -W 'fcfs easy easy-sjbf conservative gang gang-backfill local' -- "$2" ;;
@@ -107,7 +108,7 @@ _storm() {
             expects=
         elif [[ $at == -* && $options == *" $at= "* ]]; then
             expects=$at
-        elif [[ $at != -* && $command =~ ^(run|submit|alloc|exec)$ ]]; then
+        elif [[ $at != -* && $command =~ ^(run|submit|alloc|exec|work)$ ]]; then
             mapfile -t COMPREPLY < <(compgen -f -- "$word") # the program's own arguments
             return
         fi

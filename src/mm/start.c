@@ -61,6 +61,7 @@ struct running *running_new(struct mm *m, struct job *j, const struct nodeset *s
 void running_free(struct mm *m, struct running *r) {
     if (heap_item_queued(&r->due))
         heap_remove(&m->dues, &r->due);
+    petition_run_over(m, r->run);
     r->job = 0;
     m->running_free[m->running_returned++] = (uint32_t)(r - m->runnings);
     m->running_free_count++;

@@ -31,6 +31,7 @@ enum { EXIT_USAGE = 2 };
 /* Only what is used takes memory. */
 static const struct pl_config limits = {.groups = 256,
                                         .processes = 4096,
+                                        .petitioners = 128,
                                         .setup_bytes = 8 * MIB,
                                         .resend_ns = NS_PER_S,
                                         .resend_max_ns = 10 * NS_PER_S,
@@ -175,9 +176,15 @@ static bool take_low_descriptors(void) {
     return true;
 }
 
+/* All but the last, which stays taken: that is where processes find their bell, far from what shells use. */
 static void free_low_descriptors(void) {
-    for (int fd = STDERR_FILENO + 1; fd < SPAWN_LOW_END; fd++)
+    for (int fd = STDERR_FILENO + 1; fd < SPAWN_LOW_END - 1; fd++)
         close(fd);
+}
+
+static int place_for_bell(bool taken) {
+    int fd = taken ? SPAWN_LOW_END - 1 : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, SPAWN_LOW_END - 1);
+    return fd < 0 ? 0 : fd;
 }
 
 int main(int argc, char **argv) {
@@ -190,6 +197,7 @@ int main(int argc, char **argv) {
         return EXIT_USAGE;
     }
     bool taken = take_low_descriptors();
+    p.config.bell = place_for_bell(taken);
     gethostname(p.host, sizeof p.host - 1);
     p.config.pl.host = bytes_from_str(p.host);
     int r = prepare(&p);

@@ -111,6 +111,7 @@ const char *input_name(enum input_kind kind) {
         [INPUT_EMPTY] = "empty",
         [INPUT_STREAM] = "stream",
         [INPUT_DRAINED] = "drained",
+        [INPUT_PETITION] = "petition",
         [INPUT_SENT] = "sent",
         [INPUT_BUNDLE] = "bundle",
         [INPUT_PAGE] = "page",

@@ -127,6 +127,7 @@ enum input_kind {
     INPUT_TRAITS,     /* at the root: what the administrator says of nodes */
     INPUT_MEASURED,   /* what a group has used until now */
     INPUT_GAUGED,     /* how much the node has to do, how much memory there is */
+    INPUT_PETITION,   /* a program of a group wants to talk, has said something, or is gone */
     INPUT_KINDS
 };
 
@@ -325,6 +326,27 @@ struct input_drained {
     uint64_t offset; /* so many bytes of its input are in the pipe; UINT64_MAX: it reads no more */
 };
 
+enum petition_event {
+    PETITION_OPENED, /* it is there; nothing is read from it before PETITION_READ */
+    PETITION_SAID,   /* one frame, as was asked for */
+    PETITION_STUCK,  /* it does not take what is sent to it: that is lost, and so is what follows */
+    PETITION_FREE,   /* it takes something again */
+    PETITION_CLOSED, /* it is gone; its place may be another's */
+    PETITION_EVENTS
+};
+
+/* The most bytes of a frame from or to a program. */
+enum { PETITION_BYTES_MAX = 72 * 1024 };
+
+struct input_petition {
+    uint32_t place; /* chosen by the world, below the machine's limit */
+    enum petition_event event;
+    uint32_t group;    /* OPENED */
+    uint32_t rank;     /* OPENED: that it says to have */
+    uint16_t type;     /* SAID: of the message; MESSAGE_NONE: it begins anew */
+    struct bytes body; /* SAID */
+};
+
 struct input_sent {
     uint32_t link;
     uint32_t buffer;
@@ -395,6 +417,7 @@ struct input {
         struct input_gauged gauged;
         struct input_stream stream;
         struct input_drained drained;
+        struct input_petition petition;
         struct input_sent sent;
         struct input_bundle bundle;
         struct input_page page;
@@ -446,6 +469,10 @@ enum effect_kind {
     EFFECT_PROMPT,      /* from now on we must be served at once; or need not */
     EFFECT_CAST,        /* a strobe, to all of a set at once; it may be lost */
     EFFECT_GAUGE,       /* how much has this node to do? GAUGED tells, at once */
+    /* Programs that ask for something, at a launcher. */
+    EFFECT_PETITION_READ,  /* take one frame from this one, when there is one; PETITION tells */
+    EFFECT_PETITION_SEND,  /* a frame for it */
+    EFFECT_PETITION_CLOSE, /* nothing more from or to it, and nothing is told of it any more */
     EFFECT_KINDS
 };
 
@@ -523,6 +550,12 @@ struct effect_stream {
     bool end;           /* FEED: nothing comes after them */
 };
 
+struct effect_petition {
+    uint32_t place;
+    uint16_t type;     /* SEND: as in struct input_petition */
+    struct bytes body; /* SEND */
+};
+
 struct effect_bundle {
     uint32_t bundle;         /* chosen by the machine */
     bool gives;              /* OPEN: we are its source; it was told to the world beforehand */
@@ -591,6 +624,7 @@ struct effect {
         struct bytes note;
         struct effect_group group;
         struct effect_stream stream;
+        struct effect_petition petition;
         struct effect_bundle bundle;
         struct effect_page page;
         struct effect_piece piece;

@@ -220,6 +220,15 @@ static void walk_drained(struct walker *w, struct input_drained *d) {
     codec_u64(&w->c, &d->offset);
 }
 
+static void walk_petition(struct walker *w, struct input_petition *p) {
+    codec_u32(&w->c, &p->place);
+    p->event = (enum petition_event)walk_enum(w, p->event, PETITION_EVENTS);
+    codec_u32(&w->c, &p->group);
+    codec_u32(&w->c, &p->rank);
+    codec_u16(&w->c, &p->type);
+    codec_bytes(&w->c, &p->body, 1);
+}
+
 static void walk_sent(struct walker *w, struct input_sent *s) {
     codec_u32(&w->c, &s->link);
     codec_u32(&w->c, &s->buffer);
@@ -325,6 +334,9 @@ static void walk_daemon_fields(struct walker *w, struct input *in) {
         break;
     case INPUT_DRAINED:
         walk_drained(w, &in->drained);
+        break;
+    case INPUT_PETITION:
+        walk_petition(w, &in->petition);
         break;
     default:
         walk_mover_fields(w, in);

@@ -140,6 +140,9 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
     case INPUT_DRAINED:
         in.drained = (struct input_drained){231, 232, 233};
         break;
+    case INPUT_PETITION:
+        in.petition = (struct input_petition){234, PETITION_SAID, 235, 236, 237, body};
+        break;
     case INPUT_SENT:
         in.sent = (struct input_sent){241, 242, 243, 244};
         break;

@@ -7,23 +7,31 @@
 #include "rm/say.h"
 #include "wire/row.h"
 
-enum { ROWS_BYTES = 96 << 10, WHY_MAX = 256, LIST_MAX = 2048, ROWS_MOST = 1000 };
+enum {
+    ROWS_BYTES = 96 << 10,
+    ROWS_BYTES_PROGRAM = 48 << 10,
+    WHY_MAX = 256,
+    LIST_MAX = 2048,
+    ROWS_MOST = 1000
+};
 
 struct rows {
     struct mm *m;
     const struct message_ask *ask;
     uint8_t *at;
     size_t len;
+    size_t room;
     uint32_t count;
+    uint32_t head; /* a program asks: only of the family of this job; 0: of all */
 };
 
 static bool full(const struct rows *r) {
     uint32_t most = r->ask->most == 0 || r->ask->most > ROWS_MOST ? ROWS_MOST : r->ask->most;
-    return r->count >= most || r->len + LIST_MAX + 1024 > ROWS_BYTES;
+    return r->count >= most || r->len + LIST_MAX + 1024 > r->room;
 }
 
 static struct room room_in(const struct rows *r) {
-    return room_of(r->at + r->len, ROWS_BYTES - r->len);
+    return room_of(r->at + r->len, r->room - r->len);
 }
 
 static void took(struct rows *r, long len) {
@@ -153,7 +161,8 @@ static bool add_jobs(struct rows *out) {
     uint32_t oldest = m->next_id > m->config.jobs_max ? m->next_id - m->config.jobs_max : 1;
     for (uint32_t id = from > oldest ? from : oldest; id < m->next_id; id++) {
         const struct job *j = job_find(m, id);
-        if (j == NULL || state_over((enum job_state)j->state))
+        if (j == NULL || state_over((enum job_state)j->state) ||
+            (out->head != 0 && !petition_of_family(m, out->head, id)))
             continue;
         if (full(out))
             return false;
@@ -174,12 +183,17 @@ static bool add_nodes(struct rows *out) {
     return true;
 }
 
-static bool choose_nodes(struct mm *m, const struct message_ask *a, struct text *why) {
+static bool choose_nodes(struct mm *m, const struct message_ask *a, uint32_t head,
+                         struct text *why) {
     if (a->need.len == 0)
         nodeset_copy(&m->work, &m->taken);
     else if (needs_select(m, a->need, &m->work, why) < 0)
         return false;
     nodeset_intersect(&m->work, &m->taken);
+    if (head != 0) {
+        petition_nodes(m, head, &m->one);
+        nodeset_intersect(&m->work, &m->one);
+    }
     return true;
 }
 
@@ -189,7 +203,7 @@ static void answer_spec(struct mm *m, const struct inquiry *q, struct bytes spec
                                 .last = true,
                                 .total = spec.len > 0,
                                 .rows = spec}};
-    say_link(m->out, q->link, MESSAGE_ROWS, &r, (struct bytes){0});
+    client_say(m, q->link, MESSAGE_ROWS, &r);
 }
 
 static void inquire(struct mm *m, uint32_t link, const struct message_ask *a) {
@@ -233,7 +247,11 @@ void ask_heard(struct mm *m, uint32_t link, const struct message_ask *a) {
     char words[NEEDS_WHY_MAX];
     struct text why;
     text_init(&why, words, sizeof words);
-    struct rows out = {.m = m, .ask = a, .at = effects_room(m->out, ROWS_BYTES)};
+    struct rows out = {.m = m,
+                       .ask = a,
+                       .at = effects_room(m->out, ROWS_BYTES),
+                       .room = petition_is(link) ? ROWS_BYTES_PROGRAM : ROWS_BYTES,
+                       .head = petition_head(m, link)};
     union message r = {.rows = {.request = {a->request[0], a->request[1]},
                                 .subject = a->subject,
                                 .last = true,
@@ -241,8 +259,8 @@ void ask_heard(struct mm *m, uint32_t link, const struct message_ask *a) {
     const struct job *j = job_find(m, a->job);
     switch ((enum subject)a->subject) {
     case SUBJECT_JOBS:
-        r.rows.total = total_of(m);
         r.rows.last = add_jobs(&out);
+        r.rows.total = out.head != 0 ? out.count : total_of(m);
         break;
     case SUBJECT_JOB:
     case SUBJECT_WHY:
@@ -251,7 +269,7 @@ void ask_heard(struct mm *m, uint32_t link, const struct message_ask *a) {
             add_job(&out, j, WHY_LONG);
         break;
     case SUBJECT_NODES:
-        if (choose_nodes(m, a, &why)) {
+        if (choose_nodes(m, a, out.head, &why)) {
             r.rows.total = nodeset_count(&m->work);
             r.rows.last = add_nodes(&out);
         }
@@ -272,5 +290,5 @@ void ask_heard(struct mm *m, uint32_t link, const struct message_ask *a) {
         break;
     }
     r.rows.rows = bytes_of(out.at, out.len);
-    say_link(m->out, link, MESSAGE_ROWS, &r, (struct bytes){0});
+    client_say(m, link, MESSAGE_ROWS, &r);
 }

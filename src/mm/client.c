@@ -108,6 +108,20 @@ void client_down(struct mm *m, uint32_t link) {
     }
 }
 
+void client_say(struct mm *m, uint32_t link, uint16_t type, const union message *what) {
+    if (petition_is(link))
+        petition_say(m, link, type, what);
+    else
+        say_link(m->out, link, type, what, (struct bytes){0});
+}
+
+void client_pass(struct mm *m, uint32_t link, const struct input_message *in) {
+    if (petition_is(link))
+        petition_pass(m, link, in->type, in->body);
+    else
+        effects_send(m->out, link, 0, in->type, in->body, (struct bytes){0});
+}
+
 void client_answer(struct mm *m, uint32_t link, const uint64_t request[2], enum answer code,
                    uint32_t job, uint32_t count, const char *text) {
     union message a = {.answer = {.request = {request[0], request[1]},
@@ -116,7 +130,7 @@ void client_answer(struct mm *m, uint32_t link, const uint64_t request[2], enum 
                                   .count = count,
                                   .text = bytes_from_str(text)}};
     if (link != 0) /* else nobody has asked */
-        say_link(m->out, link, MESSAGE_ANSWER, &a, (struct bytes){0});
+        client_say(m, link, MESSAGE_ANSWER, &a);
 }
 
 static struct bytes words_of(const struct mm *m, const struct job *j) {
@@ -165,7 +179,7 @@ static struct message_news describe(struct mm *m, const struct job *j) {
 }
 
 static void tell(struct mm *m, uint32_t link, const struct message_news *n) {
-    say_link(m->out, link, MESSAGE_NEWS, &(union message){.news = *n}, (struct bytes){0});
+    client_say(m, link, MESSAGE_NEWS, &(union message){.news = *n});
 }
 
 /* Of this job, or of all of its array. */

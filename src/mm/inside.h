@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/heap.h"
+#include "base/idtable.h"
 #include "base/text.h"
 #include "mm/chronicle.h"
 #include "mm/mm.h"
@@ -316,6 +317,20 @@ struct follow {
     uint32_t next;
 };
 
+enum { PETITION_BUCKETS = 256 };
+
+/* A program that talks to us, see petition.c. */
+struct petitioner {
+    uint32_t link; /* as which it is known elsewhere */
+    uint32_t node;
+    uint64_t run;
+    uint32_t number;      /* of its conversation */
+    uint32_t sent, acked; /* frames downwards, and those that its launcher has heard of */
+    uint32_t heard, told; /* upwards, and those that it knows of */
+    uint32_t next;        /* in its bucket */
+    bool lost;            /* it begins anew; its place is still taken */
+};
+
 enum after_kind {
     AFTER_ANSWER, /* to a submission */
     AFTER_AGAIN,  /* to one that has come again */
@@ -454,6 +469,11 @@ struct mm {
     uint32_t follow_end; /* behind the last that is in use */
     uint32_t follow_buckets[FOLLOW_BUCKETS];
 
+    struct petitioner *petitioners;
+    struct idtable petition_ids;
+    uint32_t petition_buckets[PETITION_BUCKETS];
+    bool petition_lost; /* some are */
+
     struct after *after; /* ring */
     uint32_t after_cap, after_head, after_count;
     uint64_t tickets; /* the last that was given out */
@@ -466,6 +486,7 @@ struct mm {
     struct nodeset scratch[2];
     struct nodeset work;
     struct nodeset empty;
+    struct nodeset one;
     struct inquiry inquiries[INQUIRIES];
     struct copying copies[TRANSFER_PLACES];
     uint32_t copy_count; /* in this life */
@@ -792,6 +813,28 @@ void client_unfollow(struct mm *m, uint32_t link, struct job *j, const struct me
 uint32_t client_of_output(const struct mm *m, const struct job *j);
 /* Does this client follow the job? */
 bool client_follows(const struct mm *m, uint32_t link, uint32_t job);
+
+/* Says it to a client, or to a program. */
+void client_say(struct mm *m, uint32_t link, uint16_t type, const union message *what);
+/* The same with what came so. */
+void client_pass(struct mm *m, uint32_t link, const struct input_message *in);
+
+/* petition.c: programs that talk to us as clients do */
+size_t petition_bytes(void);
+void petition_init(struct mm *m, struct arena *a);
+/* Is it the link of one? */
+bool petition_is(uint32_t link);
+void petition_heard(struct mm *m, const struct input_message *in);
+void petition_say(struct mm *m, uint32_t link, uint16_t type, const union message *what);
+void petition_pass(struct mm *m, uint32_t link, uint16_t type, struct bytes body);
+void petition_run_over(struct mm *m, uint64_t run);
+/* At the end of each step. */
+void petition_settle(struct mm *m);
+/* The job that this program belongs to, 0: it is no program's link. And who belongs to that. */
+uint32_t petition_head(const struct mm *m, uint32_t link);
+bool petition_of_family(const struct mm *m, uint32_t head, uint32_t job);
+/* Nodes that they have. */
+void petition_nodes(struct mm *m, uint32_t head, struct nodeset *ret);
 
 /* submit.c, act.c, ask.c: what clients want */
 void submit_heard(struct mm *m, uint32_t link, const struct message_submit *s, struct bytes body);

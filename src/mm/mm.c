@@ -70,12 +70,12 @@ static struct court_config court_of(const struct mm_config *c) {
                                  .guest = c->guest};
 }
 
-enum { OWN_SETS = 8 };
+enum { OWN_SETS = 9 };
 
 static void carve_sets(struct mm *m, uint64_t *sets, size_t each, uint32_t universe) {
     struct nodeset *const mine[OWN_SETS] = {&m->forget_set, &m->scratch[0], &m->scratch[1],
                                             &m->work,       &m->empty,      &m->members,
-                                            &m->taken,      &m->called};
+                                            &m->taken,      &m->called,     &m->one};
     size_t at = 0;
     for (uint32_t k = 0; k < COURT_SECTIONS_MAX; k++, at += each)
         nodeset_init(&m->section_sets[k], universe, sets + at);
@@ -150,6 +150,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
         arena_take(a, vitals_bytes(c), 8);
         arena_take(a, needs_bytes(c), 8);
         arena_take(a, family_bytes(c), 8);
+        arena_take(a, petition_bytes(), 8);
         return NULL;
     }
     memset(m, 0, sizeof *m);
@@ -175,6 +176,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     vitals_init(m, a);
     needs_init(m, a);
     family_init(m, a);
+    petition_init(m, a);
     carve_sets(m, sets, each, universe);
     carve_copies(m, copy_sets, copy_bodies);
     reserve_init(m, windows);
@@ -250,6 +252,10 @@ static void on_mail(struct mm *m, const struct input_message *in) {
     }
     if (in->type == MESSAGE_PIDS) {
         stream_pids(m, in);
+        return;
+    }
+    if (in->type == MESSAGE_PETITION) {
+        petition_heard(m, in);
         return;
     }
     if (in->peer >= m->config.limits.nodes ||
@@ -341,6 +347,7 @@ static void step(void *self, const struct input *in, struct effects *out) {
     }
     if (m->copy_left)
         start_crowded(m);
+    petition_settle(m);
     queue_run(m);
 }
 

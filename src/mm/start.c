@@ -63,6 +63,7 @@ void running_free(struct mm *m, struct running *r) {
     if (heap_item_queued(&r->due))
         heap_remove(&m->dues, &r->due);
     m->lent -= (job_find(m, r->job)->flags & JOB_LENT) != 0;
+    petition_run_over(m, r->run);
     r->job = 0;
     m->running_free[m->running_returned++] = (uint32_t)(r - m->runnings);
     m->running_free_count++;

@@ -14,7 +14,7 @@ void stream_up(struct mm *m, const struct input_message *in) {
     const struct job *j = job_find(m, run_job(run));
     uint32_t link = j == NULL ? 0 : client_of_output(m, j);
     if (link != 0)
-        effects_send(m->out, link, 0, in->type, in->body, (struct bytes){0});
+        client_pass(m, link, in);
 }
 
 /* Are these ranks where this is told from? Of a list, which is not kept here, and of sections, which would take a walk over
@@ -45,7 +45,7 @@ void stream_pids(struct mm *m, const struct input_message *in) {
     const struct job *j = job_find(m, run_job(c.pids.run));
     const struct running *r = j == NULL ? NULL : job_running(m, j);
     if (r != NULL && r->run == c.pids.run && are_there(m, j, r, in->peer, c.pids.rows))
-        effects_send(m->out, c.pids.asker, 0, in->type, in->body, (struct bytes){0});
+        client_pass(m, c.pids.asker, in);
 }
 
 /* What nobody has taken comes again. A short run may have written it before it was known to be on all its nodes. */

@@ -95,6 +95,7 @@ struct nm {
     bool later;         /* TIMER_LATER is set */
     bool ready;         /* the launcher has told what it has */
     bool announced;     /* the root knows what we have */
+    bool talks;         /* programs here have said something to the root */
     bool renewing;      /* the launcher has been told how long, and TIMER_RENEW is set */
     uint64_t repeat_at; /* the timer of that name, 0 if it is not set */
     struct run *runs;
@@ -224,6 +225,8 @@ void keeper_command(struct nm *n, uint64_t run, enum verb verb, uint32_t value, 
 void keeper_pass(struct nm *n, const struct message_command *m);
 /* There is something for the launcher that can wait, but not for ever. */
 void keeper_later(struct nm *n);
+/* What programs have said to the root, or it to them, may be lost. */
+void keeper_talks_anew(struct nm *n);
 /* Tells the root that this is here. */
 void keeper_have(struct nm *n, const struct run *r);
 /* Tells the root what is here, once all is known and we are a member. */

@@ -181,6 +181,13 @@ void keeper_announce(struct nm *n) {
         ends_early(n, r);
 }
 
+void keeper_talks_anew(struct nm *n) {
+    union message m = {.reply = {.reset = true}};
+    if (n->launcher != 0 && n->talks)
+        say_link(n->out, n->launcher, MESSAGE_REPLY, &m, (struct bytes){0});
+    n->talks = false;
+}
+
 /* The launcher has told all it has. */
 static void on_ready(struct nm *n) {
     n->ready = true;
@@ -266,7 +273,9 @@ void keeper_message(struct nm *n, const struct input_message *in) {
     union message m;
     if (in->link != n->launcher)
         return;
-    if (in->type == MESSAGE_OUTPUT || in->type == MESSAGE_DRAINED || in->type == MESSAGE_PIDS) {
+    if (in->type == MESSAGE_OUTPUT || in->type == MESSAGE_DRAINED || in->type == MESSAGE_PIDS ||
+        in->type == MESSAGE_PETITION) {
+        n->talks = n->talks || in->type == MESSAGE_PETITION;
         struct effect *e = effects_add(n->out, EFFECT_REQUEST);
         e->request = (struct primitive){
             .kind = PRIMITIVE_MAIL, .way = MAIL_ROOT, .type = in->type, .body = in->body};

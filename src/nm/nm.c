@@ -54,7 +54,7 @@ struct nm *nm_new(const struct nm_config *c, struct arena *a) {
 /* Mail: from the root, or from nodes below on its way up. */
 static void on_mail(struct nm *n, const struct input_message *in) {
     union message m;
-    if (in->type == MESSAGE_TAKEN || in->type == MESSAGE_TYPED) {
+    if (in->type == MESSAGE_TAKEN || in->type == MESSAGE_TYPED || in->type == MESSAGE_REPLY) {
         if (n->launcher != 0)
             effects_send(n->out, n->launcher, 0, in->type, in->body, (struct bytes){0});
         return;
@@ -77,10 +77,13 @@ static void on_mail(struct nm *n, const struct input_message *in) {
 
 static void on_tree(struct nm *n, const struct input_tree *in) {
     bool regained = in->epoch != 0 && in->epoch != n->settled;
+    bool found_way = in->attached && !n->attached;
     n->attached = in->attached;
     n->settled = in->epoch;
     nodeset_copy(&n->below, in->below);
     ends_check(n);
+    if (regained || found_way)
+        keeper_talks_anew(n);
     if (!regained)
         return;
     if (n->epoch != 0 && n->epoch != in->epoch)

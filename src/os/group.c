@@ -252,6 +252,8 @@ struct group *group_new(struct kernel *k, uint32_t id, struct bytes setup) {
     }
     if (g->recipe->spec.memory > 0 && g->error == 0)
         make_rations(g);
+    if (g->error == 0)
+        g->bell = bell_take(&k->callers, id); /* without one nobody can talk, that is all */
     return g;
 }
 
@@ -277,6 +279,7 @@ void group_free(struct group *g) {
         for (int o = 0; o < 2; o++)
             free_outlet(k, p->out[o]);
     }
+    bell_close(g->bell);
     group_leave(g);
     list_remove(&g->link);
     list_remove(&g->watch);
@@ -309,6 +312,7 @@ static void start_process(struct process *p) {
                                                          : k->null,
                                         out, error >= 0 ? error : out},
                               .terminal = terminal,
+                              .bell = g->bell == NULL ? 0 : g->bell->far,
                               .cgroup = birthplace(p),
                               .ration = p->ration.door,
                               .processors = stall_seat(p, &seat) ? seat.bits : NULL,

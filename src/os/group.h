@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "base/list.h"
+#include "os/callers.h"
 #include "os/cgroup.h"
 #include "os/home.h"
 #include "os/inlet.h"
@@ -42,6 +43,7 @@ struct group {
     enum spawn_step step;
     struct cgroup *cgroup; /* at most one of these; without any its processes are looked for */
     struct pen *pen;
+    struct bell *bell;  /* of its processes; NULL: there is none */
     uint64_t began_ns;  /* in real time */
     uint32_t live;      /* of its own processes */
     struct usage usage; /* of those that have ended, and what they have waited for */
@@ -72,6 +74,7 @@ struct kernel {
     bool spared;       /* there are others too */
     struct home home;
     struct pens pens;
+    struct callers callers;
     char notice[320];
     int null;               /* /dev/null */
     struct source children; /* a signalfd: some child has ended */

@@ -279,6 +279,10 @@ static bool next_input(struct kernel *k, struct input *in) {
     for (struct list *l; (l = list_first(&k->due)) != NULL; list_remove(l))
         if (next_of_process(CONTAINER_OF(l, struct process, due), in))
             return true;
+    if (callers_next(&k->callers, &in->petition)) {
+        in->kind = INPUT_PETITION;
+        return true;
+    }
     struct list *l = list_pop_front(&k->due_groups);
     if (l == NULL)
         return next_measured(k, in);
@@ -297,6 +301,7 @@ static void free_doomed(struct kernel *k) {
     for (struct list *l; (l = list_pop_front(&k->doomed)) != NULL;)
         group_free(CONTAINER_OF(l, struct group, due));
     kernel_stock(k);
+    bells_stock(&k->callers);
     if (k->pooled)
         cgroups_stock(&k->cgroups);
     if (k->pens.open)
@@ -384,6 +389,8 @@ static void close_group(struct group *g) {
     struct kernel *k = g->kernel;
     k->groups[g->id] = NULL;
     g->closed = true;
+    if (g->bell != NULL)
+        bell_silence(g->bell);
     list_remove(&g->due);
     for (uint32_t i = 0; i < g->count; i++)
         list_remove(&g->processes[i].due);
@@ -464,7 +471,8 @@ static void carry_stream(struct kernel *k, enum effect_kind kind, const struct e
 }
 
 bool kernel_wants(enum effect_kind kind) {
-    return kind >= EFFECT_GROUP_OPEN && kind <= EFFECT_STREAM_FEED;
+    return (kind >= EFFECT_GROUP_OPEN && kind <= EFFECT_STREAM_FEED) ||
+           (kind >= EFFECT_PETITION_READ && kind <= EFFECT_PETITION_CLOSE);
 }
 
 void kernel_carry(struct kernel *k, const struct effect *e) {
@@ -472,6 +480,8 @@ void kernel_carry(struct kernel *k, const struct effect *e) {
         carry_group(k, e->kind, &e->group);
     else if (e->kind >= EFFECT_STREAM_TAKEN && e->kind <= EFFECT_STREAM_FEED)
         carry_stream(k, e->kind, &e->stream);
+    else if (e->kind >= EFFECT_PETITION_READ && e->kind <= EFFECT_PETITION_CLOSE)
+        callers_carry(&k->callers, e->kind, &e->petition);
 }
 
 /* ---- life ---- */
@@ -586,6 +596,7 @@ static int begin(struct kernel *k) {
     k->spawner.inherited.objects = k->config.objects;
     k->spawner.inherited.root = k->config.root;
     k->spawner.inherited.gpus = detect_gpus();
+    k->spawner.inherited.bell = k->config.bell;
     if (r == 0) {
         k->null = open_null();
         r = k->null < 0 ? k->null : 0;
@@ -601,6 +612,7 @@ static int begin(struct kernel *k) {
     home_settle(&k->home, k->pooled ? k->config.home : 0);
     stall_open(k);
     kernel_stock(k);
+    bells_stock(&k->callers);
     reap(k, true);
     return 0;
 }
@@ -615,6 +627,7 @@ struct kernel *kernel_new(const struct kernel_config *config, int *ret_error) {
     k->cgroups.folder = k->rations.folder = -1;
     k->pens = (struct pens){.user = -1, .self = -1};
     list_init(&k->pens.spare);
+    callers_init(&k->callers, k->loop, config->bell > 0 ? config->petitioners : 0);
     lists_init(k);
     sigprocmask(SIG_BLOCK, NULL, &k->mask_before);
     k->groups = calloc(config->groups, sizeof(struct group *));
@@ -664,6 +677,7 @@ void kernel_free(struct kernel *k) {
     }
     if (k->null >= 0)
         close(k->null);
+    callers_fini(&k->callers);
     give_signals(k);
     spawner_fini(&k->spawner);
     sweep_fini(&k->sweep);

@@ -36,6 +36,8 @@ struct kernel_config {
     uint32_t pes;          /* so many */
     uint32_t system_cores; /* the first of the machine's, that processes are kept off */
     uint32_t groups;       /* their numbers are below this */
+    uint32_t petitioners;  /* programs that talk to the manager: their places are below this */
+    int bell; /* a descriptor of ours at whose number they find their bell; 0: there is none */
 };
 
 struct kernel;

@@ -30,6 +30,7 @@ enum variable {
     VARIABLE_LOCAL_RANK,
     VARIABLE_LOCAL_SIZE,
     VARIABLE_ARRAY_INDEX,
+    VARIABLE_PETITION,
     VARIABLE_PROGRAM,
     VARIABLE_PROGRAM_RANK,
     VARIABLE_PROGRAM_SIZE,
@@ -46,6 +47,7 @@ static const char *const names[VARIABLES] = {
     [VARIABLE_LOCAL_RANK] = "STORM_LOCAL_RANK=",
     [VARIABLE_LOCAL_SIZE] = "STORM_LOCAL_SIZE=",
     [VARIABLE_ARRAY_INDEX] = "STORM_ARRAY_INDEX=",
+    [VARIABLE_PETITION] = "STORM_PETITION=",
     [VARIABLE_PROGRAM] = "STORM_PROGRAM=",
     [VARIABLE_PROGRAM_RANK] = "STORM_PROGRAM_RANK=",
     [VARIABLE_PROGRAM_SIZE] = "STORM_PROGRAM_SIZE=",
@@ -107,6 +109,8 @@ static uint64_t number(const struct recipe *r, enum variable v) {
         return r->setup.count;
     case VARIABLE_ARRAY_INDEX:
         return r->setup.array;
+    case VARIABLE_PETITION:
+        return (uint64_t)r->bell;
     case VARIABLE_PROGRAM:
         return r->index;
     case VARIABLE_PROGRAM_SIZE:
@@ -140,6 +144,8 @@ static char *cut_variable(struct heap_cut *c, struct recipe *r, enum variable v)
 static bool is_told(const struct recipe *r, enum variable v) {
     if (v == VARIABLE_ARRAY_INDEX)
         return r->setup.array != 0;
+    if (v == VARIABLE_PETITION)
+        return r->bell > 0;
     return v < VARIABLE_PROGRAM || r->ranks != 0;
 }
 
@@ -406,6 +412,7 @@ static void fill(struct recipe *r, const struct inherited *have, struct heap_cut
         r->folder = cut_bytes(&c, r->spec.folder);
     int own = open_own(r, have->root);
     make_gpus(r, have->gpus);
+    r->bell = have->bell;
     fill_arguments(r);
     fill_environment(r, &c);
     fill_limits(r, have);

@@ -21,6 +21,7 @@ struct inherited {
     mode_t umask;
     struct rlimit limits[RLIM_NLIMITS];
     uint32_t gpus; /* of the machine */
+    int bell; /* the number of the descriptor through which it can talk (callers.h); 0: it cannot */
 };
 
 struct recipe_limit {
@@ -36,6 +37,7 @@ struct recipe {
     uint32_t ranks;       /* of its program; 0: there is no other in the job */
     uint32_t index;       /* of its program */
     uint32_t first;       /* rank of its program */
+    int bell;             /* see struct inherited */
     struct bytes changed; /* of the environment, for its program */
     char *folder;         /* NULL: stay */
     char *gpus;           /* CUDA_VISIBLE_DEVICES=...; NULL: the job does not ask for any */

@@ -188,7 +188,9 @@ static int open_kernel(struct shift *s) {
                                    .each = s->config.each,
                                    .objects = s->objects,
                                    .root = s->root,
-                                   .groups = s->config.pl.groups};
+                                   .groups = s->config.pl.groups,
+                                   .petitioners = s->config.pl.petitioners,
+                                   .bell = s->config.bell};
     int error = 0;
     s->kernel = kernel_new(&kernel, &error);
     if (s->kernel == NULL)

@@ -22,6 +22,7 @@ struct shift_config {
     uint32_t home;          /* see home.h; 0: anywhere */
     uint32_t first, pes;    /* see kernel.h */
     uint32_t system_cores;  /* see kernel.h */
+    int bell;               /* see kernel.h */
     enum confine confine;   /* what keeps groups together; one that is named must be to be had */
     struct pl_config pl;
 };

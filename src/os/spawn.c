@@ -66,7 +66,13 @@ IN_CHILD static void connect_stdio(struct birth *b) {
     for (int i = 0; i < 3; i++)
         if (dup2(p->stdio[i], i) < 0)
             give_up(b, SPAWN_STDIO);
-    if (b->spawner->sparing && close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_UNSHARE) < 0)
+    unsigned int last = STDERR_FILENO;
+    if (p->bell > 0) { /* what lies between is closed when we execute, as all that is ours */
+        last = (unsigned int)b->spawner->inherited.bell;
+        if (dup2(p->bell, (int)last) < 0)
+            give_up(b, SPAWN_STDIO);
+    }
+    if (b->spawner->sparing && close_range(last + 1, ~0U, CLOSE_RANGE_UNSHARE) < 0)
         give_up(b, SPAWN_STDIO);
     if (p->terminal && ioctl(0, TIOCSCTTY, 0) < 0)
         give_up(b, SPAWN_STDIO);

@@ -4,7 +4,7 @@
  * The new process shares our memory until it executes (as with vfork), so starting it costs the same
  * however large we are, and what went wrong on the way is in a struct of ours when the call is over.
  * It gets a process group of its own, signals as they are by default, the descriptors it is given as
- * 0 to 2 and no others, and it dies when this process does. What it would inherit unchanged is not set.
+ * 0 to 2 (and a bell, if it has one) and no others, and it dies when this process does. What it would inherit unchanged is not set.
  * A session costs more (Linux may make a scheduling group for each): it gets one for a terminal, and
  * where its session tells later what came from it. */
 #pragma once
@@ -41,6 +41,7 @@ struct place {
     int user;               /* the user namespace that owns it; -1: ours */
     const void *processors; /* to stay on, a set of the kernel's; NULL: as we do */
     size_t processors_bytes;
+    int bell;   /* to be given at the number that is for bells (os/callers.h); 0: none */
     int ration; /* file to write to in order to have its memory limited; -1: none */
 };
 

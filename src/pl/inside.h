@@ -79,6 +79,31 @@ struct gang {
     uint32_t missed;
 };
 
+enum talk {
+    TALK_NONE, /* the place is free */
+    TALK_OPEN,
+    TALK_ANEW, /* it is to begin anew, and has not yet */
+    TALK_STUCK /* it takes nothing; it will begin anew */
+};
+
+/* Frames of one program on their way up. */
+enum { PETITION_WINDOW = 16 };
+
+/* See petitions.c. */
+struct petitioner {
+    enum talk state;
+    bool reading; /* a frame was asked for */
+    uint64_t run;
+    uint32_t rank;
+    uint32_t number;      /* of the conversation; 0: there is none */
+    uint32_t said, acked; /* frames upwards, and those that the manager has heard of */
+    uint32_t heard, told; /* downwards, and those that it knows of */
+    uint32_t sizes[PETITION_WINDOW];
+    uint32_t under_way; /* bytes upwards */
+    uint64_t check_at;  /* 0: not */
+    uint64_t pause_ns;
+};
+
 struct pl {
     struct pl_config config;
     struct gang gang;
@@ -93,9 +118,20 @@ struct pl {
     uint32_t run_count;
     uint32_t process_count;
     uint32_t setup_count;
+    struct petitioner *petitioners;
+    uint32_t petitioner_end; /* all that are in use lie before this */
+    uint32_t conversations;  /* that have begun */
+    uint64_t petition_at;    /* the timer, 0 if it is not set */
 };
 
-enum pl_timer { TIMER_SWEEP = 1, TIMER_RESEND, TIMER_LEASE, TIMER_TURNED, TIMER_SLICE };
+enum pl_timer {
+    TIMER_SWEEP = 1,
+    TIMER_RESEND,
+    TIMER_LEASE,
+    TIMER_TURNED,
+    TIMER_SLICE,
+    TIMER_PETITION
+};
 
 static inline uint32_t run_group(const struct pl *p, const struct run *r) {
     return (uint32_t)(r - p->runs);
@@ -170,6 +206,17 @@ void streams_sealed(struct pl *p, struct run *r);
 
 /* The timer is due. */
 void streams_timer(struct pl *p, uint64_t now, struct effects *out);
+
+/* petitions.c */
+
+void petitions_input(struct pl *p, const struct input *in, struct effects *out);
+void petitions_reply(struct pl *p, const struct message_reply *m, uint64_t now,
+                     struct effects *out);
+/* What was under way may be lost. */
+void petitions_all_anew(struct pl *p, struct effects *out);
+/* None of its processes is left. */
+void petitions_run_over(struct pl *p, const struct run *r, struct effects *out);
+void petitions_timer(struct pl *p, uint64_t now, struct effects *out);
 
 /* Encodes and sends to the manager, if there is one. */
 void pl_send(struct pl *p, uint16_t type, const union message *m, struct bytes tail,

@@ -21,6 +21,7 @@ static void carve(struct pl *p, const struct pl_config *c, struct arena *a) {
     p->runs = ARENA_TAKE(a, struct run, c->groups);
     p->processes = ARENA_TAKE(a, struct process, c->processes);
     p->setups = ARENA_TAKE(a, uint8_t, c->setup_bytes);
+    p->petitioners = ARENA_TAKE(a, struct petitioner, c->petitioners);
 }
 
 size_t pl_bytes(const struct pl_config *c) {
@@ -39,8 +40,8 @@ enum { SIGNALS_MAX = 64 }; /* of Linux */
 
 uint32_t pl_effects_max(const struct pl_config *c) {
     /* A turn: each run held, let go or started. A new manager: each run, both streams and the input of each process, and the resend timer
-     * moved for each stream; a handful besides. */
-    return c->groups * 6 + c->processes * 5 + 16;
+     * moved for each stream; each petitioner begins anew; a handful besides. */
+    return c->groups * 6 + c->processes * 5 + c->petitioners * 3 + 16;
 }
 
 size_t pl_effect_bytes_max(const struct pl_config *c) {
@@ -403,6 +404,9 @@ static void on_message(struct pl *p, const struct input *in, struct effects *out
         if ((r = runs_find(p, m.typed.run)) != NULL)
             streams_typed(p, r, &m.typed, out);
         break;
+    case MESSAGE_REPLY:
+        petitions_reply(p, &m.reply, in->now, out);
+        break;
     default:
         break;
     }
@@ -427,6 +431,7 @@ static void on_link_up(struct pl *p, const struct input *in, struct effects *out
             say_ended(p, r, out);
         streams_again(p, r, in->now, out);
     }
+    petitions_all_anew(p, out);
 }
 
 static void on_child(struct pl *p, const struct input *in, struct effects *out) {
@@ -466,6 +471,7 @@ static void on_empty(struct pl *p, const struct input *in, struct effects *out) 
     r->sweep = false;
     r->usage = in->empty.usage;
     streams_sealed(p, r);
+    petitions_run_over(p, r, out);
     end_if_read(p, r, out);
 }
 
@@ -499,6 +505,8 @@ static void on_timer(struct pl *p, const struct input *in, struct effects *out) 
         gang_told(p, in->now, out);
     else if (in->timer.id == TIMER_SLICE)
         gang_slice(p, in->now, out);
+    else if (in->timer.id == TIMER_PETITION)
+        petitions_timer(p, in->now, out);
 }
 
 static void pl_step(void *self, const struct input *in, struct effects *out) {
@@ -531,6 +539,9 @@ static void pl_step(void *self, const struct input *in, struct effects *out) {
         if ((r = runs_of_group(p, in->drained.group)) != NULL)
             streams_drained(p, r, in->drained.index, in->drained.offset, out);
         break;
+    case INPUT_PETITION:
+        petitions_input(p, in, out);
+        break;
     case INPUT_STROBE:
         gang_strobe(p, &in->strobe, in->now, out);
         break;
@@ -548,6 +559,8 @@ struct pl *pl_new(const struct pl_config *c, struct arena *a) {
     carve(p, c, a);
     for (uint32_t i = 0; i < c->groups; i++)
         p->runs[i].state = RUN_FREE;
+    for (uint32_t i = 0; i < c->petitioners; i++)
+        p->petitioners[i].state = TALK_NONE;
     return p;
 }
 

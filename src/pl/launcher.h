@@ -10,7 +10,8 @@
  *
  * What the world promises beyond machine.h: of each process that was started, or could not be, one CHILD
  * tells the end; EMPTY comes by itself, after the last CHILD, and after what was left in the
- * pipes as far as the windows had room. What had none is told when there is, and then the end. */
+ * pipes as far as the windows had room. What had none is told when there is, and then the end. A program that wants to
+ * talk (PETITION) has a place from OPENED until CLOSED, or until it is closed from here. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,6 +26,7 @@ enum { HOST_NAME_BYTES = 255 };
 struct pl_config {
     uint32_t groups;
     uint32_t processes;     /* in all groups */
+    uint32_t petitioners;   /* programs that talk to the manager at once; 0: none may */
     uint32_t setup_bytes;   /* of all set-ups, kept for a manager that comes anew */
     uint64_t resend_ns;     /* output that was not taken for so long is told again, then after */
     uint64_t resend_max_ns; /* twice that, and so on; never less often than this */

@@ -22,7 +22,7 @@ static void add_roster(struct hash *h, const struct input_roster *r) {
     add_bytes(h, r->names);
 }
 
-/* What only movers hear, or only the machine's manager. */
+/* What only movers hear, or only the machine's manager; programs that talk. */
 static void trace_rare_input(struct hash *h, const struct input *in) {
     switch (in->kind) {
     case INPUT_ROSTER:
@@ -36,6 +36,12 @@ static void trace_rare_input(struct hash *h, const struct input *in) {
     case INPUT_GAUGED:
         hash_u64(h, in->gauged.load_x100);
         hash_u64(h, in->gauged.memory_used);
+        break;
+    case INPUT_PETITION:
+        hash_u64(h, (uint64_t)in->petition.place << 32 | in->petition.event);
+        hash_u64(h, (uint64_t)in->petition.group << 32 | in->petition.rank);
+        hash_u64(h, in->petition.type);
+        add_bytes(h, in->petition.body);
         break;
     case INPUT_SENT:
         hash_u64(h, (uint64_t)in->sent.link << 32 | in->sent.buffer);
@@ -226,6 +232,13 @@ static void trace_gang_effect(struct hash *h, const struct effect *e) {
         trace_pair(h, e->cast.channel, e->cast.number);
 }
 
+static void trace_petition_effect(struct hash *h, const struct effect *e) {
+    if (e->kind < EFFECT_PETITION_READ || e->kind > EFFECT_PETITION_CLOSE)
+        return;
+    hash_u64(h, (uint64_t)e->petition.place << 32 | e->petition.type);
+    add_bytes(h, e->petition.body);
+}
+
 static void trace_effect(struct hash *h, const struct effect *e) {
     hash_u64(h, (uint64_t)e->kind << 8 | e->layer);
     switch (e->kind) {
@@ -291,6 +304,7 @@ static void trace_effect(struct hash *h, const struct effect *e) {
         break;
     default:
         trace_gang_effect(h, e);
+        trace_petition_effect(h, e);
         trace_mover_effect(h, e);
         break;
     }

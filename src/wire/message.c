@@ -292,6 +292,29 @@ static void walk_stream(struct codec *c, uint8_t *stream) {
         c->failed = true;
 }
 
+static void walk_petition(struct codec *c, union message *m) {
+    struct message_petition *p = &m->petition;
+    codec_u64(c, &p->run);
+    codec_u32(c, &p->rank);
+    codec_u32(c, &p->number);
+    codec_u32(c, &p->sequence);
+    codec_u32(c, &p->heard);
+    codec_bool(c, &p->over);
+    codec_u16(c, &p->type);
+    codec_rest(c, &p->body);
+}
+
+static void walk_reply(struct codec *c, union message *m) {
+    struct message_reply *r = &m->reply;
+    codec_u64(c, &r->run);
+    codec_u32(c, &r->number);
+    codec_u32(c, &r->sequence);
+    codec_u32(c, &r->heard);
+    codec_bool(c, &r->reset);
+    codec_u16(c, &r->type);
+    codec_rest(c, &r->body);
+}
+
 static void walk_pids(struct codec *c, union message *m) {
     codec_u64(c, &m->pids.run);
     codec_u32(c, &m->pids.asker);
@@ -797,6 +820,8 @@ static const struct message_rule rules[MESSAGE_TYPES] = {
     ROW(SEEK, GUEST, CONTROL, SMALL, walk_seek),
     ROW(LETTER, LODGE, CONTROL, STATE, walk_letter),
     ROW(PIDS, LAUNCHER | NODE | MANAGER, BULK, PART, walk_pids),
+    ROW(PETITION, LAUNCHER | NODE, BULK, PART, walk_petition),
+    ROW(REPLY, ROOT | KEEPER, BULK, PART, walk_reply),
 };
 
 const struct message_rule *message_rule(uint16_t type) {
@@ -923,26 +948,6 @@ int message_decode(uint16_t type, struct bytes in, struct nodeset *sets, union m
     return c.failed || c.at != c.len ? -EBADMSG : 0;
 }
 
-static void walk_record(struct codec *c, struct record *r) {
-    codec_u64(c, &r->order);
-    walk_id(c, &r->id);
-    codec_enum(c, &r->state, RECORD_STATES);
-}
-
-void record_store(uint8_t out[RECORD_BYTES], const struct record *r) {
-    struct record copy = *r;
-    struct codec c = {.encoding = true, .out = out, .len = RECORD_BYTES};
-    walk_record(&c, &copy);
-}
-
-bool record_load(struct record *ret, struct bytes records, uint32_t index) {
-    if ((size_t)index >= records.len / RECORD_BYTES)
-        return false;
-    struct codec c = {.in = records.at + (size_t)index * RECORD_BYTES, .len = RECORD_BYTES};
-    walk_record(&c, ret);
-    return !c.failed;
-}
-
 void ending_store(uint8_t out[ENDING_BYTES], const struct ending *e) {
     struct ending copy = *e;
     struct codec c = {.encoding = true, .out = out, .len = ENDING_BYTES};
@@ -978,24 +983,4 @@ const char *state_name(enum job_state s) {
         [STATE_LOST] = "lost",
     };
     return s < STATES ? names[s] : "?";
-}
-
-static void walk_resolution(struct codec *c, struct resolution *r) {
-    codec_u64(c, &r->order);
-    codec_bool(c, &r->commit);
-}
-
-void resolution_store(uint8_t out[RESOLUTION_BYTES], const struct resolution *r) {
-    struct resolution copy = *r;
-    struct codec c = {.encoding = true, .out = out, .len = RESOLUTION_BYTES};
-    walk_resolution(&c, &copy);
-}
-
-bool resolution_load(struct resolution *ret, struct bytes resolutions, uint32_t index) {
-    if ((size_t)index >= resolutions.len / RESOLUTION_BYTES)
-        return false;
-    struct codec c = {.in = resolutions.at + (size_t)index * RESOLUTION_BYTES,
-                      .len = RESOLUTION_BYTES};
-    walk_resolution(&c, ret);
-    return !c.failed;
 }

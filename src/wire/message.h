@@ -12,6 +12,7 @@
 #include "sched/map.h"
 #include "wire/codec.h"
 #include "wire/kinds.h"
+#include "wire/petition.h"
 #include "wire/ranks.h"
 
 enum message_type {
@@ -110,6 +111,9 @@ enum message_type {
     MESSAGE_MEASURED, /* what a run has used until now */
     /* launcher, node, root, client */
     MESSAGE_PIDS, /* the processes of a run, and how their systems number them */
+    /* between a program and the root: its launcher and node carry them (docs/protocol.md) */
+    MESSAGE_PETITION, /* upwards */
+    MESSAGE_REPLY,    /* downwards */
     MESSAGE_TYPES
 };
 
@@ -939,6 +943,8 @@ union message {
     struct message_letter letter;
     struct message_reserve reserve;
     struct message_pids pids;
+    struct message_petition petition;
+    struct message_reply reply;
 };
 
 struct message_rule {

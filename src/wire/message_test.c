@@ -68,6 +68,12 @@ static void fill_file(uint16_t type, union message *m) {
         m->pids.host = bytes_of(body, 5);
         m->pids.rows = bytes_of(body, (size_t)3 * PIDS_ROW_BYTES);
         break;
+    case MESSAGE_PETITION:
+        m->petition.body = bytes_of(body, 12);
+        break;
+    case MESSAGE_REPLY:
+        m->reply.body = bytes_of(body, 13);
+        break;
     case MESSAGE_CLEAR:
         m->clear.runs = bytes_of(body, 16);
         break;
@@ -289,12 +295,12 @@ static void fill(uint16_t type, union message *m, uint8_t byte) {
 /* Bytes at the end of what fill() makes that have no length of their own. */
 static size_t rest_of(uint16_t type) {
     static const uint8_t rests[MESSAGE_TYPES] = {
-        [MESSAGE_PREPARE] = 5,   [MESSAGE_STROBE] = 9, [MESSAGE_REQUEST] = 1,
-        [MESSAGE_PUT] = 100,     [MESSAGE_MAIL] = 12,  [MESSAGE_PARCEL] = 12,
-        [MESSAGE_LAUNCH] = 7,    [MESSAGE_OUTPUT] = 8, [MESSAGE_TYPED] = 8,
-        [MESSAGE_SETUP] = 6,     [MESSAGE_HOLD] = 6,   [MESSAGE_SUBMIT] = 7,
-        [MESSAGE_TRANSFER] = 10, [MESSAGE_COPY] = 11,  [MESSAGE_OFFERED] = 12,
-        [MESSAGE_LETTER] = 96,
+        [MESSAGE_PREPARE] = 5,   [MESSAGE_STROBE] = 9,    [MESSAGE_REQUEST] = 1,
+        [MESSAGE_PUT] = 100,     [MESSAGE_MAIL] = 12,     [MESSAGE_PARCEL] = 12,
+        [MESSAGE_LAUNCH] = 7,    [MESSAGE_OUTPUT] = 8,    [MESSAGE_TYPED] = 8,
+        [MESSAGE_SETUP] = 6,     [MESSAGE_HOLD] = 6,      [MESSAGE_SUBMIT] = 7,
+        [MESSAGE_TRANSFER] = 10, [MESSAGE_COPY] = 11,     [MESSAGE_OFFERED] = 12,
+        [MESSAGE_LETTER] = 96,   [MESSAGE_PETITION] = 12, [MESSAGE_REPLY] = 13,
     };
     return rests[type];
 }

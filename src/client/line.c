@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* A program's line to the machine manager: see line.h. */
+#include "client/line.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* A number in the environment; -1: there is none. */
+static long number_of(const char *variable) {
+    const char *text = getenv(variable);
+    char *end;
+    if (text == NULL || *text < '0' || *text > '9')
+        return -1;
+    long value = strtol(text, &end, 10);
+    return *end == '\0' && value <= INT_MAX ? value : -1;
+}
+
+static int ring(int bell, uint32_t rank, int line) {
+    uint8_t hello[BELL_BYTES];
+    union {
+        char room[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control = {{0}};
+    struct iovec part = {.iov_base = hello, .iov_len = sizeof hello};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control.room,
+                             .msg_controllen = sizeof control.room};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+    store_le32(hello, BELL_VERSION);
+    store_le32(hello + 4, rank);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof line);
+    memcpy(CMSG_DATA(c), &line, sizeof line);
+    ssize_t n;
+    do
+        n = sendmsg(bell, &message, MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? -errno : 0;
+}
+
+int line_open(struct line *p) {
+    int ends[2];
+    long bell = number_of("STORM_PETITION"), rank = number_of("STORM_RANK");
+    *p = (struct line){.fd = -1};
+    if (bell < 0)
+        return -ENOENT;
+    p->frame = malloc(LINE_FRAME_MAX);
+    if (p->frame == NULL)
+        return -ENOMEM;
+    int r = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 ? -errno : 0;
+    if (r == 0) {
+        r = ring((int)bell, rank < 0 ? 0 : (uint32_t)rank, ends[1]);
+        close(ends[1]);
+        p->fd = ends[0];
+    }
+    if (r < 0)
+        line_close(p);
+    return r;
+}
+
+void line_close(struct line *p) {
+    if (p->fd >= 0)
+        close(p->fd);
+    free(p->frame);
+    *p = (struct line){.fd = -1};
+}
+
+int line_say(struct line *p, uint16_t type, struct bytes body) {
+    uint8_t head[LINE_HEAD_BYTES];
+    store_le32(head, type);
+    struct iovec parts[] = {{.iov_base = head, .iov_len = sizeof head},
+                            {.iov_base = (void *)(uintptr_t)body.at, .iov_len = body.len}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    if (body.len > PETITION_BYTES_MAX)
+        return -EMSGSIZE;
+    for (;;) {
+        if (sendmsg(p->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+            return 1;
+        if (errno != EINTR)
+            return errno == EAGAIN || errno == ENOBUFS ? 0 : -errno;
+    }
+}
+
+int line_hear(struct line *p, uint16_t *ret_type, struct bytes *ret_body) {
+    ssize_t n;
+    do
+        n = recv(p->fd, p->frame, LINE_FRAME_MAX, MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return errno == EAGAIN ? 0 : -errno;
+    if (n < LINE_HEAD_BYTES)
+        return -EPIPE;
+    *ret_type = (uint16_t)load_le32(p->frame);
+    *ret_body = bytes_of(p->frame + LINE_HEAD_BYTES, (size_t)n - LINE_HEAD_BYTES);
+    return 1;
+}
+
+bool line_wait(const struct line *p, bool to_speak, int timeout_ms) {
+    struct pollfd one = {.fd = p->fd, .events = (short)(POLLIN | (to_speak ? POLLOUT : 0))};
+    int n;
+    do
+        n = poll(&one, 1, timeout_ms);
+    while (n < 0 && errno == EINTR);
+    return n != 0;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of programs that talk to the root: their node passes on what they say and hear, and tells its launcher when something
+ * may be lost. */
+#include <stdlib.h>
+
+#include "nm/inside.h"
+#include "tap.h"
+
+enum { SELF = 1, LINK = 5, EFFECTS = 64, BYTES = 64 * 1024 };
+
+static const struct roster roster = {.prefix = "n", .capacity = 4, .count = 4};
+static const struct nm_config config = {.limits = {.nodes = 4, .roots = 1, .body_bytes = 1024},
+                                        .self = SELF,
+                                        .runs = 8,
+                                        .roster = &roster,
+                                        .lease_ns = 1000000};
+
+struct bench {
+    void *memory;
+    struct nm *nm;
+    struct effects out;
+    struct effect list[EFFECTS];
+    uint64_t bytes[BYTES / 8];
+};
+
+static void feed(struct bench *b, struct input in) {
+    struct machine m = nm_machine(b->nm);
+    effects_clear(&b->out);
+    in.now = 1000;
+    m.step(m.self, &in, &b->out);
+}
+
+static void begin(struct bench *b) {
+    struct arena a;
+    size_t bytes = nm_bytes(&config);
+    b->memory = calloc(1, bytes);
+    arena_init(&a, b->memory, bytes);
+    b->nm = nm_new(&config, &a);
+    effects_init(&b->out, b->list, EFFECTS, (uint8_t *)b->bytes, BYTES);
+    feed(b, (struct input){.kind = INPUT_LINK_UP,
+                           .link = {.link = LINK, .role = ROLE_LAUNCHER, .life = 9}});
+}
+
+static void hear(struct bench *b, uint32_t link, uint16_t type) {
+    feed(b, (struct input){
+                .kind = INPUT_MESSAGE,
+                .message = {.link = link, .type = type, .body = bytes_from_str("as it came")}});
+}
+
+/* A message of this type to the launcher, or to the root. */
+static const struct effect *said(const struct bench *b, enum effect_kind kind, uint16_t type) {
+    for (uint32_t i = 0; i < b->out.count; i++) {
+        const struct effect *e = &b->list[i];
+        if (e->kind == kind && (kind == EFFECT_SEND ? e->send.type : e->request.type) == type)
+            return e;
+    }
+    return NULL;
+}
+
+static void tree(struct bench *b, bool attached, uint32_t epoch) {
+    uint64_t words[1];
+    struct nodeset none;
+    nodeset_init(&none, limits_universe(&config.limits), words);
+    nodeset_clear(&none);
+    feed(b, (struct input){.kind = INPUT_TREE,
+                           .tree = {.below = &none, .attached = attached, .epoch = epoch}});
+}
+
+static void test_both_ways(void) {
+    static struct bench b;
+    begin(&b);
+    hear(&b, LINK, MESSAGE_PETITION);
+    const struct effect *up = said(&b, EFFECT_REQUEST, MESSAGE_PETITION);
+    CHECK(up != NULL && up->request.way == MAIL_ROOT &&
+          bytes_equal(up->request.body, bytes_from_str("as it came")));
+    hear(&b, 0, MESSAGE_REPLY);
+    const struct effect *down = said(&b, EFFECT_SEND, MESSAGE_REPLY);
+    CHECK(down != NULL && down->send.links[0] == LINK &&
+          bytes_equal(down->send.head, bytes_from_str("as it came")));
+    free(b.memory);
+}
+
+/* Were all conversations told to begin anew? */
+static bool anew(const struct bench *b) {
+    const struct effect *e = said(b, EFFECT_SEND, MESSAGE_REPLY);
+    union message m;
+    return e != NULL && message_decode(MESSAGE_REPLY, e->send.head, NULL, &m) == 0 &&
+           m.reply.run == 0 && m.reply.reset;
+}
+
+static void test_another_way_to_the_root(void) {
+    static struct bench b;
+    begin(&b);
+    tree(&b, true, 1);
+    CHECK(!anew(&b)); /* nobody talks */
+    hear(&b, LINK, MESSAGE_PETITION);
+    tree(&b, true, 1); /* who is below has changed */
+    CHECK(!anew(&b));
+    tree(&b, false, 1);
+    CHECK(!anew(&b));
+    tree(&b, true, 1);
+    CHECK(anew(&b));
+    hear(&b, LINK, MESSAGE_PETITION);
+    tree(&b, true, 2); /* another root */
+    CHECK(anew(&b));
+    free(b.memory);
+}
+
+int main(void) {
+    TEST(test_both_ways);
+    TEST(test_another_way_to_the_root);
+    return tap_finish();
+}

@@ -15,6 +15,7 @@ struct rows {
     uint8_t *at;
     size_t len;
     uint32_t count;
+    uint64_t traits; /* of nodes: which attributes are told */
 };
 
 static bool full(const struct rows *r) {
@@ -81,7 +82,7 @@ static void add_node(struct rows *out, uint32_t i) {
         store_le32(jobs + jobs_len, r->job);
         jobs_len += 4;
     }
-    size_t traits_len = out->ask->whole ? traits_format(&m->traits, i, traits, sizeof traits) : 0;
+    size_t traits_len = traits_format_some(&m->traits, i, out->traits, traits, sizeof traits);
     bool up = n->member && n->announced;
     struct node_row row = {
         .node = i,
@@ -253,6 +254,7 @@ void ask_heard(struct mm *m, uint32_t link, const struct message_ask *a) {
     case SUBJECT_NODES:
         if (choose_nodes(m, a, &why)) {
             r.rows.total = nodeset_count(&m->work);
+            out.traits = a->whole ? UINT64_MAX : traits_apart(&m->traits, &m->work);
             r.rows.last = add_nodes(&out);
         }
         r.rows.wrong = bytes_of(words, why.len);

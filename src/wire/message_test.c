@@ -207,6 +207,7 @@ static void fill_job(uint16_t type, union message *m) {
         m->news.waiting = &sets[1];
         m->news.text = bytes_of(body, 5);
         m->news.sections = bytes_of(body, 6);
+        m->news.unwritten = bytes_of(body, 7);
         break;
     case MESSAGE_ASK:
         m->ask.need = bytes_of(body, 3);

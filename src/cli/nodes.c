@@ -71,7 +71,7 @@ static int print(const struct cluster *c, const struct contact_rows *rows,
 }
 
 static int fetch(struct contact *c, const struct view *v, struct contact_rows *rows) {
-    struct message_ask ask = {.subject = SUBJECT_NODES, .whole = true};
+    struct message_ask ask = {.subject = SUBJECT_NODES, .whole = v->whole || v->json};
     size_t at = 0;
     int r;
     if (v->need != NULL)

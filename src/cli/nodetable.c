@@ -10,18 +10,17 @@
 #include "base/hash.h"
 #include "base/hostlist.h"
 #include "base/text.h"
-#include "cli/features.h"
 #include "cli/fold.h"
 #include "cli/jobs.h"
 #include "cli/listing.h"
 #include "cli/use.h"
+#include "sched/traits.h"
 
 enum { JOBS_TEXT_MAX = 1024 }; /* the manager tells of 64 */
 
 struct nodeline {
     struct node_row row;
     const char *name;
-    struct bytes apart; /* its attributes that not all have */
 };
 
 /* ---- which nodes ---- */
@@ -45,31 +44,18 @@ static int take_rows(struct nodetable *t, struct bytes rows, const struct nodese
             t->lines = lines;
         }
         t->lines[t->count++] = (struct nodeline){.row = row};
+        t->featured = t->featured || row.traits.len > 0;
     }
     return r;
 }
 
-static size_t keep_names(struct nodetable *t) {
-    size_t len = 0;
+static void keep_names(struct nodetable *t) {
+    char *at = t->names;
     for (uint32_t i = 0; i < t->count; i++) {
         struct bytes name = t->lines[i].row.name;
-        t->lines[i].name = memcpy(t->words + len, name.at, name.len);
-        len += name.len;
-        t->words[len++] = '\0';
-    }
-    return len;
-}
-
-static void tell_apart(struct nodetable *t, size_t len) {
-    struct features f = {0};
-    for (uint32_t i = 0; i < t->count; i++)
-        features_add(&f, t->lines[i].row.traits, t->lines[i].row.state != NODE_DOWN);
-    features_settle(&f);
-    t->featured = features_any(&f);
-    for (uint32_t i = 0; t->featured && i < t->count; i++) {
-        struct nodeline *l = &t->lines[i];
-        l->apart = bytes_of(t->words + len, features_write(&f, l->row.traits, t->words + len));
-        len += l->apart.len;
+        t->lines[i].name = memcpy(at, name.at, name.len);
+        at[name.len] = '\0';
+        at += name.len + 1;
     }
 }
 
@@ -77,17 +63,17 @@ int nodetable_init(struct nodetable *t, const struct nodespec *spec, struct byte
                    const struct nodeset *only) {
     *t = (struct nodetable){.spec = spec};
     int r = take_rows(t, rows, only);
-    t->words = malloc(rows.len + t->count + 1); /* no more than the rows have, and NULs */
-    if (t->words == NULL)
+    t->names = malloc(rows.len + t->count + 1); /* no more than the rows have, and NULs */
+    if (t->names == NULL)
         r = -ENOMEM;
     if (r == 0)
-        tell_apart(t, keep_names(t));
+        keep_names(t);
     return r;
 }
 
 void nodetable_fini(struct nodetable *t) {
     free(t->lines);
-    free(t->words);
+    free(t->names);
     *t = (struct nodetable){0};
 }
 
@@ -109,7 +95,7 @@ static uint64_t hash_line(const void *context, uint32_t i) {
     hash_bytes(&h, on, strlen(on));
     hash_bytes(&h, l->row.reason.at, l->row.reason.len);
     hash_bytes(&h, l->row.jobs.at, l->row.jobs.len);
-    hash_bytes(&h, l->apart.at, l->apart.len);
+    hash_bytes(&h, l->row.traits.at, l->row.traits.len);
     return hash_done(&h);
 }
 
@@ -119,7 +105,7 @@ static bool same_line(const void *context, uint32_t i, uint32_t k) {
     return a->row.state == b->row.state && a->row.pes == b->row.pes && a->row.used == b->row.used &&
            strcmp(switch_of(t, &a->row), switch_of(t, &b->row)) == 0 &&
            bytes_equal(a->row.reason, b->row.reason) && bytes_equal(a->row.jobs, b->row.jobs) &&
-           bytes_equal(a->apart, b->apart);
+           bytes_equal(a->row.traits, b->row.traits);
 }
 
 static uint64_t hash_traits(const void *context, uint32_t i) {
@@ -264,7 +250,7 @@ static void add_group(const struct nodetable *t, const struct fold *f, const str
     state_cells(out, t, &first->row);
     use_nodes_cells(out, &use);
     if (t->featured)
-        table_cell(out, "%.*s", (int)first->apart.len, (const char *)first->apart.at);
+        table_cell(out, "%.*s", (int)first->row.traits.len, (const char *)first->row.traits.at);
     last_cells(out, &first->row, since_ns);
 }
 
@@ -309,11 +295,43 @@ int nodetable_print_long(const struct nodetable *t, FILE *to) {
 
 /* ---- JSON ---- */
 
+struct word {
+    struct bytes name, value;
+};
+
+/* Values that have blanks are in quotes. */
+static const uint8_t *end_of_value(const uint8_t *at, const uint8_t *end) {
+    bool quoted = at < end && *at == '"';
+    const uint8_t *close = quoted ? memchr(at + 1, '"', (size_t)(end - at) - 1) : NULL;
+    const uint8_t *from = close != NULL ? close : at;
+    const uint8_t *blank = memchr(from, ' ', (size_t)(end - from));
+    return blank != NULL ? blank : end;
+}
+
+static struct bytes without_quotes(struct bytes v) {
+    bool quoted = v.len >= 2 && v.at[0] == '"' && v.at[v.len - 1] == '"';
+    return quoted ? bytes_of(v.at + 1, v.len - 2) : v;
+}
+
+/* The next of "NAME=VALUE NAME=VALUE ..."; false behind the last. */
+static bool next_word(struct bytes *rest, struct word *ret) {
+    const uint8_t *end = rest->at + rest->len;
+    const uint8_t *is = rest->len == 0 ? NULL : memchr(rest->at, '=', rest->len);
+    if (is == NULL)
+        return false;
+    const uint8_t *behind = end_of_value(is + 1, end);
+    ret->name = bytes_of(rest->at, (size_t)(is - rest->at));
+    ret->value = without_quotes(bytes_of(is + 1, (size_t)(behind - is) - 1));
+    const uint8_t *next = behind < end ? behind + 1 : end;
+    *rest = bytes_of(next, (size_t)(end - next));
+    return true;
+}
+
 /* As an object: values are as people read and write them. */
 static void add_traits(struct json *j, struct bytes traits) {
-    struct feature one;
+    struct word one;
     json_open(j, "attributes", '{');
-    for (size_t at = 0; feature_next(traits, &at, &one);) {
+    while (next_word(&traits, &one)) {
         char name[TRAITS_WORD_MAX];
         if (one.name.len >= sizeof name)
             break;

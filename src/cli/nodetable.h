@@ -12,8 +12,8 @@ struct nodetable {
     const struct nodespec *spec;
     uint32_t count;
     struct nodeline *lines;
-    char *words;   /* of lines: their names, and what tells them apart */
-    bool featured; /* some attributes tell them apart */
+    char *names;   /* of lines */
+    bool featured; /* attributes were told of some */
 };
 
 /* Those of the rows that are in `only`, all if that is empty; rows and specification are borrowed. -ENOMEM, -EBADMSG;

@@ -106,26 +106,39 @@ static void test_apart(void) {
     CHECK(strstr(text, " 7,9 ") != NULL);
 }
 
-static void test_attributes(void) {
-    static const char *const traits[] = {
-        "CPU=1GHZ NIC=FAST SPEED=700", "CPU=2GHZ NIC=FAST SPEED=701", "CPU=1GHZ NIC=FAST SPEED=702",
-        "CPU=1GHZ NIC=FAST SPEED=700"};
+static void add_traits(const char *const *traits) {
     begin();
-    for (uint32_t i = 0; i < 4; i++) {
+    for (uint32_t i = 0; traits[i] != NULL; i++) {
         struct node_row r = node(i);
         r.traits = bytes_from_str(traits[i]);
         add(r);
     }
+}
+
+static void test_attributes(void) {
+    add_traits((const char *const[]){"CPU=1GHZ", "CPU=2GHZ", "CPU=1GHZ", "", NULL});
     CHECK(strstr(folded(), " ATTRIBUTES ") != NULL);
-    CHECK(strstr(text, "\nn[0,2-3] ") != NULL && strstr(text, " CPU=1GHZ  ") != NULL);
+    CHECK(strstr(text, "\nn[0,2] ") != NULL && strstr(text, " CPU=1GHZ  ") != NULL);
     CHECK(strstr(text, "\nn1 ") != NULL && strstr(text, " CPU=2GHZ  ") != NULL);
-    CHECK(strstr(text, "NIC") == NULL && strstr(text, "SPEED") == NULL);
+    CHECK(strstr(text, "\nn3 ") != NULL);
     shown(nodetable_print_long, &(struct nodespec){0});
-    CHECK(strstr(text, "\nn3 ") != NULL && strstr(text, "ATTRIBUTES") == NULL);
-    CHECK(strstr(text, "\n\nn[0,3]: CPU=1GHZ NIC=FAST SPEED=700\nn1: CPU=2GHZ") != NULL);
-    nodeset_add(&only, 0);
-    nodeset_add(&only, 2);
-    CHECK(strstr(folded(), "ATTRIBUTES") == NULL); /* these do not differ */
+    CHECK(strstr(text, "\nn2 ") != NULL && strstr(text, "ATTRIBUTES") == NULL);
+    CHECK(strstr(text, "\n\nn[0,2]: CPU=1GHZ\nn1: CPU=2GHZ\nn3: \n") != NULL);
+}
+
+static int print_json(const struct nodetable *t, FILE *to) {
+    nodetable_print_json(t, to);
+    return 0;
+}
+
+static void test_json(void) {
+    add_traits((const char *const[]){"CPU=1GHZ OPSYS=\"Some System\" NIC= ROLE=service",
+                                     "CUT=\"a b", "nonsense", "", NULL});
+    shown(print_json, &(struct nodespec){0});
+    CHECK(strstr(text, "\"attributes\":{\"CPU\":\"1GHZ\",\"OPSYS\":\"Some System\",\"NIC\":\"\","
+                       "\"ROLE\":\"service\"}") != NULL);
+    CHECK(strstr(text, "\"attributes\":{\"CUT\":") != NULL);
+    CHECK(strstr(text, "\"name\":\"n2\"") != NULL && strstr(text, "\"attributes\":{}") != NULL);
 }
 
 /* However long the names are, they are all there. */
@@ -158,6 +171,7 @@ int main(void) {
     TEST(test_alike);
     TEST(test_apart);
     TEST(test_attributes);
+    TEST(test_json);
     TEST(test_long);
     TEST(test_odd);
     return tap_finish();

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What clients ask for that goes to all nodes of a job, and what nodes answer. */
 #include "manager_alone.h"
+#include "sched/map.h"
+#include "wire/sections.h"
 
 /* Everything that was logged is durable. */
 static void keep(struct bench *b) {
@@ -110,6 +112,94 @@ static void test_processes_that_are_dealt_out(void) {
     teardown(&b);
 }
 
+/* ---- sections ---- */
+
+/* One more job goes, in sections of one, two and one nodes; the second has two processes on each. */
+static struct running *begin_sections(struct bench *b, uint32_t flags) {
+    static const struct section sizes[] = {{1, 1, 1, {0}}, {2, 2, 3, {0}}, {1, 1, 1, {0}}};
+    uint8_t list[256];
+    size_t len = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        len += (size_t)section_store(&sizes[i], room_of(list + len, sizeof list - len));
+    union message m = {.submit = {.request = {++b->requests, 2},
+                                  .kind = JOB_RUN,
+                                  .flags = flags | JOB_SECTIONS,
+                                  .nodes = 4,
+                                  .ppn = 2,
+                                  .procs = 5,
+                                  .on = &b->none,
+                                  .exclude = &b->none,
+                                  .sections = bytes_of(list, len)}};
+    uint8_t number[4];
+    uint32_t id = b->mm->next_id;
+    say(b, LINK, 0, MESSAGE_SUBMIT, &m);
+    keep(b);
+    struct job *j = job_find(b->mm, id);
+    CHECK(j != NULL && job_running(b->mm, j) != NULL);
+    job_running(b->mm, j)->phase = PHASE_GOING;
+    j->state = STATE_RUNNING;
+    store_le32(number, id);
+    union message follow = {.act = {.request = {++b->requests, 3},
+                                    .verb = VERB_FOLLOW,
+                                    .value = 1,
+                                    .nodes = &b->none,
+                                    .jobs = bytes_of(number, sizeof number)}};
+    say(b, LINK, 0, MESSAGE_ACT, &follow);
+    return job_running(b->mm, j);
+}
+
+/* What is taken of a rank is told to its node, and that is the one that the map of the whole job has. */
+static bool is_told_right(struct bench *b, const struct running *r, uint32_t rank) {
+    union message m = {.taken = {.run = r->run, .rank = rank, .stream = 1, .offset = 5}};
+    say(b, LINK, 0, MESSAGE_TAKEN, &m);
+    if (mailed(b) != 1)
+        return false;
+    const struct nodeset *to = b->out.list[0].request.set;
+    for (uint32_t i = 0; i < b->out.count; i++)
+        to = b->out.list[i].kind == EFFECT_REQUEST ? b->out.list[i].request.set : to;
+    uint32_t node = nodeset_first(to);
+    struct map map = job_placing(b->mm, job_find(b->mm, run_job(r->run)), r);
+    return nodeset_count(to) == 1 && node == nodeset_at(&r->set, map_place(&map, rank));
+}
+
+static void check_sections(uint32_t flags) {
+    struct bench b;
+    begin(&b);
+    for (uint32_t i = 0; i < NODES; i++)
+        join(&b, i);
+    struct running *one = begin_sections(&b, flags), *other = begin_sections(&b, flags);
+    CHECK(!nodeset_equal(&one->set, &other->set));
+    for (uint32_t rank = 0; rank < 5; rank++) {
+        CHECK(is_told_right(&b, one, rank));
+        CHECK(is_told_right(&b, other, rank));
+    }
+    CHECK(!is_told_right(&b, one, 5)); /* there is none */
+    teardown(&b);
+}
+
+static void test_sections(void) {
+    check_sections(0);
+    check_sections(JOB_CYCLIC);
+}
+
+static void test_processes_of_other_sections(void) {
+    struct bench b;
+    begin(&b);
+    for (uint32_t i = 0; i < NODES; i++)
+        join(&b, i);
+    struct running *r = begin_sections(&b, 0);
+    struct map map = job_placing(b.mm, job_find(b.mm, 1), r);
+    uint32_t first = nodeset_at(&r->set, map_place(&map, 1));
+    uint32_t second = nodeset_at(&r->set, map_place(&map, 3));
+    CHECK(first != second);
+    CHECK(told(&b, r->run, first, 1, 2)); /* the second section: ranks 1 and 2 together, then 3 */
+    CHECK(told(&b, r->run, second, 3, 3));
+    CHECK(!told(&b, r->run, second, 1, 3));
+    CHECK(!told(&b, r->run, first, 0, 1));
+    CHECK(!told(&b, r->run, first, 1, 5)); /* there is none */
+    teardown(&b);
+}
+
 /* ---- output that could not be written ---- */
 
 enum { SCRIBE = 10 };
@@ -197,6 +287,8 @@ int main(void) {
     TEST(test_one_job_many_times);
     TEST(test_processes_of_other_nodes);
     TEST(test_processes_that_are_dealt_out);
+    TEST(test_sections);
+    TEST(test_processes_of_other_sections);
     TEST(test_unwritten);
     TEST(test_follow_ends);
     return tap_finish();

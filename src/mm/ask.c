@@ -23,6 +23,7 @@ struct rows {
     size_t room;
     uint32_t count;
     uint32_t head; /* a program asks: only of the family of this job; 0: of all */
+    uint64_t traits; /* of nodes: which attributes are told */
 };
 
 static bool full(const struct rows *r) {
@@ -89,7 +90,7 @@ static void add_node(struct rows *out, uint32_t i) {
         store_le32(jobs + jobs_len, r->job);
         jobs_len += 4;
     }
-    size_t traits_len = out->ask->whole ? traits_format(&m->traits, i, traits, sizeof traits) : 0;
+    size_t traits_len = traits_format_some(&m->traits, i, out->traits, traits, sizeof traits);
     bool up = n->member && n->announced;
     struct node_row row = {
         .node = i,
@@ -271,6 +272,7 @@ void ask_heard(struct mm *m, uint32_t link, const struct message_ask *a) {
     case SUBJECT_NODES:
         if (choose_nodes(m, a, out.head, &why)) {
             r.rows.total = nodeset_count(&m->work);
+            out.traits = a->whole ? UINT64_MAX : traits_apart(&m->traits, &m->work);
             r.rows.last = add_nodes(&out);
         }
         r.rows.wrong = bytes_of(words, why.len);

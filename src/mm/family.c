@@ -434,6 +434,7 @@ static void arrive_group(struct mm *m, const struct job *j) {
 /* Which nodes its place in court has. */
 static void copy_sections(struct mm *m, const struct job *j) {
     const struct classed *c = classes_of(m, j);
+    m->section_sets_run = 0;
     if (c == NULL || c->section_count < 2)
         nodeset_copy(&m->section_sets[0], court_nodes(m->court, j->seat));
     else

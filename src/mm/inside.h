@@ -416,7 +416,8 @@ struct mm {
     bool splitting;         /* a place in court becomes several: nobody arrives there */
     uint16_t *lent_by_node; /* room for loans.c, and a set: */
     struct nodeset called;
-    struct nodeset section_sets[COURT_SECTIONS_MAX];
+    struct nodeset section_sets[COURT_SECTIONS_MAX]; /* of the run below; 0: of none */
+    uint64_t section_sets_run;
     uint64_t *wish_sets;
     uint32_t next_id;
     uint32_t given_first, given_last; /* those that have nodes, and are about to start */
@@ -647,6 +648,8 @@ bool sections_load(struct mm *m, const struct job *j, struct running *r, struct 
 uint32_t sections_ppn(const struct mm *m, const struct job *j, uint32_t node);
 /* The nodes of each, one set behind another; of a job without: all its nodes. */
 const struct nodeset *sections_sets(struct mm *m, const struct job *j, const struct running *r);
+/* The node of a rank (below procs) of a job with sections; NO_NODE: none has it. */
+uint32_t sections_node(struct mm *m, const struct job *j, const struct running *r, uint32_t rank);
 
 /* why.c: in words */
 /* Can it ever run? 0, or -errno and the reason. */

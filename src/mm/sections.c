@@ -110,6 +110,7 @@ uint32_t sections_order(const struct message_submit *s,
 
 void sections_assign(struct mm *m, const struct job *j, struct running *r) {
     const struct sectioned *s = sections_of(m, j);
+    m->section_sets_run = 0;
     for (uint32_t k = 0; s != NULL && k < s->count; k++)
         NODESET_EACH (n, court_section_nodes(m->court, j->seat, k))
             r->by_node[n] = (uint16_t)k;
@@ -128,6 +129,7 @@ bool sections_load(struct mm *m, const struct job *j, struct running *r, struct 
     const struct sectioned *s = sections_of(m, j);
     struct map map = {.nodes = nodeset_count(&r->set), .procs = j->procs, .sections = told};
     uint32_t place = 0;
+    m->section_sets_run = 0;
     if (s == NULL)
         return true;
     if (told.len == 0 || !map_good(&map))
@@ -151,13 +153,30 @@ uint32_t sections_ppn(const struct mm *m, const struct job *j, uint32_t node) {
     return 0;
 }
 
+/* Whoever asks often asks of the same run: its sets stay until another's are wanted. */
 const struct nodeset *sections_sets(struct mm *m, const struct job *j, const struct running *r) {
     const struct sectioned *s = sections_of(m, j);
     if (s == NULL)
         return &r->set;
+    if (m->section_sets_run == r->run)
+        return m->section_sets;
+    m->section_sets_run = r->run;
     for (uint32_t k = 0; k < s->count; k++)
         nodeset_clear(&m->section_sets[k]);
     NODESET_EACH (n, &r->set)
         nodeset_add(&m->section_sets[r->by_node[n]], n);
     return m->section_sets;
+}
+
+uint32_t sections_node(struct mm *m, const struct job *j, const struct running *r, uint32_t rank) {
+    const struct sectioned *s = sections_of(m, j);
+    const struct nodeset *sets = sections_sets(m, j, r);
+    uint32_t k = 0;
+    for (; k < s->count && rank >= s->procs[k]; k++)
+        rank -= s->procs[k];
+    if (k == s->count || nodeset_empty(&sets[k]))
+        return NO_NODE;
+    struct map map = {
+        .kind = job_map(j->flags), .nodes = nodeset_count(&sets[k]), .procs = s->procs[k]};
+    return nodeset_at(&sets[k], map_place(&map, rank));
 }

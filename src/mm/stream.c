@@ -17,21 +17,26 @@ void stream_up(struct mm *m, const struct input_message *in) {
         client_pass(m, link, in);
 }
 
-/* Are these ranks where this is told from? Of a list, which is not kept here, and of sections, which would take a walk over
- * all nodes for each of them, only that it is a node of the run. */
+/* The node on which this rank is; NO_NODE if there is none. */
+static uint32_t node_of(struct mm *m, const struct job *j, const struct running *r, uint32_t rank) {
+    if (rank >= j->procs)
+        return NO_NODE;
+    if (sections_of(m, j) != NULL)
+        return sections_node(m, j, r, rank);
+    struct map map = job_placing(m, j, r);
+    return nodeset_at(&r->set, map_place(&map, rank));
+}
+
+/* Are these ranks where this is told from? Of a list, which is not kept here, only that it is a node of the run. */
 static bool are_there(struct mm *m, const struct job *j, const struct running *r, uint32_t node,
                       struct bytes rows) {
     if (!nodeset_has(&r->set, node))
         return false;
-    if ((j->flags & (JOB_LISTED | JOB_SECTIONS)) != 0)
+    if ((j->flags & JOB_LISTED) != 0)
         return true;
-    struct map map = job_placing(m, j, r);
-    uint32_t place = nodeset_rank(&r->set, node);
-    for (size_t at = 0; at < rows.len; at += PIDS_ROW_BYTES) {
-        uint32_t rank = load_le32(rows.at + at);
-        if (rank >= map.procs || map_place(&map, rank) != place)
+    for (size_t at = 0; at < rows.len; at += PIDS_ROW_BYTES)
+        if (node_of(m, j, r, load_le32(rows.at + at)) != node)
             return false;
-    }
     return true;
 }
 
@@ -54,22 +59,6 @@ void stream_again(struct mm *m, struct running *r) {
     r->missed = r->phase < PHASE_GOING;
     if (!r->missed)
         say_down(m->out, &r->set, MESSAGE_COMMAND, &c, (struct bytes){0});
-}
-
-/* The node on which this rank is; NO_NODE if there is none. */
-static uint32_t node_of(struct mm *m, const struct job *j, const struct running *r, uint32_t rank) {
-    if (rank >= j->procs)
-        return NO_NODE;
-    struct map map = job_placing(m, j, r);
-    uint32_t place = map_place(&map, rank);
-    struct noderange range;
-    for (uint32_t from = 0; nodeset_next_range(&r->set, from, &range); from = range.last + 1) {
-        uint32_t len = range.last - range.first + 1;
-        if (place < len)
-            return range.first + place;
-        place -= len;
-    }
-    return NO_NODE;
 }
 
 void stream_down(struct mm *m, const struct input_message *in) {

@@ -235,3 +235,37 @@ void traits_forget(struct traits *t, uint32_t node) {
         *value = TRAITS_UNKNOWN;
     }
 }
+
+/* ---- telling nodes apart ---- */
+
+static bool is_known(const struct traits *t, uint32_t id, uint64_t value) {
+    return value != TRAITS_UNKNOWN || t->at[id].kind == TRAITS_WORDS;
+}
+
+static bool differs(const struct traits *t, const struct nodeset *nodes, uint32_t id) {
+    struct noderange range;
+    uint64_t first = 0;
+    bool seen = false;
+    for (uint32_t from = 0; nodeset_next_range(nodes, from, &range); from = range.last + 1) {
+        for (uint32_t n = range.first; n <= range.last; n++) {
+            uint64_t value = traits_get(t, n, id);
+            if (!is_known(t, id, value))
+                continue;
+            if (seen && value != first)
+                return true;
+            first = value;
+            seen = true;
+        }
+    }
+    return false;
+}
+
+uint64_t traits_apart(const struct traits *t, const struct nodeset *nodes) {
+    const uint64_t never = (uint64_t)1 << TRAITS_HOST | (uint64_t)1 << TRAITS_SPEED |
+                           (uint64_t)1 << TRAITS_PROCESSORS | (uint64_t)1 << TRAITS_MEMORY;
+    uint64_t apart = 0;
+    for (uint32_t id = 0; id < t->count; id++)
+        if ((never >> id & 1) == 0 && differs(t, nodes, id))
+            apart |= (uint64_t)1 << id;
+    return apart;
+}

@@ -160,6 +160,10 @@ void traits_know(struct traits *t, uint32_t node, enum traits_id id, uint64_t va
 /* Nothing is known of it but what the administrator says. */
 void traits_forget(struct traits *t, uint32_t node);
 
+/* Those in which not all of these nodes are the same, as far as that is known: a bit for each. Without what any two machines
+ * differ in (host, speed), and what is known of a node anyway (processors, memory). */
+uint64_t traits_apart(const struct traits *t, const struct nodeset *nodes);
+
 /* ---- as text ---- */
 
 /* What was read: most values are one number; a version of few parts stands for all that begin so. */
@@ -188,3 +192,6 @@ void traits_write(const struct traits *t, uint32_t node, uint32_t id, struct tex
 
 /* All that is known of a node: "CPU=1GHZ MEMORY=24GiB ...". With a NUL, cut to `cap`; the length of the whole. */
 size_t traits_format(const struct traits *t, uint32_t node, char *buf, size_t cap);
+/* The same of some attributes, a bit for each. */
+size_t traits_format_some(const struct traits *t, uint32_t node, uint64_t which, char *buf,
+                          size_t cap);

@@ -331,6 +331,44 @@ static void test_reports_carried(void) {
     CHECK_EQ(traits_report_decode(bytes_of(bytes, (size_t)len), &again), -EBADMSG);
 }
 
+static const char *told_apart(const struct traits *t, const char *nodes, uint32_t node) {
+    static char text[512];
+    uint64_t storage[16];
+    struct nodeset set;
+    nodeset_init(&set, t->nodes, storage);
+    CHECK_EQ(nodeset_parse(&set, nodes, "", NULL), 0);
+    traits_format_some(t, node, traits_apart(t, &set), text, sizeof text);
+    return text;
+}
+
+static void test_apart(void) {
+    struct traits t = made(NODES);
+    struct traits_report r = report();
+    define(&t);
+    for (uint32_t n = 0; n < 4; n++) {
+        char host[8] = {'h', (char)('0' + n)};
+        traits_report_text(&r, TRAITS_HOST, host);
+        r.values[TRAITS_SPEED] = 700 + n;
+        r.values[TRAITS_MEMORY] += GIB;
+        traits_hear(&t, n, &r);
+    }
+    CHECK_STR(told_apart(&t, "[0-3]", 2), "");
+    CHECK_STR(told_apart(&t, "[0-9]", 2), ""); /* some have not told: that is no difference */
+    say(&t, "2", "CPU", 2);
+    CHECK_STR(told_apart(&t, "[0-3]", 2), "CPU=2GHZ");
+    CHECK_STR(told_apart(&t, "[0-3]", 3), "CPU=500MHZ");
+    CHECK_STR(told_apart(&t, "[0-1,3]", 3), ""); /* among others it is the same */
+    say(&t, "1", "LABELS", (uint64_t)1 << traits_label(&t, "big"));
+    CHECK_STR(told_apart(&t, "[0-3]", 1), "CPU=500MHZ LABELS=big");
+    CHECK_STR(told_apart(&t, "[0-3]", 2), "CPU=2GHZ"); /* it has no labels */
+    CHECK_STR(told_apart(&t, "[0-3]", 50), "CPU=500MHZ");
+    traits_report_text(&r, TRAITS_ARCH, "aarch64");
+    traits_hear(&t, 3, &r);
+    CHECK_STR(told_apart(&t, "[0,3]", 3), "ARCH=aarch64");
+    CHECK_STR(told_apart(&t, "", 3), "");
+    done(&t);
+}
+
 int main(void) {
     TEST(test_definitions);
     TEST(test_limits);
@@ -341,5 +379,6 @@ int main(void) {
     TEST(test_writing);
     TEST(test_carried);
     TEST(test_reports_carried);
+    TEST(test_apart);
     return tap_finish();
 }

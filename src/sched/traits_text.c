@@ -376,12 +376,17 @@ static bool has_blank(const struct traits *t, uint32_t node, uint32_t id) {
 }
 
 size_t traits_format(const struct traits *t, uint32_t node, char *buf, size_t cap) {
+    return traits_format_some(t, node, UINT64_MAX, buf, cap);
+}
+
+size_t traits_format_some(const struct traits *t, uint32_t node, uint64_t which, char *buf,
+                          size_t cap) {
     struct text out;
     text_init(&out, buf, cap);
     uint32_t own = t->count - TRAITS_BUILT_IN; /* the administrator's first */
     for (uint32_t i = 0; i < t->count; i++) {
         uint32_t id = i < own ? TRAITS_BUILT_IN + i : i - own;
-        if (!has_value(t, node, id))
+        if ((which >> id & 1) == 0 || !has_value(t, node, id))
             continue;
         const char *quote = has_blank(t, node, id) ? "\"" : "";
         text_str(&out, out.full > 0 ? " " : "");

@@ -638,7 +638,7 @@ struct message_ask {
     uint8_t subject;
     uint32_t job;      /* JOB, WHY: which; JOBS, NODES: from this number on */
     uint32_t most;     /* rows */
-    bool whole;        /* NODES: with what they are like */
+    bool whole;        /* NODES: with all that they are like, not only what tells them apart */
     struct bytes need; /* NODES: only those that meet it; empty: all */
 };
 

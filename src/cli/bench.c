@@ -27,6 +27,7 @@ static void print_help(const struct option *table) {
         "       storm bench transfer [OPTIONS]       how long `storm cp` takes; see its --help\n"
         "       storm bench gang [OPTIONS]           what turns of jobs cost; see its --help\n"
         "       storm bench exec [OPTIONS]           how long `storm exec` takes; see its --help\n"
+        "       storm bench wodi [OPTIONS]           master and workers; see its --help\n"
         "\n"
         "primitives: how long an operation on all nodes takes, from the machine manager's request\n"
         "until it knows that it is done everywhere, on clusters of real processes on this machine,\n"
@@ -160,6 +161,7 @@ static int (*find_own(const char *name))(int argc, char **argv) {
            : strcmp(name, "gang") == 0       ? bench_gang
            : strcmp(name, "gang-node") == 0  ? bench_gang_node
            : strcmp(name, "gang-work") == 0  ? bench_gang_work
+           : strcmp(name, "wodi") == 0       ? bench_wodi
                                              : NULL;
 }
 
@@ -190,7 +192,7 @@ static int check_arguments(int count, char **argv, const struct bench_settings *
         return complain(
             "bench",
             "there is no bench \"%s\"; there are: primitives, idle, launch, throughput, "
-            "transfer, gang",
+            "transfer, gang, exec, wodi",
             argv[1]);
     if (count > 1)
         return complain("bench", "what is \"%s\" for? see: storm help bench", argv[2]);

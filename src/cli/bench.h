@@ -37,6 +37,7 @@ int bench_exec(int argc, char **argv);
 int bench_exec_link(int argc, char **argv);
 int bench_gang(int argc, char **argv);
 int bench_gang_node(int argc, char **argv);
+int bench_wodi(int argc, char **argv);
 
 /* "1MB,12MB"; false if it is not a list of sizes, each from 1 byte to 64 GB. */
 bool bench_sizes(const char *text, struct number_list *ret);

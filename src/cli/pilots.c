@@ -20,6 +20,15 @@ enum { PORTION = 512 };
 
 /* ---- asking for them ---- */
 
+/* The nodes come to this command for the program. */
+static int give(struct pilots *p, struct order *o, const struct wish *w) {
+    if (!p->sent)
+        return 0;
+    o->submit.flags |= JOB_LOOK;
+    return freight_open(&o->freight, &w->sending, &p->contact->loop, &p->contact->cluster,
+                        &o->submit);
+}
+
 static int submit(struct pilots *p, struct order *o, uint32_t count) {
     char program[CLUSTER_PATH_MAX], array[24];
     char *argv[] = {program, NULL};
@@ -33,14 +42,19 @@ static int submit(struct pilots *p, struct order *o, uint32_t count) {
                      .chdir = "/",
                      .exported = "none",
                      .env = {.count = 1, .at = {p->setting}},
-                     .requeue = true};
+                     .requeue = true,
+                     .copy = p->sent};
     snprintf(array, sizeof array, "1-%" PRIu32, count);
     int r = companion_find("storm-worker", program, sizeof program);
     if (r < 0) {
         complain("storm-worker", "%s; it belongs to the storm command", strerror(-r));
         return STATUS_STORM;
     }
-    r = order_make(o, &w, WISH_SUBMIT, &p->contact->cluster, argv);
+    r = sending_check(&w.sending, "work");
+    if (r == 0)
+        r = order_make(o, &w, WISH_SUBMIT, &p->contact->cluster, argv);
+    if (r == 0)
+        r = give(p, o, &w);
     if (r != 0)
         return r;
     p->answer = (struct contact_answer){0};
@@ -51,13 +65,18 @@ static int submit(struct pilots *p, struct order *o, uint32_t count) {
     return e < 0 ? STATUS_STORM : 0;
 }
 
+/* What gives a program stays with all workers that it is given to: then they are asked for at once. */
 int pilots_want(struct pilots *p, uint64_t wanted) {
-    uint32_t want = wanted < p->most ? (uint32_t)wanted : p->most;
-    if (p->asked > 0 || p->full || want <= p->count)
+    uint32_t want = wanted < p->most && !p->sent ? (uint32_t)wanted : p->most;
+    if (p->asked > 0 || p->full || wanted == 0 || want <= p->count)
         return 0;
     struct order *o = calloc(1, sizeof *o);
-    ASSERT(o != NULL);
+    ASSERT(o != NULL && p->order == NULL);
     int r = submit(p, o, want - p->count);
+    if (p->sent) {
+        p->order = o;
+        return r;
+    }
     order_fini(o);
     free(o);
     return r;
@@ -74,6 +93,8 @@ static void welcome(struct pilots *p, uint32_t first, uint32_t count) {
 
 void pilots_settle(struct pilots *p) {
     const struct contact_answer *a = &p->answer;
+    if (p->order != NULL && p->order->freight.giver != NULL)
+        giver_settle(p->order->freight.giver);
     if (p->asked == 0 || !a->here)
         return;
     p->asked = 0;
@@ -166,5 +187,8 @@ void pilots_end(struct pilots *p, bool leaving) {
 }
 
 void pilots_fini(struct pilots *p) {
+    if (p->order != NULL)
+        order_fini(p->order);
+    free(p->order);
     free(p->at);
 }

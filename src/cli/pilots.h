@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The workers of storm work, as jobs of one process each: they start as processors come free, so there are as many of them
- * as the cluster has room for just now. */
+ * as the cluster has room for just now. Where nodes are other machines their program is sent there, by this command. */
 #pragma once
 
 #include "cli/contact.h"
@@ -16,7 +16,9 @@ struct pilots {
     const char *name, *need, *on, *exclude;
     const char *setting; /* of their environment */
     uint32_t most;
+    bool sent; /* their program goes to the nodes first */
 
+    struct order *order; /* if it does: the request, with what it gives */
     struct pilot *at;
     uint32_t count; /* that were accepted */
     uint32_t over;  /* of them */
@@ -40,4 +42,5 @@ bool pilots_gone(const struct pilots *p);
 /* Ends those that are not over, and waits until they are, but not for long. `leaving`: those that run have been told to end,
  * and may have a moment for it. */
 void pilots_end(struct pilots *p, bool leaving);
+/* Before the loop ends. */
 void pilots_fini(struct pilots *p);

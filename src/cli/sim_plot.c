@@ -66,15 +66,6 @@ void sim_plot_waited(struct sim_plot *p, uint64_t from, uint64_t to) {
     integrate(p, p->queued, from, to, 1);
 }
 
-static void rect(FILE *out, int colour, int32_t x, int32_t y, int32_t width, int32_t height) {
-    fprintf(out, "<rect class=\"d%d\"", colour);
-    svg_number(out, " x=\"", x);
-    svg_number(out, "\" y=\"", y);
-    svg_number(out, "\" width=\"", width);
-    svg_number(out, "\" height=\"", height);
-    fputs("\"/>\n", out);
-}
-
 static void gantt(const struct sim_plot *p, FILE *out) {
     char words[32];
     for (int row = 0; row < SIM_PLOT_ROWS; row++)
@@ -83,8 +74,8 @@ static void gantt(const struct sim_plot *p, FILE *out) {
             while (i + 1 < SIM_PLOT_COLUMNS && p->cells[row][i + 1] == colour)
                 i++;
             if (colour > 0)
-                rect(out, colour - 1, LEFT + from * CELL_X, TOP + row * CELL_Y,
-                     (i + 1 - from) * CELL_X, CELL_Y);
+                svg_rect(out, colour - 1, LEFT + from * CELL_X, TOP + row * CELL_Y,
+                         (i + 1 - from) * CELL_X, CELL_Y);
         }
     svg_text(out, "tick y", LEFT - 800, TOP + 1000, "0");
     snprintf(words, sizeof words, "%" PRIu32, p->pes - 1);

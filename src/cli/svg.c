@@ -33,6 +33,15 @@ void svg_line(FILE *out, const char *class, int32_t x1, int32_t y1, int32_t x2, 
     fputs("\"/>\n", out);
 }
 
+void svg_rect(FILE *out, int colour, int32_t x, int32_t y, int32_t width, int32_t height) {
+    fprintf(out, "<rect class=\"d%d\"", colour);
+    svg_number(out, " x=\"", x);
+    svg_number(out, "\" y=\"", y);
+    svg_number(out, "\" width=\"", width);
+    svg_number(out, "\" height=\"", height);
+    fputs("\"/>\n", out);
+}
+
 /* Colours of everything that has no colour of its own, then those of the series. */
 static void colours(const char *ground, const char *ink, const char *faint, const char *grid,
                     const char *const *series, FILE *out) {

@@ -19,3 +19,5 @@ int svg_end(FILE *out);
 void svg_number(FILE *out, const char *before, int32_t at);
 void svg_text(FILE *out, const char *class, int32_t x, int32_t y, const char *words);
 void svg_line(FILE *out, const char *class, int32_t x1, int32_t y1, int32_t x2, int32_t y2);
+/* Filled with this colour. */
+void svg_rect(FILE *out, int colour, int32_t x, int32_t y, int32_t width, int32_t height);

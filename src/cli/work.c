@@ -104,31 +104,44 @@ static int take_name(struct work *w, int parent, const char *name) {
     return w->found ? 0 : -errno;
 }
 
-/* CLUSTER/work/NAME */
-static int open_folder(struct work *w) {
-    const struct work_wish *o = w->wish;
-    const char *name = o->resume_failed != NULL ? o->resume_failed : o->resume;
+/* CLUSTER/work */
+static int open_parent(const struct work *w) {
     char cluster[CLUSTER_PATH_MAX];
     int r = cluster_folder(w->contact.cluster.name, cluster, sizeof cluster);
     int home = r == 0 ? open(cluster, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    int parent = home >= 0 ? files_folder(home, "work", 0700) : -errno;
-    if (home >= 0)
-        close(home);
-    if (parent >= 0)
-        r = name != NULL ? take_name(w, parent, name) : draw_name(w, parent);
-    snprintf(w->folder, sizeof w->folder, "%s/work/%s", cluster, w->name);
-    int folder = parent >= 0 && r == 0 ? open(w->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (folder >= 0)
+    if (r < 0 || home < 0)
+        return r < 0 ? r : -errno;
+    int parent = files_folder(home, "work", 0700);
+    close(home);
+    return parent;
+}
+
+static int open_book(struct work *w, int parent) {
+    int folder = openat(parent, w->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        return -errno;
+    int r = workbook_open(&w->book, folder, w->wish->resume_failed != NULL);
+    if (r == 0)
         unlinkat(folder, "server", 0); /* where a former life was is of no use to anybody */
-    r = parent < 0   ? parent
-        : r < 0      ? r
-        : folder < 0 ? -errno
-                     : workbook_open(&w->book, folder, o->resume_failed != NULL);
+    close(folder);
+    return r;
+}
+
+/* CLUSTER/work/NAME */
+static int open_folder(struct work *w) {
+    const char *name = w->wish->resume_failed != NULL ? w->wish->resume_failed : w->wish->resume;
+    char cluster[CLUSTER_PATH_MAX] = "";
+    int parent = open_parent(w);
+    int r = parent < 0 ? parent : name != NULL ? take_name(w, parent, name) : draw_name(w, parent);
+    (void)cluster_folder(w->contact.cluster.name, cluster, sizeof cluster);
+    snprintf(w->folder, sizeof w->folder, "%s/work/%s", cluster, w->name);
+    if (r == 0)
+        r = open_book(w, parent);
     if (parent >= 0)
         close(parent);
-    if (folder >= 0)
-        close(folder);
-    if (r < 0)
+    if (r == -EBUSY)
+        complain("work", "another command is at work on %s; take another name", w->name);
+    else if (r < 0)
         complain(w->folder, "%s", strerror(-r));
     return r < 0 ? STATUS_STORM : 0;
 }
@@ -258,7 +271,8 @@ static int begin(struct work *w) {
                                 .on = o->on,
                                 .exclude = o->exclude,
                                 .setting = w->office.setting,
-                                .most = count_workers(w)};
+                                .most = count_workers(w),
+                                .sent = w->contact.cluster.hosts != NULL};
     office_init(&w->office, &w->contact.loop, w->pilots.most + SPARE_WORKERS);
     if (watch_signals(w) < 0)
         return STATUS_STORM;
@@ -389,12 +403,13 @@ static void end(struct work *w) {
     if (whole)
         (void)office_finish(&w->office);
     pilots_end(&w->pilots, whole);
+    pilots_fini(&w->pilots);
     office_close(&w->office);
     contact_close(&w->contact);
     say_failures(w);
     if (!is_wanted(w, whole))
         files_remove(AT_FDCWD, w->folder);
-    else if (!whole)
+    else if (!whole && w->ended + w->open > 0)
         say_how_to_go_on(w);
 }
 
@@ -470,7 +485,6 @@ int work_main(int argc, char **argv) {
         status = o.dry_run ? dry_run(&w) : run(&w);
     supply_fini(&w.supply);
     workbook_close(&w.book);
-    pilots_fini(&w.pilots);
     free(w.again);
     free(w.pending);
     return status;

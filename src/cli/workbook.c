@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -125,7 +126,9 @@ static int recall_all(struct workbook *b, bool again) {
 
 int workbook_open(struct workbook *b, int folder, bool again) {
     *b = (struct workbook){.fd = openat(folder, "book", O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
-    return b->fd < 0 ? -errno : recall_all(b, again);
+    if (b->fd < 0 || flock(b->fd, LOCK_EX | LOCK_NB) < 0)
+        return errno == EWOULDBLOCK ? -EBUSY : -errno;
+    return recall_all(b, again);
 }
 
 void workbook_close(struct workbook *b) {

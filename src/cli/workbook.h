@@ -31,7 +31,7 @@ struct workbook {
     uint64_t count, cap;
 };
 
-/* Reads what there is; `again`: lines that have failed are forgotten. 0 or -errno. */
+/* Reads what there is; `again`: lines that have failed are forgotten. 0 or -errno; -EBUSY: another command has it open. */
 int workbook_open(struct workbook *b, int folder, bool again);
 void workbook_close(struct workbook *b);
 

@@ -44,9 +44,11 @@ struct field {
     struct fieldwork_outcome outcome;
 };
 
-static void tell(struct field *f, enum fieldwork_event event, uint32_t link, uint64_t from) {
+static void tell(struct field *f, enum fieldwork_event event, uint32_t link) {
+    const struct hand *h = &f->hands[link];
     if (f->seen != NULL)
-        f->seen(f->context, event, link - FIRST, from, f->now);
+        f->seen(f->context, event, link - FIRST, h->busy ? h->numbers[0] : 0,
+                h->busy ? h->began_ns : f->now, f->now);
 }
 
 /* ---- the desk ---- */
@@ -110,7 +112,7 @@ static void come(struct field *f, uint32_t link) {
     f->hands[link] = (struct hand){.here = true, .came_ns = f->now};
     desk_up(f->desk, link, true, f->now);
     say(f, link, (struct word){.kind = (uint8_t)WORD_WORKER});
-    tell(f, FIELDWORK_COMES, link, f->now);
+    tell(f, FIELDWORK_COMES, link);
 }
 
 static void leave(struct field *f, uint32_t link) {
@@ -121,7 +123,7 @@ static void leave(struct field *f, uint32_t link) {
 }
 
 static void lose(struct field *f, uint32_t link) {
-    tell(f, FIELDWORK_LOST, link, f->hands[link].busy ? f->hands[link].began_ns : f->now);
+    tell(f, FIELDWORK_LOST, link);
     leave(f, link);
     f->outcome.losses++;
     desk_down(f->desk, link, f->now);
@@ -131,11 +133,11 @@ static void lose(struct field *f, uint32_t link) {
 static void finish(struct field *f, uint32_t link) {
     struct hand *h = &f->hands[link];
     struct word w = {.kind = (uint8_t)WORD_RESULT, .id = h->ids[0], .ns = f->now - h->began_ns};
+    tell(f, FIELDWORK_DONE, link);
     h->busy = false;
     h->count--;
     memmove(h->ids, h->ids + 1, h->count * sizeof *h->ids);
     memmove(h->numbers, h->numbers + 1, h->count * sizeof *h->numbers);
-    tell(f, FIELDWORK_DONE, link, h->began_ns);
     say(f, link, w);
 }
 

@@ -26,8 +26,9 @@ struct fieldwork_plan {
 
 /* What happens, for whoever draws it. */
 enum fieldwork_event { FIELDWORK_COMES, FIELDWORK_LOST, FIELDWORK_DONE };
+/* `step`: that was done, or lost; 0: none. */
 typedef void fieldwork_seen(void *context, enum fieldwork_event event, uint32_t worker,
-                            uint64_t from_ns, uint64_t to_ns);
+                            uint64_t step, uint64_t from_ns, uint64_t to_ns);
 
 struct fieldwork_outcome {
     uint64_t ns;           /* from beginning to end */

@@ -320,6 +320,35 @@ check 'no such source' is_mistake 'give disk or ram'
 storm bench transfer --help
 check 'transfer --help' grep -q '^usage: storm bench transfer' "$out"
 
+# ---- wodi ----
+
+storm bench wodi --workers 1,2 --steps 500 --sync none --runs 3 --json --out "$scratch/wodi"
+check 'wodi --json' python3 - "$out" "$status" <<'END'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+assert sys.argv[2] == '0' and all(r['bench'] == 'wodi' for r in rows)
+rates = [r for r in rows if r['case'] == 'rate']
+assert [r['workers'] for r in rates] == [1, 2] and all(r['rate_per_s'] > 0 and r['bare_per_s'] > 0 for r in rates)
+order = {r['order']: r for r in rows if r['case'] == 'order'}
+assert order['longest first']['run_s'] < order['as sent']['run_s']
+assert order['longest first']['efficiency'] > order['as sent']['efficiency']
+levels = [r for r in rows if r['case'] == 'level']
+assert [r['workers'] for r in levels] == list(range(1, 25))
+assert all(r['cycle_s'] <= 1.1 * r['bound_s'] for r in levels), 'more than 10 % above the greedy bound'
+summary = {r['measure']: r for r in rows if r['case'] == 'summary'}
+assert set(summary) == {'workers', 'run_s', 'efficiency', 'occupancy_s', 'adds', 'losses'}
+assert all(r['min'] <= r['average'] <= r['max'] for r in summary.values()) and summary['losses']['average'] > 0
+END
+check 'wodi: figures' python3 - "$scratch/wodi" <<'END'
+import os, sys, xml.dom.minidom
+names = sorted(os.listdir(sys.argv[1]))
+assert names == [f'wodi-{n}.svg' for n in ('efficiency', 'run', 'runs', 'steps', 'time')], names
+for name in names:
+    xml.dom.minidom.parse(os.path.join(sys.argv[1], name))
+END
+storm bench wodi --workers 0
+check 'wodi: no workers' grep -q 'give 1 to' "$err"
+
 # ---- gang ----
 
 # With real daemons; nothing that depends on the machine's speed.

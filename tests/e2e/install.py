@@ -18,7 +18,7 @@ TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
 BUILD = os.path.dirname(os.environ['STORM'])
 UNITS = ('storm-mm@.service',)
 PROGRAMS = ('storm-mm', 'storm-pl', 'storm-hop', 'storm-each', 'storm-nop', 'storm-mime', 'storm-sim',
-            'storm-wodi')
+            'storm-wodi', 'storm-worker')
 
 
 def tool(name, *args):
@@ -64,6 +64,8 @@ def cluster(t, where, storm):
         watcher = dict(line.rstrip('\n').split(' ', 1) for line in f)['watcher']
     manager = os.readlink(f'/proc/{t.daemon("storm-mm", name)}/exe')
     t.check(f'{where}: by its own daemons', manager.startswith(os.path.dirname(os.path.dirname(storm))), (manager, watcher))
+    r = t.run('work', '--cluster', name, 'echo', ':::', 'a', 'b')
+    t.check(f'{where}: runs command lines', r.status == 0 and r.out == 'a\nb\n', r)
     r = t.run('ps', '-a', '--json', '--cluster', name)
     t.check(f'{where}: remembers them', r.status == 0 and json.loads(r.out)[0]['state'] == 'done', r)
     r = t.run('down', '--cluster', name)
@@ -78,7 +80,7 @@ def whole(t, where, root, prefix, compressed=''):
     have = set(files(root))
     p = prefix.lstrip('/')
     wanted = {f'{p}/bin/storm', 'etc/storm/environment', f'{p}/share/bash-completion/completions/storm'}
-    wanted |= {f'{p}/libexec/storm/{name}' for name in PROGRAMS}
+    wanted |= {f'{p}/libexec/storm/{name}' for name in PROGRAMS} | {f'{p}/share/storm/python/storm.py'}
     wanted |= {f'{p}/lib/systemd/system/{name}' for name in UNITS}
     wanted |= {f'{p}/share/man/man1/{os.path.basename(page)}{compressed}' for page in glob.glob(f'{TOP}/docs/man/*.1')}
     wanted |= {f'{p}/include/storm/{os.path.basename(h)}' for h in glob.glob(f'{TOP}/include/storm/*.h')}

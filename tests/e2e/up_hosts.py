@@ -33,7 +33,7 @@ def prepare(t):
     t.machines = Machines(t, COUNT)
     t.before = {name: left(t, name) for name in NAMES}
     try:
-        for scene in (comes_up, works, sends_files, takes_turns, second_up, added, removed, waits_for_jobs, reboots, goes_down, troubles, too_few, by_interface,
+        for scene in (comes_up, works, sends_files, command_lines, takes_turns, second_up, added, removed, waits_for_jobs, reboots, goes_down, troubles, too_few, by_interface,
                       no_way_back, refused):
             only = os.environ.get('SCENE')
             if only is None or scene.__name__ in only.split(','):
@@ -105,6 +105,17 @@ def sends_files(t, m):
     t.write('program', '#!/bin/sh\necho sent to $(hostname)\n', 0o755)
     r = m.storm('run', '--copy', '-N', '6', t.path('program'))
     t.check('programs that are only at the desk too', sorted(r.out.splitlines()) == [f'sent to h{i}' for i in range(6)], r)
+
+
+def command_lines(t, m):
+    """The worker's program is only at the desk."""
+    r = m.storm('work', 'echo {} $(hostname)', ':::', *(str(i) for i in range(60)))
+    said = [line.split() for line in r.out.splitlines()]
+    t.check('command lines, in order', r.status == 0 and [int(w[0]) for w in said] == list(range(60)), r)
+    t.check('on several hosts', 1 < len({w[1] for w in said}) <= 6 and all(w[1][0] == 'h' for w in said), r)
+    r = m.storm('work', 'test {} -lt 2', ':::', '1', '2')
+    t.check('and what fails is told', r.status == 1 and r.is_one_line('1 of 2'), r)
+    t.check('no worker stays', t.until(lambda: json.loads(m.storm('ps', '--json').out) == [], 60), m.storm('ps'))
 
 
 def takes_turns(t, m):

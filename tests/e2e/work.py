@@ -167,6 +167,8 @@ def begun(t, name, *more, count=60):
 
 def killed(t):
     p = begun(t, 'k', '--resume', 'k')
+    r = work(t, '--resume', 'k', '-f', 'k.list')
+    t.check('two at a time are one too many', r.status == 125 and r.is_one_line('another command is at work on k'), r)
     p.kill()
     t.finish(p)
     t.check('killed: workers and server end by themselves', nothing_left(t), (processes(t, 'storm-worker'), jobs(t)))
@@ -233,7 +235,8 @@ def down(t):
     p = begun(t, 'd')
     t.run('down')
     r = t.finish(p)
-    t.check('the cluster has ended', r.status == 125 and '--resume' in r.err, r)
+    t.check('the cluster has ended', r.status == 125 and '--resume' in r.err and
+            all(line.startswith('storm: ') for line in r.err.splitlines()), r)
 
 
 play(lines, values, ends, slow, stream, killed, interrupted, casualties, refused, over_tcp, down, up=('--local', '3', '--orphan', '2s'))

@@ -35,7 +35,8 @@ __storm_options() {
     add | suspend | resume | undrain) echo '--cluster=' ;;
     version | doctor) echo '--json' ;;
     bench) echo '--nodes= --runs= --json --launchers= --image= --peers --svg= --jobs= --queued= --size= --tree= --chunk=
-        --slots= --send= --source= --flat --breakdown --load= --timeline= --links --sim -w= --on= --counts= --ways= --put= --connector= --lambda= --at-once' ;;
+        --slots= --send= --source= --flat --breakdown --load= --timeline= --links --sim -w= --on= --counts= --ways= --put= --connector= --lambda= --at-once
+        --workers= --steps= --sync= --seed= --out=' ;;
     model) echo '--network= --nodes= --image= --arity= --host= --exec= --timeslice= --table --figure --svg= --launcher
         --lambda= --json' ;;
     sim) echo '--policy= --procs= --strict --mpl= --quantum= --switch-cost= --reserve= --lublin= --seed= --load= --out= --json' ;;
@@ -84,7 +85,7 @@ __storm_word() {
     cp) compgen -f -- "$2"; compgen -S : -W "all $(__storm_values name nodes)" -- "$2" ;;
     sim | replay) compgen -f -- "$2" ;;
     help) compgen -W "$__storm_commands" -- "$2" ;;
-    bench) compgen -W 'exec gang idle launch primitives throughput transfer' -- "$2" ;;
+    bench) compgen -W 'exec gang idle launch primitives throughput transfer wodi' -- "$2" ;;
     esac
 }
 

@@ -97,7 +97,8 @@ static void unmake(struct mm *m, struct job *j) {
     } else if (j->state == STATE_QUEUED) {
         queue_remove(m, j);
     }
-    family_left(m, j);
+    if (!state_over((enum job_state)j->state))
+        family_left(m, j);
     job_free(m, j);
 }
 
@@ -145,6 +146,7 @@ static void put_off(struct mm *m, struct job *j) {
     running_free(m, r);
     j->slot = NO_SLOT;
     j->attempt--;
+    family_end(m, j); /* they come again with the next start */
     queue_add(m, j);
     stall(m);
 }

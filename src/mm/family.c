@@ -54,10 +54,10 @@ static uint32_t places(const struct mm *m) {
     return m->next_id < m->config.jobs_max ? m->next_id : m->config.jobs_max;
 }
 
-static void end_children(struct mm *m, uint32_t parent) {
+void family_end(struct mm *m, const struct job *parent) {
     for (uint32_t i = 0; i < places(m); i++) {
         struct job *j = &m->jobs[i];
-        if (j->id != 0 && j->parent == parent && !state_over((enum job_state)j->state))
+        if (j->id != 0 && j->parent == parent->id && !state_over((enum job_state)j->state))
             end_job(m, j, REASON_PARENT, 0, true);
     }
 }
@@ -67,7 +67,7 @@ bool family_parts(struct mm *m, const struct job *j, struct running *r) {
         return false;
     if (!r->parting) {
         r->parting = true;
-        end_children(m, j->id);
+        family_end(m, j);
     }
     return true;
 }

@@ -197,9 +197,10 @@ struct running {
     uint32_t signal; /* REASON_USER: which */
     uint32_t copied; /* so many of its bundles of files are there: see start.c */
     uint64_t run;
-    uint64_t slots;  /* of the matrix, as nodes were told; 0: all there are */
-    bool moved;      /* nodes are to be told of them */
-    uint64_t ran_ns; /* in its slots, until they were changed; and what they had had then */
+    uint64_t slots;    /* of the matrix, as nodes were told; 0: all there are */
+    uint64_t launched; /* as its launch has it */
+    bool moved;        /* nodes are to be told of them */
+    uint64_t ran_ns;   /* in its slots, until they were changed; and what they had had then */
     uint64_t ran_base;
     struct nodeset set;     /* its nodes */
     struct nodeset waiting; /* have processes, and have not told of their end */
@@ -578,6 +579,7 @@ void family_joined(struct mm *m, const struct job *j);
 void family_left(struct mm *m, const struct job *j);
 /* A host that came with a job is lost or was called back: another is asked for. */
 void family_replace(struct mm *m, const struct job *j);
+void family_end(struct mm *m, const struct job *parent);
 /* Its processes have ended: its hosts are to end, too. False: it has none. */
 bool family_parts(struct mm *m, const struct job *j, struct running *r);
 /* A host whose job is gone ends; a new life looks at all. */

@@ -23,8 +23,12 @@ static bool coordinated(const struct mm *m) {
 }
 
 /* A step has the slots of its allocation. */
+static const struct job *holder_of(const struct mm *m, const struct job *j) {
+    return j->kind == JOB_STEP ? job_find(m, j->inside) : j;
+}
+
 static uint64_t slots_of(const struct mm *m, const struct job *j) {
-    const struct job *holder = j->kind == JOB_STEP ? job_find(m, j->inside) : j;
+    const struct job *holder = holder_of(m, j);
     if (!m->turns.used || holder == NULL || holder->seat == COURT_NONE)
         return 0;
     return court_job(m->court, holder->seat)->slots;
@@ -78,10 +82,22 @@ uint64_t slices_ran(struct mm *m, const struct running *r) {
     return r->ran_ns + had(&m->turns, r->slots) - r->ran_base;
 }
 
+static void move(struct mm *m, struct running *r, uint64_t slots) {
+    r->ran_ns = slices_ran(m, r);
+    r->slots = slots;
+    r->ran_base = had(&m->turns, slots);
+    r->moved = true;
+    m->turns.moved = true;
+}
+
+/* Its slots may have changed while it was on its way: what was said of that may have come before it. */
 void slices_began(struct mm *m, struct running *r) {
+    const struct job *j = job_find(m, r->job);
     reckon(m);
-    r->ran_ns = 0; /* its slots may have changed while it was on its way */
+    r->ran_ns = 0;
     r->ran_base = had(&m->turns, r->slots);
+    if (m->turns.sharing && j->kind != JOB_ALLOC && slots_of(m, j) != r->launched)
+        move(m, r, slots_of(m, j));
 }
 
 uint32_t slices_share(const struct mm *m) {
@@ -90,20 +106,15 @@ uint32_t slices_share(const struct mm *m) {
 
 /* ---- slots ---- */
 
+/* Its own slot at first: others that it may run in as well can be given to somebody while it is on its way. */
 void slices_launch(struct mm *m, const struct job *j, struct running *r,
                    struct message_launch *ret) {
-    r->slots = m->turns.sharing ? slots_of(m, j) : 0;
+    uint64_t slots = m->turns.sharing ? slots_of(m, j) : 0;
+    r->slots = r->launched =
+        slots == 0 ? 0 : (uint64_t)1 << court_job(m->court, holder_of(m, j)->seat)->slot;
     r->moved = false;
     ret->slots = r->slots;
     ret->version = m->turns.version;
-}
-
-static void move(struct mm *m, struct running *r, uint64_t slots) {
-    r->ran_ns = slices_ran(m, r);
-    r->slots = slots;
-    r->ran_base = had(&m->turns, slots);
-    r->moved = true;
-    m->turns.moved = true;
 }
 
 /* Has it been told? If not, its launch will tell. */

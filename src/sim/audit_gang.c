@@ -32,7 +32,7 @@ static uint32_t width(const struct mm *m, const struct sim_census *c) {
 void audit_woke(struct audit *a, uint32_t node) {
     const struct pl *p = hall_pl(a->hall, node);
     const struct mm *m = audit_manager(a);
-    struct sim_census c, first = {0};
+    struct sim_census c, first = {0}, last = {0};
     uint64_t slots = UINT64_MAX;
     uint32_t used = 0, runs = 0;
     for (uint32_t at = 0; p != NULL && sim_kernel_census(hall_kernel(a->hall, node), &at, &c);) {
@@ -44,6 +44,7 @@ void audit_woke(struct audit *a, uint32_t node) {
             slots &= l.slots;
         if (runs++ == 0)
             first = c;
+        last = c;
         if (slots == 0)
             verdict_add(a->verdict, "gang",
                         "runs %" PRIx64 " and %" PRIx64
@@ -54,8 +55,9 @@ void audit_woke(struct audit *a, uint32_t node) {
     }
     if (used > a->pes && !a->loose)
         verdict_add(a->verdict, "gang",
-                    "%" PRIu32 " runs at once on node %" PRIu32 " need %" PRIu32 " processors",
-                    runs, node, used);
+                    "%" PRIu32 " runs at once on node %" PRIu32 " need %" PRIu32
+                    " processors: %" PRIx64 " to %" PRIx64,
+                    runs, node, used, first.run, last.run);
 }
 
 void audit_still(struct audit *a, uint32_t node) {

@@ -70,12 +70,12 @@ static struct court_config court_of(const struct mm_config *c) {
                                  .guest = c->guest};
 }
 
-enum { OWN_SETS = 9 };
+enum { OWN_SETS = 11 };
 
 static void carve_sets(struct mm *m, uint64_t *sets, size_t each, uint32_t universe) {
-    struct nodeset *const mine[OWN_SETS] = {&m->forget_set, &m->scratch[0], &m->scratch[1],
-                                            &m->work,       &m->empty,      &m->members,
-                                            &m->taken,      &m->called,     &m->one};
+    struct nodeset *const mine[OWN_SETS] = {
+        &m->forget_set, &m->scratch[0], &m->scratch[1], &m->work,   &m->empty, &m->members,
+        &m->taken,      &m->called,     &m->reclaimed,  &m->barred, &m->one};
     size_t at = 0;
     for (uint32_t k = 0; k < COURT_SECTIONS_MAX; k++, at += each)
         nodeset_init(&m->section_sets[k], universe, sets + at);
@@ -151,6 +151,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
         arena_take(a, needs_bytes(c), 8);
         arena_take(a, family_bytes(c), 8);
         arena_take(a, petition_bytes(), 8);
+        arena_take(a, owners_bytes(c), 8);
         return NULL;
     }
     memset(m, 0, sizeof *m);
@@ -177,6 +178,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     needs_init(m, a);
     family_init(m, a);
     petition_init(m, a);
+    owners_init(m, a);
     carve_sets(m, sets, each, universe);
     carve_copies(m, copy_sets, copy_bodies);
     reserve_init(m, windows);

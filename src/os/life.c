@@ -27,9 +27,11 @@
 #include "os/jobfolders.h"
 #include "os/lodge.h"
 #include "os/lookout.h"
+#include "os/presence.h"
 #include "os/prompt.h"
 #include "os/store.h"
 #include "wire/message.h"
+#include "wire/owner.h"
 
 /* Room for the effects of one step. Untouched pages cost nothing. */
 enum { EFFECTS_MAX = 65536 };
@@ -64,7 +66,9 @@ struct life {
     struct drawer drawer;
     struct input_looked looked[LOOKS_MAX]; /* to be told */
     uint32_t looked_count;
-    bool gauge; /* how this machine is, is to be told */
+    bool gauge; /* how this machine is, is to be told; and of its owner by this: */
+    uint32_t watch_len;
+    uint8_t watch[OWNER_TEXT_MAX];
     struct buffers buffers;
     struct ticket tickets[TICKETS_MAX];
     uint32_t ticket_count;
@@ -178,6 +182,9 @@ static void carry_out(struct life *l, const struct effect *e) {
         break;
     case EFFECT_GAUGE:
         l->gauge = true;
+        l->watch_len = e->gauge.len < sizeof l->watch ? (uint32_t)e->gauge.len : 0;
+        if (l->watch_len > 0)
+            memcpy(l->watch, e->gauge.at, l->watch_len);
         break;
     case EFFECT_PROMPT:
         prompt_set(e->prompt);
@@ -242,6 +249,7 @@ void life_feed(struct life *l, enum layer layer, const struct input *in) {
         struct input seen = {.kind = INPUT_GAUGED, .now = l->loop.now};
         l->gauge = false;
         burden_read(&seen.gauged);
+        presence_look(bytes_of(l->watch, l->watch_len), &seen.gauged);
         life_feed(l, LAYER_DAEMON, &seen);
     }
 }

@@ -114,6 +114,8 @@ enum message_type {
     /* between a program and the root: its launcher and node carry them (docs/protocol.md) */
     MESSAGE_PETITION, /* upwards */
     MESSAGE_REPLY,    /* downwards */
+    /* root to nodes */
+    MESSAGE_OWNER, /* this tells whether the owner of your machine works there */
     MESSAGE_TYPES
 };
 
@@ -545,6 +547,11 @@ struct message_pids {
         rows; /* a rank and its process's number there, 4 bytes each; ascending ranks. 0: it has ended */
 };
 
+/* As wire/owner.h has it; empty: nobody is its owner. */
+struct message_owner {
+    struct bytes watch;
+};
+
 struct message_setup {
     uint64_t run;
     uint64_t slots; /* as in LAUNCH */
@@ -945,6 +952,7 @@ union message {
     struct message_pids pids;
     struct message_petition petition;
     struct message_reply reply;
+    struct message_owner owner;
 };
 
 struct message_rule {

@@ -155,6 +155,14 @@ static void look(struct life *l, const struct effect *e) {
     lookout(l->config.folder, e->look.setup, seen);
 }
 
+/* The same. */
+static void gauge(struct life *l, struct bytes watch) {
+    l->gauge = true;
+    l->watch_len = watch.len < sizeof l->watch ? (uint32_t)watch.len : 0;
+    if (l->watch_len > 0)
+        memcpy(l->watch, watch.at, l->watch_len);
+}
+
 static void carry_out(struct life *l, const struct effect *e) {
     switch (e->kind) {
     case EFFECT_SEND:
@@ -181,10 +189,7 @@ static void carry_out(struct life *l, const struct effect *e) {
         look(l, e);
         break;
     case EFFECT_GAUGE:
-        l->gauge = true;
-        l->watch_len = e->gauge.len < sizeof l->watch ? (uint32_t)e->gauge.len : 0;
-        if (l->watch_len > 0)
-            memcpy(l->watch, e->gauge.at, l->watch_len);
+        gauge(l, e->gauge);
         break;
     case EFFECT_PROMPT:
         prompt_set(e->prompt);

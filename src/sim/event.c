@@ -73,8 +73,8 @@ static void feed_looked(struct world *w, struct node *n, struct notice *notice) 
 
 /* Owners come for a while, each at times of his own: some stay, others leave before what is lent has to. */
 static bool is_at_desk(uint64_t now, uint32_t node) {
-    uint64_t step = now / (4 * NS_PER_S) + (uint64_t)node * 5;
-    return step % 16 < 2 + step / 16 % 4;
+    uint64_t step = now / (3 * NS_PER_S) + (uint64_t)node * 3;
+    return step % 8 < 2 + step / 8 % 3;
 }
 
 /* Not all are alike. */

@@ -93,7 +93,7 @@ static void write_reports(struct hall *h) {
     }
 }
 
-/* Every other node has one. */
+/* Most nodes have one. What is lent there has to leave at once, or may stay until he has gone. */
 static void choose_owners(struct hall *h) {
     static const char watch[] = "/desk";
     size_t len = (size_t)h->config.nodes * 4;
@@ -102,9 +102,10 @@ static void choose_owners(struct hall *h) {
     h->owners = malloc(len);
     ASSERT(h->owners != NULL);
     for (uint32_t n = 0; n < h->config.nodes; n++)
-        store_le32(h->owners + (size_t)n * 4, n % 2);
+        store_le32(h->owners + (size_t)n * 4, n % 4 != 0);
     h->mm.said.owners = bytes_of(h->owners, len);
     h->mm.said.owner_texts = bytes_of(watch, sizeof watch);
+    h->mm.vacate_ns = (1 + h->config.seed / 2 % 3 * 20) * 200 * NS_PER_MS;
 }
 
 static void choose_others(struct hall *h) {

@@ -114,8 +114,7 @@ enum message_type {
     /* between a program and the root: its launcher and node carry them (docs/protocol.md) */
     MESSAGE_PETITION, /* upwards */
     MESSAGE_REPLY,    /* downwards */
-    /* root to nodes */
-    MESSAGE_OWNER, /* this tells whether the owner of your machine works there */
+    MESSAGE_OWNER,    /* root to nodes: this tells whether somebody works at your machine */
     MESSAGE_TYPES
 };
 

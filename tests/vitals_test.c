@@ -39,8 +39,9 @@ struct speaker {
 
 static void publish(const struct stage *s, uint32_t node, struct effects *out) {
     uint8_t record[RECORD];
-    struct input_gauged g = {
-        .load_x100 = node % 6400, .memory_bytes = 256 * GIB, .memory_used = (1 + node % 255) * GIB};
+    struct vitals g = {.gauge = {.load_x100 = node % 6400,
+                                 .memory_bytes = 256 * GIB,
+                                 .memory_used = (1 + node % 255) * GIB}};
     struct vitals_run r = {.run = (uint64_t)123456 << 16 | 1,
                            .usage = {.user_ns = (40000 + node) * NS_PER_S,
                                      .system_ns = (300 + node) * NS_PER_S,

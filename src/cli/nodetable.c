@@ -84,6 +84,11 @@ static const char *switch_of(const struct nodetable *t, const struct node_row *r
     return name != NULL ? name : "-";
 }
 
+/* Its owner works there: nothing that is lent is put there. */
+static bool is_owned(const struct node_row *r) {
+    return r->owner == NODE_OWNER_ACTIVE;
+}
+
 static uint64_t hash_line(const void *context, uint32_t i) {
     const struct nodetable *t = context;
     const struct nodeline *l = &t->lines[i];
@@ -92,6 +97,7 @@ static uint64_t hash_line(const void *context, uint32_t i) {
     hash_init(&h, l->row.state);
     hash_u64(&h, l->row.pes);
     hash_u64(&h, l->row.used);
+    hash_u64(&h, is_owned(&l->row));
     hash_bytes(&h, on, strlen(on));
     hash_bytes(&h, l->row.reason.at, l->row.reason.len);
     hash_bytes(&h, l->row.jobs.at, l->row.jobs.len);
@@ -103,6 +109,7 @@ static bool same_line(const void *context, uint32_t i, uint32_t k) {
     const struct nodetable *t = context;
     const struct nodeline *a = &t->lines[i], *b = &t->lines[k];
     return a->row.state == b->row.state && a->row.pes == b->row.pes && a->row.used == b->row.used &&
+           is_owned(&a->row) == is_owned(&b->row) &&
            strcmp(switch_of(t, &a->row), switch_of(t, &b->row)) == 0 &&
            bytes_equal(a->row.reason, b->row.reason) && bytes_equal(a->row.jobs, b->row.jobs) &&
            bytes_equal(a->row.traits, b->row.traits);
@@ -230,7 +237,8 @@ static void state_cells(struct table *out, const struct nodetable *t, const stru
 static void last_cells(struct table *out, const struct node_row *r, uint64_t since_ns) {
     table_cell(out, "%s", moment_of(since_ns).text);
     jobs_cell(out, r);
-    table_cell(out, "%.*s", (int)r->reason.len, (const char *)r->reason.at);
+    table_cell(out, "%.*s%s%s", (int)r->reason.len, (const char *)r->reason.at,
+               r->reason.len > 0 && is_owned(r) ? "; " : "", is_owned(r) ? "owner active" : "");
 }
 
 /* They all are in this state since the last of them is. */
@@ -352,6 +360,8 @@ static void add_object(struct json *j, const struct nodetable *t, const struct n
         json_word(j, "switch", nodespec_switch(t->spec, r->node));
     json_time(j, "since", r->since_ns);
     json_text(j, "reason", r->reason);
+    if (r->owner != NODE_OWNER_NONE)
+        json_word(j, "owner", node_owner_name((enum node_owner)r->owner));
     json_open(j, "jobs", '[');
     for (size_t at = 0; at < r->jobs.len; at += 4)
         json_number(j, NULL, load_le32(r->jobs.at + at));

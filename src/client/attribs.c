@@ -8,7 +8,7 @@
 #include "base/nearest.h"
 
 /* Keys of the node file that are not attributes. */
-static const char *const reserved[] = {"switch", "label"};
+static const char *const reserved[] = {"switch", "label", "owner"};
 
 /* A line as it is read. */
 struct line {

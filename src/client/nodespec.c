@@ -123,6 +123,42 @@ static int take_switch(const struct reader *r, struct part whole, struct part va
     return 0;
 }
 
+/* ---- owners ---- */
+
+/* One more than its place; 0: there are too many. */
+static uint32_t owner_number(struct nodespec *n, const char *text) {
+    for (uint32_t i = 0; i < n->owner_count; i++)
+        if (strcmp(n->owner_texts[i], text) == 0)
+            return i + 1;
+    if (n->owner_count == NODESPEC_OWNERS_MAX)
+        return 0;
+    snprintf(n->owner_texts[n->owner_count], OWNER_TEXT_MAX, "%s", text);
+    return ++n->owner_count;
+}
+
+static int take_owner(const struct reader *r, struct part value) {
+    char text[OWNER_TEXT_MAX], node[CLUSTER_NODE_NAME_MAX], short_text[KEY_MAX];
+    struct owner_watch watch;
+    if (owner_read(bytes_of(value.at, value.len), &watch, r->mistake) < 0) {
+        r->mistake->line = r->number;
+        r->mistake->column += (uint32_t)(value.at - r->line);
+        return -EBADMSG;
+    }
+    copy(value, text, sizeof text);
+    uint32_t here = owner_number(r->spec, text);
+    if (here == 0)
+        return wrong(r, value, "%s: there are too many that differ (at most %d)",
+                     quoted(value, short_text), NODESPEC_OWNERS_MAX);
+    NODESET_EACH (n, &r->set) {
+        uint32_t before = r->spec->owners[n];
+        if (before != 0 && before != here)
+            return wrong(r, value, "%s: %s has owner=%.60s already", quoted(value, short_text),
+                         node_name(r, n, node), r->spec->owner_texts[before - 1]);
+        r->spec->owners[n] = here;
+    }
+    return 0;
+}
+
 /* ---- labels and attributes ---- */
 
 static int take_labels(struct reader *r, struct part value) {
@@ -148,7 +184,7 @@ static int take_labels(struct reader *r, struct part value) {
 }
 
 static int no_such_key(const struct reader *r, struct part key) {
-    const char *names[TRAITS_MAX + 5];
+    const char *names[TRAITS_MAX + 6];
     char word[KEY_MAX], text[KEY_MAX];
     uint32_t count = 0;
     for (uint32_t id = TRAITS_BUILT_IN; id < r->traits.count; id++)
@@ -158,11 +194,12 @@ static int no_such_key(const struct reader *r, struct part key) {
     names[count++] = "labels";
     names[count++] = "role";
     names[count++] = "dedicated";
+    names[count++] = "owner";
     copy(key, word, sizeof word);
     const char *near = nearest_name(word, names, count);
     if (near == NULL)
         return wrong(r, key,
-                     "%s: there is no such key; switch, label, role, dedicated are, and "
+                     "%s: there is no such key; switch, label, role, dedicated, owner are, and "
                      "names of the attribute file",
                      quoted(key, text));
     return wrong(r, key, "%s: there is no such key; did you mean %s?", quoted(key, text), near);
@@ -221,6 +258,8 @@ static int take_word(struct reader *r, struct part word) {
     struct part value = {sign + 1, word.len - key.len - 1};
     if (is_key(key, "switch"))
         return take_switch(r, word, value);
+    if (is_key(key, "owner"))
+        return take_owner(r, value);
     if (is_key(key, "label"))
         return take_labels(r, value);
     return take_attribute(r, key, value);
@@ -376,13 +415,14 @@ int nodespec_read(const struct cluster *c, const char *attribs, const char *text
     *ret = (struct nodespec){.nodes = c->nodes};
     ret->switches = calloc(c->nodes, sizeof *ret->switches);
     ret->widths = calloc(c->nodes, sizeof *ret->widths);
+    ret->owners = calloc(c->nodes, sizeof *ret->owners);
+    ret->owner_texts = calloc(NODESPEC_OWNERS_MAX, sizeof *ret->owner_texts);
     r.said = calloc(c->nodes, sizeof *r.said);
     void *set = malloc(nodeset_bytes(c->nodes)),
          *table = malloc(traits_bytes(c->nodes, TRAITS_MAX));
-    int e = ret->switches == NULL || ret->widths == NULL || r.said == NULL || set == NULL ||
-                    table == NULL
-                ? -ENOMEM
-                : 0;
+    bool lacks = ret->switches == NULL || ret->widths == NULL || ret->owners == NULL ||
+                 ret->owner_texts == NULL || r.said == NULL || set == NULL || table == NULL;
+    int e = lacks ? -ENOMEM : 0;
     if (e == 0) {
         nodeset_init(&r.set, c->nodes, set);
         traits_init(&r.traits, c->nodes, TRAITS_MAX, table);
@@ -492,17 +532,31 @@ static struct bytes tell_numbers(const uint32_t *numbers, uint32_t count, uint8_
     return bytes_of(out, (size_t)count * 4);
 }
 
+/* Each with its NUL. */
+static struct bytes tell_owner_texts(const struct nodespec *n, uint8_t *out) {
+    size_t len = 0;
+    for (uint32_t i = 0; i < n->owner_count; i++) {
+        size_t more = strlen(n->owner_texts[i]) + 1;
+        memcpy(out + len, n->owner_texts[i], more);
+        len += more;
+    }
+    return bytes_of(out, len);
+}
+
 int nodespec_tell(const struct nodespec *n, struct nodespec_told *ret) {
-    size_t each = (size_t)n->nodes * 4;
-    uint8_t *memory = malloc(2 * each + n->traits_len + 1);
+    size_t each = (size_t)n->nodes * 4, texts = (size_t)n->owner_count * OWNER_TEXT_MAX;
+    uint8_t *memory = malloc(3 * each + texts + n->traits_len + 1);
     *ret = (struct nodespec_told){.memory = memory};
     if (memory == NULL)
         return -ENOMEM;
+    uint8_t *traits = memory + 3 * each + texts;
     if (n->traits_len > 0)
-        memcpy(memory + 2 * each, n->traits, n->traits_len);
+        memcpy(traits, n->traits, n->traits_len);
     ret->in.widths = tell_numbers(n->widths, n->nodes, memory);
     ret->in.switches = tell_numbers(n->switches, n->nodes, memory + each);
-    ret->in.traits = bytes_of(memory + 2 * each, n->traits_len);
+    ret->in.owners = tell_numbers(n->owners, n->nodes, memory + 2 * each);
+    ret->in.owner_texts = tell_owner_texts(n, memory + 3 * each);
+    ret->in.traits = bytes_of(traits, n->traits_len);
     return 0;
 }
 
@@ -522,6 +576,8 @@ void nodespec_free(struct nodespec *n) {
     free(n->names);
     free(n->widths);
     free(n->traits);
+    free(n->owners);
+    free(n->owner_texts);
     *n = (struct nodespec){0};
 }
 

@@ -5,11 +5,11 @@
  *     n[0-31]       switch=s1
  *     n[32-63,70]   switch=s2 label=big
  *     0          4  CPU=500MHZ, MEM=512MB, NIC=SLOW
- *     [1-3]         labels=big+new role=service dedicated=no
+ *     [1-3]         labels=big+new role=service dedicated=no owner=keyboard
  *
  * A line names nodes, by their names or numbers, and says what holds for each of them: how many processors they have
  * (their width), then words KEY=VALUE with blanks or commas between them. Keys are `switch`, `label` and `labels`,
- * `role`, `dedicated`, and attributes of the attribute file (attribs.h). Who says one of the latter of a node says all
+ * `role`, `dedicated`, `owner` (wire/owner.h), and attributes of the attribute file (attribs.h). Who says one of the latter of a node says all
  * of them. What is said of a node twice must be the same; only labels add up.
  *
  * Where there is an attribute file and some nodes are given a width, those that no line names have one processor. */
@@ -18,8 +18,9 @@
 #include "base/mistake.h"
 #include "client/cluster.h"
 #include "machine/machine.h"
+#include "wire/owner.h"
 
-enum { NODESPEC_WORD_MAX = 32 };
+enum { NODESPEC_WORD_MAX = 32, NODESPEC_OWNERS_MAX = 256 };
 
 struct nodespec {
     uint32_t nodes;
@@ -29,6 +30,9 @@ struct nodespec {
     uint32_t *widths; /* of each node: 0 if nothing is said */
     uint8_t *traits;  /* what is said of attributes: for traits_take */
     size_t traits_len;
+    uint32_t *owners; /* of each node: 0, or one more than the place of what tells of its owner */
+    char (*owner_texts)[OWNER_TEXT_MAX];
+    uint32_t owner_count;
 };
 
 /* What is wrong, and in which of the two files. */

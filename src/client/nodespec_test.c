@@ -100,6 +100,55 @@ static void test_mistakes(void) {
     check_wrong("m0 switch=a", "line 1: \"m0\": there is no such node");
 }
 
+/* ---- owners ---- */
+
+static void test_owners(void) {
+    struct nodespec_told told;
+    struct nodespec n = good(
+        "n[0-3] owner=keyboard\nn3 owner=keyboard switch=s\nn5 switch=t, owner=load>0.8:5m+/run/desk\n");
+    CHECK_EQ(n.owner_count, 2);
+    CHECK_EQ(nodespec_tell(&n, &told), 0);
+    CHECK_EQ(told.in.owners.len, (size_t)4 * n.nodes);
+    CHECK_EQ(load_le32(told.in.owners.at), 1);
+    CHECK_EQ(load_le32(told.in.owners.at + 12), 1);
+    CHECK_EQ(load_le32(told.in.owners.at + 16), 0);
+    CHECK_EQ(load_le32(told.in.owners.at + 20), 2);
+    static const char texts[] = "keyboard\0load>0.8:5m+/run/desk";
+    CHECK(bytes_equal(told.in.owner_texts, bytes_of(texts, sizeof texts)));
+    free(told.memory);
+    nodespec_free(&n);
+    n = good("n0 switch=s\n");
+    CHECK_EQ(nodespec_tell(&n, &told), 0);
+    CHECK_EQ(told.in.owner_texts.len, 0);
+    free(told.memory);
+    nodespec_free(&n);
+}
+
+static void test_mistakes_of_owners(void) {
+    static const struct {
+        const char *text;
+        uint32_t line, column, length;
+        const char *words;
+    } cases[] = {
+        {"n0 owner=keybord", 1, 9, 7, "did you mean keyboard?"},
+        {"\nn0 switch=s owner=load+desk", 2, 23, 4, "does not tell of an owner"},
+        {"n0 owner=keyboard:soon", 1, 18, 4, "no time"},
+        {"n0 owner=", 1, 9, 1, "does not tell of an owner"},
+        {"n0 owner=load\nn[0-1] owner=keyboard", 2, 13, 8, "n0 has owner=load already"},
+        {"n0 ovner=load", 1, 3, 5, "did you mean owner?"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nodespec n;
+        struct nodespec_mistake m;
+        CHECK_EQ(nodespec_read(&cluster, NULL, cases[i].text, &n, &m), -EBADMSG);
+        CHECK_EQ(m.at.line, cases[i].line);
+        CHECK_EQ(m.at.column, cases[i].column);
+        CHECK_EQ(m.at.length, cases[i].length);
+        CHECK(strstr(m.at.words, cases[i].words) != NULL);
+        nodespec_free(&n);
+    }
+}
+
 /* ---- attributes: figure 4 of the Cplant paper ---- */
 
 static const char attribs[] = "CPU  =, >=, <=  500MHZ 1GHZ 2GHZ\n"
@@ -248,8 +297,9 @@ static void test_attribute_mistakes(void) {
     check_mistake("n0 labels=a+#",
                   "cplant-nodespec:1:13: \"#\" cannot be a label: up to 31 letters, "
                   "digits, . _ - / : @ %");
-    check_mistake("n0 colour=red", "cplant-nodespec:1:4: \"colour\": there is no such key; switch, "
-                                   "label, role, dedicated are, and names of the attribute file");
+    check_mistake("n0 colour=red",
+                  "cplant-nodespec:1:4: \"colour\": there is no such key; switch, "
+                  "label, role, dedicated, owner are, and names of the attribute file");
     check_mistake("200 switch=a", "cplant-nodespec:1:1: \"200\": there is no such node");
     struct nodespec n;
     struct nodespec_mistake m;
@@ -328,6 +378,8 @@ int main(void) {
     TEST(test_empty);
     TEST(test_many);
     TEST(test_mistakes);
+    TEST(test_owners);
+    TEST(test_mistakes_of_owners);
     TEST(test_paper);
     TEST(test_widths);
     TEST(test_labels_and_roles);

@@ -275,12 +275,18 @@ struct input_traits {
     /* Of each node 4 bytes, 0: nothing is said; empty: of none. */
     struct bytes widths; /* processors */
     struct bytes switches;
+    struct bytes owners;      /* one more than the place of what tells of its owner, in: */
+    struct bytes owner_texts; /* wire/owner.h, each with a NUL behind it */
 };
 
 /* Of the machine that the node is on: several nodes may share one. */
 struct input_gauged {
     uint32_t load_x100; /* processes that run or want to, as a mean over the last minute */
     uint64_t memory_bytes, memory_used;
+    /* If GAUGE has said what tells of an owner: */
+    bool owner; /* he is active, as far as files tell */
+    uint64_t
+        busy_ns; /* of processors, used by anybody since the machine was started; 0: nobody has asked */
 };
 
 /* Also of a group that has ended. */
@@ -605,6 +611,7 @@ struct effect {
             uint64_t value;
         } persist;
         struct bytes stow;
+        struct bytes gauge; /* what tells of an owner: wire/owner.h; empty: there is none */
         bool prompt;
         struct {
             uint64_t ticket;

@@ -292,6 +292,8 @@ static void walk_gauged(struct walker *w, struct input_gauged *g) {
     codec_u32(&w->c, &g->load_x100);
     codec_u64(&w->c, &g->memory_bytes);
     codec_u64(&w->c, &g->memory_used);
+    codec_bool(&w->c, &g->owner);
+    codec_u64(&w->c, &g->busy_ns);
 }
 
 /* What only daemons hear: of the log, and of processes. */
@@ -316,6 +318,8 @@ static void walk_daemon_fields(struct walker *w, struct input *in) {
         codec_bytes(&w->c, &in->traits.traits, 1);
         codec_bytes(&w->c, &in->traits.widths, 4);
         codec_bytes(&w->c, &in->traits.switches, 4);
+        codec_bytes(&w->c, &in->traits.owners, 4);
+        codec_bytes(&w->c, &in->traits.owner_texts, 1);
         break;
     case INPUT_CHILD:
         walk_child(w, &in->child);

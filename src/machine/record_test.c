@@ -120,7 +120,8 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
         in.roster = (struct input_roster){set, body};
         break;
     case INPUT_TRAITS:
-        in.traits = (struct input_traits){body, bytes_of(body.at, 8), bytes_of(body.at + 1, 4)};
+        in.traits = (struct input_traits){body, bytes_of(body.at, 8), bytes_of(body.at + 1, 4),
+                                          bytes_of(body.at, 4), bytes_of(body.at + 2, 3)};
         break;
     case INPUT_CHILD:
         in.child = (struct input_child){201, 202, CHILD_KILLED, 203, SPAWN_STDIO, true};
@@ -132,7 +133,7 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
         in.measured = (struct input_measured){212, {213, 214, 215, 216, 217, 218, 219, 220}};
         break;
     case INPUT_GAUGED:
-        in.gauged = (struct input_gauged){136, 137, 138};
+        in.gauged = (struct input_gauged){136, 137, 138, true, 139};
         break;
     case INPUT_STREAM:
         in.stream = (struct input_stream){221, 222, 2, true, 223, body};

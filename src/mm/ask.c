@@ -103,7 +103,8 @@ static void add_node(struct rows *out, uint32_t i) {
         .name = bytes_of(name, len),
         .reason = bytes_of(n->reason, n->reason_len),
         .jobs = bytes_of(jobs, jobs_len),
-        .traits = bytes_of(traits, traits_len < sizeof traits ? traits_len : sizeof traits - 1)};
+        .traits = bytes_of(traits, traits_len < sizeof traits ? traits_len : sizeof traits - 1),
+        .owner = (uint8_t)owners_of(m, i)};
     vitals_of_node(m, i, &row);
     took(out, node_row_encode(&row, room_in(out)));
 }

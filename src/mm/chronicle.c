@@ -69,6 +69,8 @@ static void say_why(const struct chronicle *h, const struct job *j, struct text 
     } else if (j->state == STATE_LOST) {
         text_str(why, "a node was lost");
         say_where(h, j, why);
+    } else if (job_reason((enum reason)j->reason) != NULL) {
+        text_str(why, job_reason((enum reason)j->reason));
     } else if (j->worst.node != NO_NODE && j->worst.cause == CAUSE_FAILED) {
         text_str(why, "it could not be started");
         say_where(h, j, why);

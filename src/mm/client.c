@@ -134,17 +134,8 @@ void client_answer(struct mm *m, uint32_t link, const uint64_t request[2], enum 
 }
 
 static struct bytes words_of(const struct mm *m, const struct job *j) {
-    if (j->reason == REASON_ORPHAN)
-        return bytes_from_str("nobody waits for it any more");
-    if (j->reason == REASON_AFTER)
-        return bytes_from_str("a job that it was to wait for has not ended as it should");
-    if (j->reason == REASON_POLICY)
-        return bytes_from_str("the scheduling policy wanted its end");
-    if (j->reason == REASON_WINDOW)
-        return bytes_from_str("its reservation is over, and it had not started");
-    if (j->reason == REASON_CLAIMED)
-        return bytes_from_str("its processors were lent, and others wanted them");
-    return files_words(m, j->id);
+    const char *words = job_reason((enum reason)j->reason);
+    return words != NULL ? bytes_from_str(words) : files_words(m, j->id);
 }
 
 static struct message_news describe(struct mm *m, const struct job *j) {

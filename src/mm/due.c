@@ -88,7 +88,7 @@ static bool tick(struct mm *m, struct job *j, struct running *r) {
     else if (is_due(&r->orphan_at, m->now))
         end_job(m, j, REASON_ORPHAN, 0, false);
     else if (is_due(&r->vacate_at, m->now))
-        end_job(m, j, REASON_CLAIMED, 0, false);
+        end_job(m, j, loans_reason(m, r), 0, false);
     if (r->job == j->id && is_due(&r->force_at, m->now)) {
         r->force = r->force == 0 ? VERB_END : VERB_KILL;
         r->force_at = r->force == VERB_END ? m->now + m->config.grace_ns : 0;

@@ -80,7 +80,7 @@ static void judge(struct job *j, const struct running *r) {
         j->status = STATUS_STORM;
     } else if (j->reason == REASON_ORPHAN || j->reason == REASON_AFTER ||
                j->reason == REASON_POLICY || j->reason == REASON_WINDOW ||
-               j->reason == REASON_CLAIMED) {
+               j->reason == REASON_CLAIMED || j->reason == REASON_OWNER) {
         j->state = STATE_KILLED;
         j->status = STATUS_STORM;
     } else if (j->reason == REASON_USER) {

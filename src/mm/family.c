@@ -410,7 +410,8 @@ void family_replace(struct mm *m, const struct job *j) {
     const struct job *parent = parent_of(m, j);
     const struct running *r = parent == NULL ? NULL : job_running(m, parent);
     const struct classed *c = parent == NULL ? NULL : classes_of(m, parent);
-    bool taken = j->reason == REASON_LOST || j->reason == REASON_CLAIMED;
+    bool taken =
+        j->reason == REASON_LOST || j->reason == REASON_CLAIMED || j->reason == REASON_OWNER;
     if (!taken || r == NULL || c == NULL || r->parting || m->stopped || !is_own(m, j) ||
         parent->state == STATE_ENDING || state_over((enum job_state)parent->state))
         return;

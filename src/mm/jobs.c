@@ -179,3 +179,14 @@ struct job_row job_row_of(const struct job *j) {
                             .limit_ns = j->limit_ns,
                             .name = bytes_of(j->name, j->name_len)};
 }
+
+const char *job_reason(enum reason reason) {
+    static const char *const words[REASONS] = {
+        [REASON_ORPHAN] = "nobody waits for it any more",
+        [REASON_AFTER] = "a job that it was to wait for has not ended as it should",
+        [REASON_POLICY] = "the scheduling policy wanted its end",
+        [REASON_WINDOW] = "its reservation is over, and it had not started",
+        [REASON_CLAIMED] = "its processors were lent, and others wanted them",
+        [REASON_OWNER] = "its processors were lent, and the owner of the machine came back"};
+    return reason < REASONS ? words[reason] : NULL;
+}

@@ -3,7 +3,8 @@
  *
  * Borrowers stand behind everybody else in the queue, so if the first who waits is none, others want what is lent. As
  * many loans are called back as the first needs to start, and none if all would not be enough. What is called back is suspended, and
- * ended after a while; if it is not wanted any more by then, it goes on. */
+ * ended after a while; if it is not wanted any more by then, it goes on. The same happens where the owner of a machine comes
+ * back to it (owners.c). */
 #include "mm/inside.h"
 
 /* Who waits first and is no borrower; NULL: nobody. Where time is shared everybody gets a turn: nothing is called back. */
@@ -107,10 +108,15 @@ static void choose(struct mm *m, const struct job *first) {
         nodeset_clear(back);
 }
 
-/* What is on a node that is to be emptied is called back, too. */
+/* What is on a node that is to be emptied, or that its owner needs, is called back, too. */
 static bool is_wanted(const struct mm *m, const struct running *r, const struct nodeset *back) {
     uint32_t n = nodeset_first(&r->set);
-    return nodeset_intersects(&r->set, back) || (n != NODESET_NONE && m->nodes[n].drained);
+    return nodeset_intersects(&r->set, back) || nodeset_intersects(&r->set, &m->reclaimed) ||
+           (n != NODESET_NONE && m->nodes[n].drained);
+}
+
+enum reason loans_reason(const struct mm *m, const struct running *r) {
+    return nodeset_intersects(&r->set, &m->barred) ? REASON_OWNER : REASON_CLAIMED;
 }
 
 static void call_back(struct mm *m, struct job *j, struct running *r) {
@@ -149,7 +155,7 @@ void loans_settle(struct mm *m) {
         bool wanted = is_wanted(m, r, back);
         if (wanted && r->vacate_at == 0)
             call_back(m, job_find(m, r->job), r);
-        else if (!wanted && r->called && knows)
+        else if (!wanted && r->called && knows && !nodeset_intersects(&r->set, &m->barred))
             let_go_on(m, job_find(m, r->job), r);
     }
 }

@@ -70,12 +70,12 @@ static struct court_config court_of(const struct mm_config *c) {
                                  .guest = c->guest};
 }
 
-enum { OWN_SETS = 9 };
+enum { OWN_SETS = 11 };
 
 static void carve_sets(struct mm *m, uint64_t *sets, size_t each, uint32_t universe) {
-    struct nodeset *const mine[OWN_SETS] = {&m->forget_set, &m->scratch[0], &m->scratch[1],
-                                            &m->work,       &m->empty,      &m->members,
-                                            &m->taken,      &m->called,     &m->one};
+    struct nodeset *const mine[OWN_SETS] = {
+        &m->forget_set, &m->scratch[0], &m->scratch[1], &m->work,   &m->empty, &m->members,
+        &m->taken,      &m->called,     &m->reclaimed,  &m->barred, &m->one};
     size_t at = 0;
     for (uint32_t k = 0; k < COURT_SECTIONS_MAX; k++, at += each)
         nodeset_init(&m->section_sets[k], universe, sets + at);
@@ -115,6 +115,23 @@ static void carve_plans(struct mm *m, uint32_t *plans, uint8_t *runs) {
     m->plan_runs = runs;
 }
 
+/* Files that ask for their own room. */
+static void measure_parts(const struct mm_config *c, struct arena *a) {
+    arena_take(a, vitals_bytes(c), 8);
+    arena_take(a, needs_bytes(c), 8);
+    arena_take(a, family_bytes(c), 8);
+    arena_take(a, petition_bytes(), 8);
+    arena_take(a, owners_bytes(c), 8);
+}
+
+static void init_parts(struct mm *m, struct arena *a) {
+    vitals_init(m, a);
+    needs_init(m, a);
+    family_init(m, a);
+    petition_init(m, a);
+    owners_init(m, a);
+}
+
 static struct mm *carve(const struct mm_config *c, struct arena *a) {
     uint32_t universe = limits_universe(&c->limits), cap = running_cap(c);
     size_t each = nodeset_bytes(universe) / 8;
@@ -147,10 +164,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     struct court_config court = court_of(c);
     if (arena_measuring(a)) {
         arena_take(a, court_bytes(&court), 8);
-        arena_take(a, vitals_bytes(c), 8);
-        arena_take(a, needs_bytes(c), 8);
-        arena_take(a, family_bytes(c), 8);
-        arena_take(a, petition_bytes(), 8);
+        measure_parts(c, a);
         return NULL;
     }
     memset(m, 0, sizeof *m);
@@ -173,10 +187,7 @@ static struct mm *carve(const struct mm_config *c, struct arena *a) {
     m->await_cap = c->jobs_max;
     heap_init(&m->begins, begins, c->jobs_max);
     m->court = court_new(&court, &policy_fcfs, a);
-    vitals_init(m, a);
-    needs_init(m, a);
-    family_init(m, a);
-    petition_init(m, a);
+    init_parts(m, a);
     carve_sets(m, sets, each, universe);
     carve_copies(m, copy_sets, copy_bodies);
     reserve_init(m, windows);

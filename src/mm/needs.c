@@ -171,6 +171,7 @@ void needs_said(struct mm *m, const struct input_traits *in) {
             select_nodes(m, k);
     take_widths(m, in->widths);
     files_switches(m, in->switches);
+    owners_said(m, in);
     m->said = said_hash(in);
     court_met(m->court, m->now);
     m->dirty = true;

@@ -59,6 +59,7 @@ static struct court_order plain_order(struct mm *m, const struct job *j) {
                                 .only = w == NULL ? NULL : &w->on,
                                 .exclude = w == NULL ? NULL : &w->exclude,
                                 .meets = need == NULL ? NULL : &need->set,
+                                .avoid = (j->flags & JOB_LENT) != 0 ? &m->barred : NULL,
                                 .sections = sections == NULL ? NULL : sections->court,
                                 .section_count = sections == NULL ? 0 : sections->count,
                                 .priority = j->priority,
@@ -289,8 +290,13 @@ static void start_with(struct mm *m, struct job *j, const struct nodeset *set, u
     start_job(m, j, set);
 }
 
-/* A node of it may have gone while it waited for its start, or may be reserved by now: then it waits for others. True if
- * anybody does. */
+/* May it start where it was given nodes a while ago? One may have gone, may be reserved by now, or its owner may have come. */
+static bool still_may(const struct mm *m, const struct job *j, const struct nodeset *set) {
+    bool wanted = (j->flags & JOB_LENT) != 0 && nodeset_intersects(set, &m->barred);
+    return !wanted && node_all_usable(m, set) && !court_window_bars(m->court, j->seat);
+}
+
+/* Who may not any more waits for other nodes. True if anybody does. */
 static bool start_given(struct mm *m) {
     bool again = false;
     for (uint32_t at = m->given_first, next; at != NO_SLOT && may_start(m, 1); at = next) {
@@ -300,7 +306,7 @@ static bool start_given(struct mm *m) {
         uint32_t size = family_size(m, j);
         if (!may_start(m, size))
             continue;
-        if (node_all_usable(m, set) && !court_window_bars(m->court, j->seat)) {
+        if (still_may(m, j, set)) {
             start_with(m, j, set, size);
             continue;
         }

@@ -67,7 +67,7 @@ static void reckon_all(struct mm *m) {
     begin_reckoning(m);
     NODESET_EACH (node, &m->members) {
         struct gather_record record;
-        struct input_gauged g;
+        struct vitals g;
         struct vitals_run v;
         size_t at;
         if (!gather_get(m->vitals, node, &record) || vitals_read(record.bytes, &g, &at) < 0)
@@ -78,22 +78,24 @@ static void reckon_all(struct mm *m) {
 }
 
 void vitals_input(struct mm *m, const struct input *in) {
-    if (m->vitals != NULL && gather_input(m->vitals, in, m->out) != GATHER_NOTHING)
-        reckon_all(m);
+    if (m->vitals == NULL || gather_input(m->vitals, in, m->out) == GATHER_NOTHING)
+        return;
+    reckon_all(m);
+    owners_gathered(m);
 }
 
 /* ---- telling ---- */
 
 void vitals_of_node(const struct mm *m, uint32_t node, struct node_row *row) {
     struct gather_record record;
-    struct input_gauged g;
+    struct vitals g;
     size_t at;
     if (m->vitals == NULL || !gather_get(m->vitals, node, &record) ||
         vitals_read(record.bytes, &g, &at) < 0)
         return;
-    row->load_x100 = g.load_x100;
-    row->memory_bytes = g.memory_bytes;
-    row->memory_used = g.memory_used;
+    row->load_x100 = g.gauge.load_x100;
+    row->memory_bytes = g.gauge.memory_bytes;
+    row->memory_used = g.gauge.memory_used;
     row->seen_ns = m->wall_ns + record.at;
 }
 

@@ -263,6 +263,28 @@ static void why_away(const struct mm *m, struct text *why) {
     text_str(why, away == 1 ? " is drained or down" : " are drained or down");
 }
 
+/* One that is lent: enough nodes would do for it if their owners were away. */
+static bool why_owners(struct mm *m, const struct job *j, struct text *why) {
+    const struct court_order o = queue_order(m, j);
+    if ((j->flags & JOB_LENT) == 0 || nodeset_empty(&m->barred))
+        return false;
+    nodeset_clear(&m->work);
+    NODESET_EACH (n, &m->barred) {
+        uint32_t free = court_node_pes_of(m->court, n) - court_node_used(m->court, 0, n);
+        if (node_usable(m, n) && free >= j->ppn && (o.meets == NULL || nodeset_has(o.meets, n)) &&
+            (o.only == NULL || nodeset_empty(o.only) || nodeset_has(o.only, n)) &&
+            (o.exclude == NULL || !nodeset_has(o.exclude, n)))
+            nodeset_add(&m->work, n);
+    }
+    if (nodeset_count(&m->work) < o.nodes)
+        return false;
+    text_str(why,
+             nodeset_count(&m->work) == 1 ? "waits for the owner of " : "waits for owners of ");
+    name_set(m, &m->work, why);
+    text_str(why, " to be away");
+    return true;
+}
+
 /* A reservation of others is in its way. */
 static void why_reserved(struct mm *m, const struct job *j, const struct reservation *r,
                          struct text *why) {
@@ -307,6 +329,8 @@ static void why_places(struct mm *m, const struct job *j, const struct court_out
         why_reserved(m, j, r, why);
         return;
     }
+    if (o->lacks > 0 && why_owners(m, j, why))
+        return;
     if (o->lacks > 0) {
         text_str(why, "waits for ");
         why_count(why, o->lacks, " more processor");
@@ -406,7 +430,23 @@ static uint64_t why_queued(struct mm *m, const struct job *j, enum why how, stru
     return calendar(m, o.at);
 }
 
+/* One that is suspended by us, not by its user. */
+static void why_called(const struct mm *m, const struct job *j, struct text *why) {
+    const struct running *r = job_running(m, j);
+    if (r == NULL || !r->called)
+        return;
+    text_str(why, loans_reason(m, r) == REASON_OWNER
+                      ? "the owner of its machine is there"
+                      : "its processors are lent, and others want them");
+    if (r->vacate_at != 0) {
+        text_str(why, "; it ends at ");
+        text_time(why, calendar(m, r->vacate_at));
+    }
+}
+
 uint64_t why_waits(struct mm *m, const struct job *j, enum why how, struct text *why) {
+    if (j->state == STATE_SUSPENDED)
+        why_called(m, j, why);
     if (j->state != STATE_QUEUED)
         return 0;
     if (j->kind == JOB_STEP) {

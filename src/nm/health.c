@@ -23,7 +23,7 @@ void health_timer(struct nm *n) {
     bool any = false;
     RUNS_EACH (r, n)
         any = any || (r->handed && r->decided && !r->over);
-    effects_add(n->out, EFFECT_GAUGE);
+    owner_look(n);
     if (any)
         keeper_command(n, 0, VERB_MEASURE, 0, 0);
     effects_timer(n->out, TIMER_HEALTH, n->now + VITALS_PERIOD_NS);
@@ -35,7 +35,12 @@ void health_publish(struct nm *n) {
         return;
     uint32_t cap = n->config.limits.record_bytes;
     uint8_t *room = effects_room(n->out, cap);
-    long len = vitals_begin(&n->gauge, room_of(room, cap));
+    struct vitals own = {.gauge = n->gauge};
+    if (n->owner.judged) {
+        own.watch = owner_mark(bytes_of(n->owner.text, n->owner.len));
+        own.active = n->owner.active;
+    }
+    long len = vitals_begin(&own, room_of(room, cap));
     size_t at = len < 0 ? 0 : (size_t)len;
     RUNS_EACH (r, n) {
         if (len < 0 || !r->measured || r->over)
@@ -50,6 +55,7 @@ void health_publish(struct nm *n) {
 void health_gauged(struct nm *n, const struct input_gauged *in) {
     n->gauged = true;
     n->gauge = *in;
+    owner_gauged(n, in);
     health_publish(n);
 }
 
@@ -57,6 +63,7 @@ void health_measured(struct nm *n, const struct message_measured *m) {
     struct run *r = run_find(n, m->run);
     if (r == NULL || r->over)
         return;
+    owner_measured(n, r, &m->usage);
     r->measured = true;
     r->usage = m->usage;
     health_publish(n);

@@ -8,6 +8,7 @@
 
 #include "nm/nm.h"
 #include "wire/message.h"
+#include "wire/owner.h"
 
 /* Endings of nodes below that wait to be sent on together. */
 enum { ENDINGS_MAX = 128 };
@@ -76,6 +77,20 @@ struct order {
     uint8_t text[ORDER_TEXT];
 };
 
+/* What tells that the machine's owner works there, and whether he does: see owner.c. */
+struct owner {
+    uint32_t len;
+    char text[OWNER_TEXT_MAX];
+    struct owner_watch watch; /* the same, read */
+    bool judged;              /* we have looked */
+    bool active;
+    /* Of processors: when we looked the last two times, what anybody had used then; what runs had used at the last. */
+    uint32_t looks;
+    uint64_t looked_at[2], busy_ns[2], runs_before_ns;
+    int64_t others_x800; /* eight times the mean of what others use, in hundredths */
+    uint64_t loaded_at[OWNER_SIGNS_MAX]; /* by sign: when that was too much; 0: never */
+};
+
 struct nm {
     struct nm_config config;
     uint64_t now;
@@ -109,6 +124,8 @@ struct nm {
     struct folder folders[FOLDERS_MAX];
     bool gauged; /* we have looked at ourselves: */
     struct input_gauged gauge;
+    struct owner owner;
+    uint64_t runs_ns; /* of processors, that runs have used; as far as that was told */
 };
 
 #define RUNS_EACH(r, n)                                                \
@@ -211,6 +228,13 @@ void health_measured(struct nm *n, const struct message_measured *m);
 /* What is known is kept for whoever asks. */
 void health_publish(struct nm *n);
 
+/* owner.c: whether somebody works at this machine */
+void owner_heard(struct nm *n, const struct message_owner *m);
+/* Looks at the machine; for its owner, too. */
+void owner_look(struct nm *n);
+void owner_gauged(struct nm *n, const struct input_gauged *in);
+/* A run has used so much by now. */
+void owner_measured(struct nm *n, const struct run *r, const struct usage *u);
 /* keeper.c: the launcher's keeper */
 void keeper_boot(struct nm *n);
 void keeper_link_up(struct nm *n, const struct input_link *in);

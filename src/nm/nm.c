@@ -73,6 +73,8 @@ static void on_mail(struct nm *n, const struct input_message *in) {
         orders_offer(n, in);
     else if (in->type == MESSAGE_SLOTS)
         turns_slots(n, &m.slots);
+    else if (in->type == MESSAGE_OWNER)
+        owner_heard(n, &m.owner);
 }
 
 static void on_tree(struct nm *n, const struct input_tree *in) {

@@ -47,6 +47,7 @@ void run_drop(struct nm *n, struct run *r) {
 void run_over(struct nm *n, struct run *r, const struct ending *e) {
     if (r->over)
         return;
+    owner_measured(n, r, &e->usage);
     r->over = true;
     r->ending = *e;
     r->ending.node = n->config.self;

@@ -27,9 +27,11 @@
 #include "os/jobfolders.h"
 #include "os/lodge.h"
 #include "os/lookout.h"
+#include "os/presence.h"
 #include "os/prompt.h"
 #include "os/store.h"
 #include "wire/message.h"
+#include "wire/owner.h"
 
 /* Room for the effects of one step. Untouched pages cost nothing. */
 enum { EFFECTS_MAX = 65536 };
@@ -64,7 +66,9 @@ struct life {
     struct drawer drawer;
     struct input_looked looked[LOOKS_MAX]; /* to be told */
     uint32_t looked_count;
-    bool gauge; /* how this machine is, is to be told */
+    bool gauge; /* how this machine is, is to be told; and of its owner by this: */
+    uint32_t watch_len;
+    uint8_t watch[OWNER_TEXT_MAX];
     struct buffers buffers;
     struct ticket tickets[TICKETS_MAX];
     uint32_t ticket_count;
@@ -151,6 +155,14 @@ static void look(struct life *l, const struct effect *e) {
     lookout(l->config.folder, e->look.setup, seen);
 }
 
+/* The same. */
+static void gauge(struct life *l, struct bytes watch) {
+    l->gauge = true;
+    l->watch_len = watch.len < sizeof l->watch ? (uint32_t)watch.len : 0;
+    if (l->watch_len > 0)
+        memcpy(l->watch, watch.at, l->watch_len);
+}
+
 static void carry_out(struct life *l, const struct effect *e) {
     switch (e->kind) {
     case EFFECT_SEND:
@@ -177,7 +189,7 @@ static void carry_out(struct life *l, const struct effect *e) {
         look(l, e);
         break;
     case EFFECT_GAUGE:
-        l->gauge = true;
+        gauge(l, e->gauge);
         break;
     case EFFECT_PROMPT:
         prompt_set(e->prompt);
@@ -242,6 +254,7 @@ void life_feed(struct life *l, enum layer layer, const struct input *in) {
         struct input seen = {.kind = INPUT_GAUGED, .now = l->loop.now};
         l->gauge = false;
         burden_read(&seen.gauged);
+        presence_look(bytes_of(l->watch, l->watch_len), &seen.gauged);
         life_feed(l, LAYER_DAEMON, &seen);
     }
 }

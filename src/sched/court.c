@@ -164,6 +164,7 @@ static void job_fill(struct court *c, struct court_job *j, const struct court_or
     j->only = o->only != NULL && !nodeset_empty(o->only) ? o->only : NULL;
     j->exclude = o->exclude != NULL && !nodeset_empty(o->exclude) ? o->exclude : NULL;
     j->meets = o->meets;
+    j->avoid = o->avoid;
     j->window = o->window;
     j->pub =
         (struct storm_job){.id = o->id,
@@ -173,7 +174,7 @@ static void job_fill(struct court *c, struct court_job *j, const struct court_or
                            .pes = pes > UINT32_MAX ? UINT32_MAX : (uint32_t)pes,
                            .exclusive = o->exclusive,
                            .chooses = j->only != NULL || j->meets != NULL || j->exclude != NULL ||
-                                      o->section_count > 0 || j->takes_memory,
+                                      j->avoid != NULL || o->section_count > 0 || j->takes_memory,
                            .state = STORM_WAITS,
                            .priority = o->priority,
                            .arrived = c->now,
@@ -189,6 +190,7 @@ struct want court_want(const struct court_job *j) {
                      .only = j->only,
                      .meets = j->meets,
                      .exclude = j->exclude,
+                     .avoid = j->avoid,
                      .sections = j->sections,
                      .section_count = j->section_count,
                      .memory = j->memory};

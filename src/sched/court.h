@@ -52,6 +52,8 @@ struct court_order {
     const struct nodeset *only, *exclude;
     /* Nodes that have what it needs; NULL: all do. Who is in it may change at any time, see court_met(). */
     const struct nodeset *meets;
+    /* Nodes that it does not get for the time being; as `meets`. NULL: none. */
+    const struct nodeset *avoid;
     /* Parts of different sizes and needs, that start together on different nodes; `nodes`, `ppn` and `memory` do not
      * count then. What else is said holds for all of them. */
     const struct court_section *sections;

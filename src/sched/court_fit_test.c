@@ -83,6 +83,8 @@ static void draw_job(struct play *p, bool single) {
         g->order.meets = &g->meets;
     if (random_chance(r, 1, 4))
         g->order.exclude = &g->exclude;
+    else if (random_chance(r, 1, 4))
+        g->order.avoid = &g->exclude;
     if (!court_could(p->bench.court, &g->order))
         return;
     g->order.estimate = random_between(r, 1, 200);
@@ -118,7 +120,8 @@ static bool will_do(const struct play *p, const struct guest *g, uint32_t n) {
     const struct court_order *o = &g->order;
     return p->width[n] >= o->ppn && p->left[n] >= (o->exclusive ? p->width[n] : o->ppn) &&
            p->memory[n] >= o->memory && (o->meets == NULL || nodeset_has(o->meets, n)) &&
-           (o->exclude == NULL || !nodeset_has(o->exclude, n));
+           (o->exclude == NULL || !nodeset_has(o->exclude, n)) &&
+           (o->avoid == NULL || !nodeset_has(o->avoid, n));
 }
 
 static bool can_all(struct play *p, uint32_t who, uint32_t i);

@@ -32,7 +32,7 @@ struct court_lack {
 
 struct court_job {
     struct storm_job pub; /* first: policies point at it */
-    const struct nodeset *only, *meets, *exclude;
+    const struct nodeset *only, *meets, *exclude, *avoid;
     struct heap_item later;
     uint64_t tie;        /* as it came, then as it started */
     uint32_t prev, next; /* in the queue, or of free places */

@@ -79,6 +79,8 @@ static uint64_t may_word(const struct court *c, const struct want *w, const stru
         word &= nodeset_word(w->meets, i);
     if (w->exclude != NULL)
         word &= ~nodeset_word(w->exclude, i);
+    if (w->avoid != NULL)
+        word &= ~nodeset_word(w->avoid, i);
     return barred != NULL ? word & ~nodeset_word(barred, i) : word;
 }
 

@@ -173,14 +173,15 @@ static int64_t memory_left(const struct matrix_where *at, uint32_t n) {
 /* Will every node with its bit set do? */
 static bool plain(const struct matrix *m, const struct matrix_where *at, const struct want *w) {
     return w->only == NULL && w->meets == NULL &&
-           (w->exclude == NULL || nodeset_empty(w->exclude)) && at->room == NULL &&
+           (w->exclude == NULL || nodeset_empty(w->exclude)) &&
+           (w->avoid == NULL || nodeset_empty(w->avoid)) && at->room == NULL &&
            at->barred == NULL && (w->ppn == 1 || matrix_flat(m)) && !counts_memory(at, w);
 }
 
 /* Nodes that it chooses and may have, as far as that is a matter of bits: a word at a time. */
 struct sieve {
     const uint64_t *bits, *rich; /* rich: NULL if all have one PE */
-    const struct nodeset *only, *meets, *exclude, *barred;
+    const struct nodeset *only, *meets, *exclude, *avoid, *barred;
     uint32_t first, end;
     bool cut; /* not all nodes are meant */
 };
@@ -194,6 +195,7 @@ static struct sieve sieve_for(const struct matrix *m, const struct matrix_where 
                           .only = w->only,
                           .meets = w->meets,
                           .exclude = w->exclude,
+                          .avoid = w->avoid,
                           .barred = at->barred,
                           .first = at->first,
                           .end = end,
@@ -236,6 +238,8 @@ static void sift(const struct sieve *s, uint32_t from, uint32_t words, uint64_t 
         and_set(out, s->only, from, words);
     if (s->exclude != NULL)
         and_not_set(out, s->exclude, from, words);
+    if (s->avoid != NULL)
+        and_not_set(out, s->avoid, from, words);
     if (s->barred != NULL)
         and_not_set(out, s->barred, from, words);
     for (uint32_t i = 0; i < words && s->cut; i++)

@@ -50,7 +50,8 @@ static uint32_t expect(const struct bench *b, uint32_t row, const struct want *w
     for (uint32_t n = at->first; n < b->nodes && n <= at->last && count < w->nodes; n++) {
         uint32_t left = b->usable[n] ? b->pes - b->used[row][n] : 0;
         if (left < w->ppn || (w->exclusive && left < b->pes) ||
-            (w->only && !nodeset_has(w->only, n)) || (w->exclude && nodeset_has(w->exclude, n)))
+            (w->only && !nodeset_has(w->only, n)) || (w->exclude && nodeset_has(w->exclude, n)) ||
+            (w->avoid && nodeset_has(w->avoid, n)))
             continue;
         nodes[count++] = n;
     }
@@ -78,6 +79,7 @@ static void one_take(struct bench *b, struct random *r, struct holding *j) {
     w.exclusive = random_chance(r, 1, 5);
     w.only = random_chance(r, 1, 4) ? &only : NULL;
     w.exclude = random_chance(r, 1, 4) ? &exclude : NULL;
+    w.avoid = random_chance(r, 1, 4) ? &exclude : NULL;
     struct matrix_where at = {.row = (uint32_t)random_below(r, ROWS), .last = UINT32_MAX};
     if (random_chance(r, 1, 3)) {
         at.first = (uint32_t)random_below(r, b->nodes);

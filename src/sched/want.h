@@ -26,6 +26,7 @@ struct want {
     const struct nodeset *only;    /* NULL: any */
     const struct nodeset *meets;   /* have what it needs; NULL: all do */
     const struct nodeset *exclude; /* NULL: none */
+    const struct nodeset *avoid;   /* not these now; NULL: none */
     const struct court_section *sections;
     uint32_t section_count; /* 0: it has none */
     uint32_t memory;        /* on each; of sections none, each has its own */
@@ -35,7 +36,8 @@ struct want {
 static inline bool want_chooses(const struct want *w, uint32_t node) {
     return (w->only == NULL || nodeset_has(w->only, node)) &&
            (w->meets == NULL || nodeset_has(w->meets, node)) &&
-           (w->exclude == NULL || !nodeset_has(w->exclude, node));
+           (w->exclude == NULL || !nodeset_has(w->exclude, node)) &&
+           (w->avoid == NULL || !nodeset_has(w->avoid, node));
 }
 
 /* What it takes of each, and gives back; of nodes of a section. */

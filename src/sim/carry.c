@@ -136,8 +136,9 @@ static void carry_look(struct carrier *c, const struct effect *e) {
     clock_push(&c->w->clock, &n->event, c->when);
 }
 
-static void carry_gauge(struct carrier *c) {
+static void carry_gauge(struct carrier *c, struct bytes watch) {
     struct notice *n = notice_new(c->w, EVENT_GAUGED, c->n->number, c->n->boots);
+    n->value = watch.len;
     clock_push(&c->w->clock, &n->event, c->when);
 }
 
@@ -185,7 +186,7 @@ static void carry_out(struct carrier *c, const struct effect *e) {
         carry_look(c, e);
         break;
     case EFFECT_GAUGE:
-        carry_gauge(c);
+        carry_gauge(c, e->gauge);
         break;
     case EFFECT_PROMPT: /* everybody is served at once here */
         break;

@@ -71,12 +71,19 @@ static void feed_looked(struct world *w, struct node *n, struct notice *notice) 
     carry_input(w, n, LAYER_DAEMON, &in, 0);
 }
 
+/* Owners come for a while, each at times of his own: some stay, others leave before what is lent has to. */
+static bool is_at_desk(uint64_t now, uint32_t node) {
+    uint64_t step = now / (3 * NS_PER_S) + (uint64_t)node * 3;
+    return step % 8 < 2 + step / 8 % 3;
+}
+
 /* Not all are alike. */
 static void feed_gauged(struct world *w, struct node *n, struct notice *notice) {
     struct input in = {.kind = INPUT_GAUGED, .now = w->now};
     in.gauged = (struct input_gauged){.load_x100 = 25 * (n->number % 9),
                                       .memory_bytes = 64 * GIB,
-                                      .memory_used = (1 + n->number % 32) * GIB};
+                                      .memory_used = (1 + n->number % 32) * GIB,
+                                      .owner = notice->value > 0 && is_at_desk(w->now, n->number)};
     notice_free(w, notice);
     carry_input(w, n, LAYER_DAEMON, &in, 0);
 }

@@ -52,6 +52,7 @@ struct hall {
     struct roster roster; /* who is there, as the next life of the manager finds it */
     struct nodeset taken; /* the same, as this life hears it */
     void *roster_memory;
+    uint8_t *owners;                   /* which nodes have one, for the manager */
     uint8_t reports[HALL_SPEEDS][256]; /* of nodes, by their speed */
     size_t report_len;
 };
@@ -92,6 +93,21 @@ static void write_reports(struct hall *h) {
     }
 }
 
+/* Most nodes have one. What is lent there has to leave at once, or may stay until he has gone. */
+static void choose_owners(struct hall *h) {
+    static const char watch[] = "/desk";
+    size_t len = (size_t)h->config.nodes * 4;
+    if (!h->config.owners)
+        return;
+    h->owners = malloc(len);
+    ASSERT(h->owners != NULL);
+    for (uint32_t n = 0; n < h->config.nodes; n++)
+        store_le32(h->owners + (size_t)n * 4, n % 4 != 0);
+    h->mm.said.owners = bytes_of(h->owners, len);
+    h->mm.said.owner_texts = bytes_of(watch, sizeof watch);
+    h->mm.vacate_ns = (1 + h->config.seed / 2 % 3 * 20) * 200 * NS_PER_MS;
+}
+
 static void choose_others(struct hall *h) {
     write_reports(h);
     const struct hall_config *c = &h->config;
@@ -104,6 +120,7 @@ static void choose_others(struct hall *h) {
                                .quantum_ns = c->quantum_ns,
                                .roster = &h->roster};
     mm_config_times(&h->mm);
+    choose_owners(h);
     if (c->lease_ns != 0)
         h->mm.lease_ns = c->lease_ns;
     h->nm = (struct nm_config){
@@ -412,6 +429,7 @@ void hall_free(struct hall *h) {
     free(h->poked);
     free(h->casts);
     free(h->roster_memory);
+    free(h->owners);
     free(h);
 }
 

@@ -29,6 +29,7 @@ struct hall_config {
     uint32_t slots;
     uint64_t quantum_ns;
     uint32_t lost_permille; /* 1000: there is no such way */
+    bool owners;            /* some nodes have one, who comes and goes */
     /* The machine of the k'th client, for each of its lives. */
     struct machine (*client)(void *context, struct hall *h, uint32_t k);
     /* After every step of anybody; `who` is the launcher's number if it was a process of its. May be NULL. */

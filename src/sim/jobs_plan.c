@@ -99,6 +99,7 @@ void jobs_plan_draw(struct jobs_plan *p, uint64_t seed, const struct jobs_terms 
     draw_link(&r, &h->link);
     h->period_ns = random_between(&r, 4, 10) * 100 * NS_PER_MS;
     h->fail_permille = random_chance(&r, 1, 8) ? 5 : 0;
+    h->owners = seed % 2 == 0;
     p->orders = draw32(&r, 8, 30);
     p->errands = draw32(&r, 1, 3);
     p->pause_ns = random_between(&r, 1, 2000) * NS_PER_MS;

@@ -36,6 +36,7 @@ static void trace_rare_input(struct hash *h, const struct input *in) {
     case INPUT_GAUGED:
         hash_u64(h, in->gauged.load_x100);
         hash_u64(h, in->gauged.memory_used);
+        hash_u64(h, in->gauged.owner);
         break;
     case INPUT_PETITION:
         hash_u64(h, (uint64_t)in->petition.place << 32 | in->petition.event);

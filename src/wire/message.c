@@ -323,6 +323,10 @@ static void walk_pids(struct codec *c, union message *m) {
     codec_bytes(c, &m->pids.rows, PIDS_ROW_BYTES);
 }
 
+static void walk_owner(struct codec *c, union message *m) {
+    codec_bytes(c, &m->owner.watch, 1);
+}
+
 static void walk_output(struct codec *c, union message *m) {
     codec_u64(c, &m->output.run);
     codec_u32(c, &m->output.rank);
@@ -822,6 +826,7 @@ static const struct message_rule rules[MESSAGE_TYPES] = {
     ROW(PIDS, LAUNCHER | NODE | MANAGER, BULK, PART, walk_pids),
     ROW(PETITION, LAUNCHER | NODE, BULK, PART, walk_petition),
     ROW(REPLY, ROOT | KEEPER, BULK, PART, walk_reply),
+    ROW(OWNER, ROOT, CONTROL, SOME, walk_owner),
 };
 
 const struct message_rule *message_rule(uint16_t type) {

@@ -114,6 +114,7 @@ enum message_type {
     /* between a program and the root: its launcher and node carry them (docs/protocol.md) */
     MESSAGE_PETITION, /* upwards */
     MESSAGE_REPLY,    /* downwards */
+    MESSAGE_OWNER,    /* root to nodes: this tells whether somebody works at your machine */
     MESSAGE_TYPES
 };
 
@@ -545,6 +546,11 @@ struct message_pids {
         rows; /* a rank and its process's number there, 4 bytes each; ascending ranks. 0: it has ended */
 };
 
+/* As wire/owner.h has it; empty: nobody is its owner. */
+struct message_owner {
+    struct bytes watch;
+};
+
 struct message_setup {
     uint64_t run;
     uint64_t slots; /* as in LAUNCH */
@@ -945,6 +951,7 @@ union message {
     struct message_pids pids;
     struct message_petition petition;
     struct message_reply reply;
+    struct message_owner owner;
 };
 
 struct message_rule {

@@ -60,6 +60,9 @@ static void fill_file(uint16_t type, union message *m) {
         m->letter.files = bytes_of(body, 21);
         m->letter.letter = bytes_of(body, 96);
         break;
+    case MESSAGE_OWNER:
+        m->owner.watch = bytes_of(body, 12);
+        break;
     case MESSAGE_COMMAND:
         m->command.ranks = bytes_of(body, RANKS_RANGE_BYTES);
         break;

@@ -59,6 +59,7 @@ static void walk_node(struct codec *c, void *row) {
     codec_u32(c, &r->load_x100);
     codec_u64(c, &r->memory_bytes);
     codec_u64(c, &r->memory_used);
+    codec_enum(c, &r->owner, NODE_OWNERS);
 }
 
 static void walk_cluster(struct codec *c, void *row) {
@@ -112,6 +113,8 @@ uint64_t said_hash(const struct input_traits *in) {
     hash_bytes(&h, in->traits.at, in->traits.len);
     hash_bytes(&h, in->widths.at, in->widths.len);
     hash_bytes(&h, in->switches.at, in->switches.len);
+    hash_bytes(&h, in->owners.at, in->owners.len);
+    hash_bytes(&h, in->owner_texts.at, in->owner_texts.len);
     return hash_done(&h);
 }
 
@@ -195,4 +198,12 @@ const char *node_state_name(enum node_state s) {
     static const char *const names[NODE_STATES] = {
         [NODE_UP] = "up", [NODE_DOWN] = "down", [NODE_DRAINED] = "drained"};
     return s < NODE_STATES ? names[s] : "?";
+}
+
+const char *node_owner_name(enum node_owner o) {
+    static const char *const names[NODE_OWNERS] = {[NODE_OWNER_NONE] = "none",
+                                                   [NODE_OWNER_AWAY] = "away",
+                                                   [NODE_OWNER_ACTIVE] = "active",
+                                                   [NODE_OWNER_UNKNOWN] = "unknown"};
+    return o < NODE_OWNERS ? names[o] : "?";
 }

@@ -40,6 +40,17 @@ enum node_state { NODE_UP, NODE_DOWN, NODE_DRAINED, NODE_STATES };
 
 const char *node_state_name(enum node_state s);
 
+/* Somebody who works at its machine. */
+enum node_owner {
+    NODE_OWNER_NONE,
+    NODE_OWNER_AWAY,
+    NODE_OWNER_ACTIVE,
+    NODE_OWNER_UNKNOWN,
+    NODE_OWNERS
+};
+
+const char *node_owner_name(enum node_owner o);
+
 struct node_row {
     uint32_t node;
     uint8_t state;
@@ -53,6 +64,7 @@ struct node_row {
     uint64_t seen_ns;
     uint32_t load_x100; /* processes that want to run, a mean over a minute */
     uint64_t memory_bytes, memory_used;
+    uint8_t owner; /* enum node_owner */
 };
 
 struct cluster_row {

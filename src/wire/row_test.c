@@ -53,7 +53,8 @@ static struct node_row node(uint32_t number) {
                              .seen_ns = 11,
                              .load_x100 = 312,
                              .memory_bytes = 13,
-                             .memory_used = 12};
+                             .memory_used = 12,
+                             .owner = NODE_OWNER_ACTIVE};
 }
 
 static const struct cluster_row cluster = {.epoch = 3,

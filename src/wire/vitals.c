@@ -14,13 +14,23 @@ static void walk_units(struct codec *c, uint64_t *v, uint64_t unit) {
     *v = c->failed ? 0 : count * unit;
 }
 
-static void walk_head(struct codec *c, struct input_gauged *g) {
+static void walk_owner(struct codec *c, struct vitals *v) {
+    uint64_t word = (uint64_t)v->watch << 1 | v->active;
+    codec_number(c, &word);
+    c->failed = c->failed || word >> 1 > UINT32_MAX || word == 1;
+    v->watch = (uint32_t)(word >> 1);
+    v->active = (word & 1) != 0;
+}
+
+static void walk_head(struct codec *c, struct vitals *v) {
+    struct input_gauged *g = &v->gauge;
     uint64_t load = g->load_x100;
     codec_number(c, &load);
     c->failed = c->failed || load > UINT32_MAX;
     g->load_x100 = (uint32_t)load;
     walk_units(c, &g->memory_bytes, MIB);
     walk_units(c, &g->memory_used, MIB);
+    walk_owner(c, v);
 }
 
 static void walk_run(struct codec *c, struct vitals_run *r) {
@@ -33,8 +43,8 @@ static void walk_run(struct codec *c, struct vitals_run *r) {
     walk_units(c, &r->usage.node_bytes, KIB);
 }
 
-long vitals_begin(const struct input_gauged *g, struct room out) {
-    struct input_gauged copy = *g;
+long vitals_begin(const struct vitals *v, struct room out) {
+    struct vitals copy = *v;
     struct codec c = {.encoding = true, .out = out.at, .len = out.len};
     walk_head(&c, &copy);
     return c.failed ? -ENOBUFS : (long)c.at;
@@ -47,9 +57,9 @@ long vitals_add(const struct vitals_run *r, struct room out) {
     return c.failed ? -ENOBUFS : (long)c.at;
 }
 
-int vitals_read(struct bytes record, struct input_gauged *ret, size_t *at) {
+int vitals_read(struct bytes record, struct vitals *ret, size_t *at) {
     struct codec c = {.in = record.at, .len = record.len};
-    *ret = (struct input_gauged){0};
+    *ret = (struct vitals){0};
     walk_head(&c, ret);
     *at = c.at;
     return c.failed ? -EBADMSG : 0;

@@ -10,8 +10,8 @@
 
 enum { ROOM = 256 };
 
-static const struct input_gauged usual = {
-    .load_x100 = 312, .memory_bytes = 256ULL << 30, .memory_used = 100ULL << 30};
+static struct vitals usual = {
+    .gauge = {.load_x100 = 312, .memory_bytes = 256ULL << 30, .memory_used = 100ULL << 30}};
 static const struct vitals_run working = {.run = 1234ULL << 16 | 1,
                                           .usage = {.user_ns = 3600 * NS_PER_S,
                                                     .system_ns = 20 * NS_PER_S,
@@ -33,13 +33,13 @@ static size_t write_one(uint8_t out[ROOM], uint32_t runs) {
 
 static void test_there_and_back(void) {
     uint8_t bytes[ROOM];
-    struct input_gauged g;
+    struct vitals g;
     struct vitals_run r;
     size_t at, len = write_one(bytes, 2);
     CHECK_EQ(vitals_read(bytes_of(bytes, len), &g, &at), 0);
-    CHECK_EQ(g.load_x100, 312);
-    CHECK_EQ(g.memory_bytes, 256ULL << 30);
-    CHECK_EQ(g.memory_used, 100ULL << 30);
+    CHECK_EQ(g.gauge.load_x100, 312);
+    CHECK_EQ(g.gauge.memory_bytes, 256ULL << 30);
+    CHECK_EQ(g.gauge.memory_used, 100ULL << 30);
     for (int i = 0; i < 2; i++) {
         CHECK_EQ(vitals_next(bytes_of(bytes, len), &at, 7, &r), 1);
         CHECK_EQ(r.run, working.run);
@@ -52,8 +52,24 @@ static void test_there_and_back(void) {
 
 static void test_small(void) {
     uint8_t bytes[ROOM];
-    CHECK(write_one(bytes, 0) <= 8);
-    CHECK(write_one(bytes, 1) <= 8 + 24);
+    CHECK(write_one(bytes, 0) <= 9);
+    CHECK(write_one(bytes, 1) <= 9 + 24);
+}
+
+static void test_owners(void) {
+    const uint32_t marks[] = {0, 1, 77, UINT32_MAX};
+    for (uint32_t i = 0; i < 8; i++) {
+        uint8_t bytes[ROOM];
+        struct vitals g, v = {.watch = marks[i / 2], .active = i % 2 == 1};
+        size_t at;
+        long len = vitals_begin(&v, room_of(bytes, ROOM));
+        if (i == 1) { /* nobody is active whom it does not know of */
+            CHECK_EQ(len, -ENOBUFS);
+            continue;
+        }
+        CHECK(len > 0 && vitals_read(bytes_of(bytes, (size_t)len), &g, &at) == 0);
+        CHECK(at == (size_t)len && g.watch == v.watch && g.active == v.active);
+    }
 }
 
 static void test_no_room(void) {
@@ -66,7 +82,7 @@ static void test_no_room(void) {
 static void test_nonsense(void) {
     struct random random;
     uint8_t bytes[ROOM];
-    struct input_gauged g;
+    struct vitals g;
     struct vitals_run r;
     size_t at, len = write_one(bytes, 1);
     CHECK_EQ(vitals_read(bytes_of(bytes, len - 1), &g, &at), 0);
@@ -88,6 +104,7 @@ static void test_nonsense(void) {
 int main(void) {
     TEST(test_there_and_back);
     TEST(test_small);
+    TEST(test_owners);
     TEST(test_no_room);
     TEST(test_nonsense);
     return tap_finish();

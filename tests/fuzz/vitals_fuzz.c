@@ -9,16 +9,18 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { NODE = 3, RUN_MAX = 70, HEAD_MAX = 30 };
+enum { NODE = 3, RUN_MAX = 70, HEAD_MAX = 40 };
 
-static void check_head(const struct input_gauged *g) {
+static void check_head(const struct vitals *g) {
     uint8_t again[HEAD_MAX];
-    struct input_gauged back;
+    struct vitals back;
     size_t at;
     long len = vitals_begin(g, room_of(again, sizeof again));
     ASSERT(len > 0 && vitals_read(bytes_of(again, (size_t)len), &back, &at) == 0);
-    ASSERT(at == (size_t)len && back.load_x100 == g->load_x100 &&
-           back.memory_bytes == g->memory_bytes && back.memory_used == g->memory_used);
+    ASSERT(at == (size_t)len && back.gauge.load_x100 == g->gauge.load_x100 &&
+           back.gauge.memory_bytes == g->gauge.memory_bytes &&
+           back.gauge.memory_used == g->gauge.memory_used && back.watch == g->watch &&
+           back.active == g->active);
 }
 
 static void check_run(const struct vitals_run *r) {
@@ -32,7 +34,7 @@ static void check_run(const struct vitals_run *r) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct bytes record = bytes_of(data, size);
-    struct input_gauged g;
+    struct vitals g;
     struct vitals_run r;
     size_t at;
     if (vitals_read(record, &g, &at) < 0)

@@ -22,7 +22,7 @@ struct rows {
     size_t len;
     size_t room;
     uint32_t count;
-    uint32_t head; /* a program asks: only of the family of this job; 0: of all */
+    uint32_t head;   /* a program asks: only of the family of this job; 0: of all */
     uint64_t traits; /* of nodes: which attributes are told */
 };
 

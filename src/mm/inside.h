@@ -964,54 +964,6 @@ bool node_all_usable(const struct mm *m, const struct nodeset *set);
 /* A new life: whoever does not come back in time is lost. */
 void node_resume(struct mm *m);
 
-/* record.c: events */
-enum event {
-    EVENT_SUBMIT,
-    EVENT_START,
-    EVENT_END,
-    EVENT_DRAIN,
-    EVENT_HOLD,
-    EVENT_AGAIN,
-    EVENT_ENDING,  /* somebody has asked for the end of what runs */
-    EVENT_AWAIT,   /* what became of what a submission waits for */
-    EVENT_POLICY,  /* another scheduling policy */
-    EVENT_RESERVE, /* nodes are reserved, or no more */
-    EVENTS
-};
-
-/* Key of what is not about a job. */
-#define NODES_KEY   HISTORY_KEY_END
-#define POLICY_KEY  (HISTORY_KEY_END + 1)
-#define RESERVE_KEY (HISTORY_KEY_END + 2)
-
-enum held { HELD_NOT, HELD_BY_USER, HELD_CALLED };
-
-struct record_head {
-    uint8_t event;
-    uint32_t job;
-    uint32_t
-        count; /* SUBMIT: of jobs; START, END, AGAIN, ENDING: the attempt; DRAIN: so or not; HOLD: enum held;
-                     * AWAIT: the job that it was about; POLICY: slots */
-    uint64_t at; /* of the calendar */
-};
-
-void record_walk_head(struct codec *c, struct record_head *h);
-/* How a job ended. */
-void record_walk_end(struct codec *c, struct job *j);
-uint64_t record_submit(struct mm *m, const struct job *first, uint32_t count, struct bytes body);
-uint64_t record_start(struct mm *m, const struct job *j, const struct running *r);
-uint64_t record_hold(struct mm *m, const struct job *j, const struct running *r);
-uint64_t record_again(struct mm *m, const struct job *j);
-uint64_t record_ending(struct mm *m, const struct job *j, const struct running *r);
-uint64_t record_end(struct mm *m, const struct job *j);
-uint64_t record_await(struct mm *m, const struct job *first, uint32_t on, bool good);
-uint64_t record_drain(struct mm *m, const struct nodeset *set, bool drained, struct bytes reason);
-uint64_t record_reserve(struct mm *m, const struct message_reserve *w);
-uint64_t record_policy(struct mm *m, const char *name, uint32_t slots, uint64_t quantum_ns);
-void record_replay(struct mm *m, const struct input_replay *in);
-/* The SUBMIT in the event that opened a job's key. */
-int record_spec(struct mm *m, struct bytes event, struct message_submit *ret);
-
 /* after.c: when an event is durable */
 /* What was asked for a running job is in the log with this ticket, or is tried again. */
 void after_keep(struct mm *m, const struct job *j, uint64_t ticket);
@@ -1019,3 +971,5 @@ struct after *after_add(struct mm *m, uint64_t ticket, enum after_kind kind);
 void after_logged(struct mm *m, const struct input_logged *in);
 /* What could not be kept is tried again. */
 void after_stalled(struct mm *m);
+
+#include "mm/record.h"

@@ -117,8 +117,8 @@ CARMI_API carmi_request carmi_cancel_request(struct carmi *c, carmi_request requ
 /* Hosts that the program has now. */
 CARMI_API carmi_request carmi_config(struct carmi *c, int tag);
 
-/* All that is known of a host: NAME, CLASS, STATE, PROCESSORS, SPEED, LOAD, MEMORY_USED, and every attribute that the cluster
- * has of its node, ARCH, OS and MEMORY among them. */
+/* All that is known of a host: NAME, CLASS, STATE, PROCESSORS, SPEED, LOAD_X100 (a hundred for each process that wants to run),
+ * MEMORY_TOTAL and MEMORY_USED (bytes), and every attribute that the cluster has of its node, ARCH and OPSYS among them. */
 CARMI_API carmi_request carmi_get_host_info(struct carmi *c, carmi_host host, int tag);
 
 /* Hosts of a class come `increment` at a time (0: one), until there are `count` more: a message for each group, the last of them
@@ -143,7 +143,8 @@ CARMI_API carmi_request carmi_resume_notify(struct carmi *c, size_t count, const
 /* ---- processes: A.3 -------------------------------------------------------------------------- */
 
 /* Starts a process on a host of the class, the one with the fewest of them, or on this very host. argv ends in NULL; NULL: the
- * executable alone. It has this program's environment, folder and output. Two messages: SPAWNED, then EXITED, which is the last. */
+ * executable alone. It has this program's environment, folder and output. Two messages: SPAWNED, then EXITED, which is the last; of a program
+ * that could not be executed that has success 0 and the reason. A host takes as many processes at once as it has processors: others wait. */
 CARMI_API carmi_request carmi_class_spawn(struct carmi *c, const char *executable,
                                           char *const argv[], const char *class_name, int tag);
 CARMI_API carmi_request carmi_host_spawn(struct carmi *c, const char *executable,

@@ -145,7 +145,18 @@ static const char *suspend(struct mm *m, struct job *j, bool stop) {
     return NULL;
 }
 
+/* All of the family that it is in: one of them does not know who is its head. */
+static const char *follow_family(struct mm *m, uint32_t link, const struct job *j) {
+    uint32_t head = family_head(m, j->id);
+    if (!client_follow(m, link, head, false, false))
+        return "too many clients follow jobs";
+    client_follow_family(m, link, head);
+    return NULL;
+}
+
 static const char *follow(struct mm *m, uint32_t link, struct job *j, uint32_t value) {
+    if ((value & 4) != 0)
+        return follow_family(m, link, j);
     if (!client_follow(m, link, j->id, (value & 1) != 0, (value & 2) != 0))
         return "too many clients follow jobs";
     client_tell(m, link, j);

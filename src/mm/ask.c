@@ -156,6 +156,12 @@ static void add_reservations(struct rows *out) {
     }
 }
 
+static void add_classes(struct rows *out, const struct job *j) {
+    struct host_class one;
+    for (uint32_t i = 0; family_class(out->m, j, i, &one); i++)
+        took(out, class_store(&one, room_in(out)));
+}
+
 /* Jobs that are not over, by number; true if that were all. */
 static bool add_jobs(struct rows *out) {
     struct mm *m = out->m;
@@ -287,6 +293,11 @@ void ask_heard(struct mm *m, uint32_t link, const struct message_ask *a) {
         break;
     case SUBJECT_RESERVATIONS:
         add_reservations(&out);
+        break;
+    case SUBJECT_CLASSES:
+        if (j != NULL)
+            add_classes(&out, j);
+        r.rows.total = out.count;
         break;
     case SUBJECT_SPEC:
     case SUBJECTS:

@@ -67,6 +67,12 @@ bool client_follow(struct mm *m, uint32_t link, uint32_t job, bool output, bool 
     return true;
 }
 
+void client_follow_family(struct mm *m, uint32_t link, uint32_t job) {
+    struct follow *f = find(m, link, job);
+    if (f != NULL)
+        f->family = true;
+}
+
 uint32_t client_of_output(const struct mm *m, const struct job *j) {
     uint32_t batch = 0;
     for (uint32_t at = first_in(m, j->id); at != NO_SLOT; at = m->follows[at].next)
@@ -185,12 +191,22 @@ static void tell_followers(struct mm *m, const struct job *j, const struct messa
             tell(m, m->follows[at].link, n);
 }
 
+/* Those who follow its family, and not itself. */
+static void tell_family(struct mm *m, const struct job *j, const struct message_news *n) {
+    uint32_t head = family_head(m, j->id);
+    for (uint32_t at = first_in(m, head); head != j->id && at != NO_SLOT; at = m->follows[at].next)
+        if (m->follows[at].job == head && m->follows[at].family &&
+            find(m, m->follows[at].link, j->id) == NULL)
+            tell(m, m->follows[at].link, n);
+}
+
 /* An end is told when it is durable. */
 void client_news(struct mm *m, const struct job *j) {
     if (state_over((enum job_state)j->state) && !j->settled)
         return;
     struct message_news n = describe(m, j);
     tell_followers(m, j, &n);
+    tell_family(m, j, &n);
     for (uint32_t at = first_in(m, 0); j->kind == JOB_BATCH && at != NO_SLOT;
          at = m->follows[at].next)
         if (m->follows[at].job == 0 && n.settled && (n.held || n.output == 0) &&

@@ -32,6 +32,13 @@ static struct job *parent_of(const struct mm *m, const struct job *j) {
     return j->parent == 0 ? NULL : job_find(m, j->parent);
 }
 
+/* What is inside a host belongs to that host's job. */
+uint32_t family_head(const struct mm *m, uint32_t job) {
+    const struct job *j = job_find(m, job);
+    const struct job *around = j != NULL && j->kind == JOB_STEP ? job_find(m, j->inside) : j;
+    return around == NULL || around->parent == 0 ? job : around->parent;
+}
+
 void family_joined(struct mm *m, const struct job *j) {
     struct job *parent = parent_of(m, j);
     m->hosts += j->parent != 0;
@@ -125,6 +132,20 @@ void family_disband(struct mm *m, const struct job *j, enum reason reason) {
 
 static const struct classed *classes_of(const struct mm *m, const struct job *j) {
     return j->flags & JOB_CLASSES ? &m->classed[job_place(m, j)] : NULL;
+}
+
+bool family_class(const struct mm *m, const struct job *j, uint32_t index, struct host_class *ret) {
+    const struct classed *c = classes_of(m, j);
+    if (c == NULL || index >= c->count)
+        return false;
+    const struct class_kept *k = &c->at[index];
+    *ret = (struct host_class){.least = k->least,
+                               .most = k->most,
+                               .ppn = k->ppn,
+                               .name = bytes_of(k->name, k->name_len),
+                               .need = k->need == 0 ? (struct bytes){0}
+                                                    : bytes_from_str(m->needs[k->need - 1].text)};
+    return true;
 }
 
 void family_mark_needs(struct mm *m, const struct job *j) {

@@ -324,7 +324,8 @@ struct follow {
     uint32_t link; /* 0: the place is free */
     uint32_t job;  /* 0: every batch job */
     bool output;
-    bool array; /* and of the whole array that begins with it */
+    bool array;  /* and of the whole array that begins with it */
+    bool family; /* and of its hosts, and what runs there */
     uint32_t next;
 };
 
@@ -593,6 +594,10 @@ void queue_off(struct mm *m, struct job *j);
 /* family.c: hosts that belong to a job */
 size_t family_bytes(const struct mm_config *c);
 void family_init(struct mm *m, struct arena *a);
+/* The job that it belongs to, or it itself. */
+uint32_t family_head(const struct mm *m, uint32_t job);
+/* A class of a job's hosts; false: there are not so many. */
+bool family_class(const struct mm *m, const struct job *j, uint32_t index, struct host_class *ret);
 void family_joined(struct mm *m, const struct job *j);
 void family_left(struct mm *m, const struct job *j);
 /* A host that came with a job is lost or was called back: another is asked for. */
@@ -843,6 +848,8 @@ void client_answer(struct mm *m, uint32_t link, const uint64_t request[2], enum 
 void client_news(struct mm *m, const struct job *j);
 void client_tell(struct mm *m, uint32_t link, const struct job *j);
 bool client_follow(struct mm *m, uint32_t link, uint32_t job, bool output, bool array);
+/* One that follows it already also follows all that belong to it. */
+void client_follow_family(struct mm *m, uint32_t link, uint32_t job);
 void client_unfollow(struct mm *m, uint32_t link, struct job *j, const struct message_act *a);
 /* The link that takes this job's output, 0 if none does. */
 uint32_t client_of_output(const struct mm *m, const struct job *j);

@@ -156,19 +156,13 @@ void petition_say(struct mm *m, uint32_t link, uint16_t type, const union messag
 
 /* ---- judging ---- */
 
-/* The job whose family it is in: what is inside a host belongs to that host's parent. */
-static uint32_t head_of(const struct mm *m, uint32_t job) {
-    (void)m;
-    return job;
-}
-
 uint32_t petition_head(const struct mm *m, uint32_t link) {
     const struct petitioner *t = of_link(m, link);
-    return t == NULL ? 0 : head_of(m, run_job(t->run));
+    return t == NULL ? 0 : family_head(m, run_job(t->run));
 }
 
 bool petition_of_family(const struct mm *m, uint32_t head, uint32_t job) {
-    return job_find(m, job) != NULL && head_of(m, job) == head;
+    return job_find(m, job) != NULL && family_head(m, job) == head;
 }
 
 void petition_nodes(struct mm *m, uint32_t head, struct nodeset *ret) {
@@ -202,20 +196,21 @@ static const char *judge_act(const struct mm *m, uint32_t head, const struct mes
 static const char *judge_ask(const struct mm *m, uint32_t head, const struct message_ask *a) {
     if (a->subject == SUBJECT_JOBS || a->subject == SUBJECT_NODES)
         return NULL; /* it is told of its own family only */
-    if (a->subject != SUBJECT_JOB && a->subject != SUBJECT_WHY)
+    if (a->subject != SUBJECT_JOB && a->subject != SUBJECT_WHY && a->subject != SUBJECT_CLASSES)
         return "a program may not ask for that";
     return petition_of_family(m, head, a->job) ? NULL : "that job is not of this program's family";
 }
 
 static const char *judge_submit(const struct mm *m, uint32_t head, const struct message_submit *s) {
     bool step = s->kind == JOB_STEP && petition_of_family(m, head, s->inside);
-    return step ? NULL : "a program may only ask for hosts, and start processes on these";
+    bool host = (s->flags & JOB_FAMILY) != 0 && s->parent == head;
+    return step || host ? NULL : "a program may only ask for hosts, and start processes on these";
 }
 
 /* NULL, or why it is refused. */
 static const char *judge(const struct mm *m, const struct petitioner *t, uint16_t type,
                          const union message *c) {
-    uint32_t head = head_of(m, run_job(t->run));
+    uint32_t head = family_head(m, run_job(t->run));
     if (type == MESSAGE_ACT)
         return judge_act(m, head, &c->act);
     if (type == MESSAGE_ASK)

@@ -417,7 +417,7 @@ enum verb {
     VERB_RENEW, /* launcher only, no run: the manager is alive; value: milliseconds until the next */
     VERB_DROP,  /* launcher only: forget it, it is over or was never started */
     /* from clients, about jobs */
-    VERB_FOLLOW, /* tell me of this job; value 1: I take its output */
+    VERB_FOLLOW, /* tell me of this job; value, bits: 1: I take its output; 2: of its array; 4: of its hosts */
     VERB_UNFOLLOW, /* no more; the job goes on; value 1: all it has written is kept, but for what text tells */
     /* from clients, about nodes */
     VERB_DRAIN,
@@ -604,6 +604,7 @@ enum subject {
     SUBJECT_SPEC, /* what a job is to run: the rows are its spec */
     SUBJECT_POLICIES,
     SUBJECT_RESERVATIONS,
+    SUBJECT_CLASSES, /* of a job's hosts: the rows are as wire/classes.h has them */
     SUBJECTS
 };
 

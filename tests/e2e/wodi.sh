@@ -41,22 +41,22 @@ unserve() {
     server=
 }
 
-echo '#include <storm/wodi.h>' >"$scratch/h.c"
+printf '#include <storm/wodi.h>\n#include <storm/carmi.h>\n' >"$scratch/h.c"
 cp "$scratch/h.c" "$scratch/h.cc"
-check "the header is C11" cc -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$root/include" -fsyntax-only "$scratch/h.c"
+check "the headers are C11" cc -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$root/include" -fsyntax-only "$scratch/h.c"
 if command -v c++ >/dev/null; then
-    check "the header is C++" c++ -std=c++11 -Wall -Wextra -Wpedantic -Werror -I"$root/include" -fsyntax-only "$scratch/h.cc"
+    check "the headers are C++" c++ -std=c++11 -Wall -Wextra -Wpedantic -Werror -I"$root/include" -fsyntax-only "$scratch/h.cc"
 else
-    skip "the header is C++" "there is no c++"
+    skip "the headers are C++" "there is no c++"
 fi
 
 if test -e "$bin/libstorm.so" && ! nm "$bin/libstorm.so" | grep -q __asan; then
     nm -D --defined-only "$bin/libstorm.so" | awk '{print $3}' >"$scratch/symbols"
     check "the library shows its interface" grep -qx wodi_rcvresult "$scratch/symbols"
-    check "and nothing else" no grep -vq '^wodi_' "$scratch/symbols"
+    check "and nothing else" no grep -vEq '^(wodi|carmi)_' "$scratch/symbols"
     nm "$bin/libstorm.a" | awk '$2 == "T" {print $3}' >"$scratch/symbols"
     check "so does the static one" grep -qx wodi_rcvresult "$scratch/symbols"
-    check "and nothing else" no grep -vq '^wodi_' "$scratch/symbols"
+    check "and nothing else" no grep -vEq '^(wodi|carmi)_' "$scratch/symbols"
     check "the example builds with it" cc -o "$scratch/wodi" "$root/examples/wodi.c" -I"$root/include" "$bin/libstorm.a"
     check "the example builds with one line" cc -o "$scratch/wodi" "$root/examples/wodi.c" -I"$root/include" \
         -L"$bin" -lstorm -Wl,-rpath,"$bin"

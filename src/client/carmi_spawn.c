@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* CARMI for programs: processes on hosts. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "client/carmi_inside.h"
+#include "wire/spec.h"
+
+enum { NAME_BYTES = 40 };
+
+extern char **environ;
+
+/* Strings one behind the other, each with its NUL; NULL: there is no memory. */
+static uint8_t *join(char *const strings[], size_t *ret_len) {
+    size_t len = 0;
+    for (size_t i = 0; strings[i] != NULL; i++)
+        len += strlen(strings[i]) + 1;
+    uint8_t *all = malloc(len + 1);
+    *ret_len = 0;
+    for (size_t i = 0; all != NULL && strings[i] != NULL; i++) {
+        size_t each = strlen(strings[i]) + 1;
+        memcpy(all + *ret_len, strings[i], each);
+        *ret_len += each;
+    }
+    return all;
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+/* As whoever starts it there will look for it: a path is absolute. */
+static bool find_program(const char *executable, const char *folder, char *out, size_t room) {
+    bool whole = executable[0] == '/' || strchr(executable, '/') == NULL;
+    int len = snprintf(out, room, "%s%s%s", whole ? "" : folder, whole ? "" : "/", executable);
+    return len > 0 && (size_t)len < room;
+}
+
+static mode_t mask(void) {
+    mode_t now = umask(0);
+    umask(now);
+    return now;
+}
+
+/* Length of the spec, or -errno. */
+static long make_spec(const char *executable, char *const argv[], struct room out) {
+    char folder[PATH_MAX], program[PATH_MAX];
+    char *const alone[] = {(char *)(uintptr_t)executable, NULL};
+    if (getcwd(folder, sizeof folder) == NULL ||
+        !find_program(executable, folder, program, sizeof program))
+        return -ENAMETOOLONG;
+    struct spec spec = {
+        .umask = mask(), .folder = bytes_from_str(folder), .program = bytes_from_str(program)};
+    uint8_t *arguments = join(argv != NULL && argv[0] != NULL ? argv : alone, &spec.arguments.len);
+    uint8_t *environment = join(environ, &spec.environment.len);
+    spec.arguments.at = arguments;
+    spec.environment.at = environment;
+    long len = arguments == NULL || environment == NULL ? -ENOMEM : spec_encode(&spec, out);
+    free(arguments);
+    free(environment);
+    return len == -ENOBUFS ? -E2BIG : len;
+}
+
+static int order(struct steward *s, struct call *call, const struct host *h, const char *executable,
+                 char *const argv[]) {
+    uint8_t *spec = malloc(PETITION_BYTES_MAX);
+    long len =
+        spec == NULL ? -ENOMEM : make_spec(executable, argv, room_of(spec, PETITION_BYTES_MAX));
+    const char *name = base_name(executable);
+    size_t name_len = strlen(name) < NAME_BYTES ? strlen(name) : NAME_BYTES;
+    if (len >= 0) {
+        union message m = {.submit = {.kind = JOB_STEP,
+                                      .flags = JOB_DETACHED,
+                                      .nodes = 1,
+                                      .ppn = 1,
+                                      .procs = 1,
+                                      .inside = h->job,
+                                      .name = bytes_of(name, name_len),
+                                      .on = &s->none,
+                                      .exclude = &s->none,
+                                      .spec = bytes_of(spec, (size_t)len)}};
+        if (errand_add(s, ERRAND_SPAWN, MESSAGE_SUBMIT, &m, call->id) == NULL)
+            len = s->failed ? -ENOMEM : -E2BIG;
+    }
+    free(spec);
+    return len < 0 ? (int)len : 0;
+}
+
+static int add_task(struct steward *s, struct call *call, struct host *h, const char *executable) {
+    struct task *t = calloc(1, sizeof *t);
+    char *name = t == NULL ? NULL : steward_copy(s, bytes_from_str(executable));
+    if (name == NULL) {
+        free(t);
+        return -ENOMEM;
+    }
+    t->call = call->id;
+    t->host = h->job;
+    t->executable = name;
+    h->tasks++;
+    list_push_back(&s->tasks, &t->at);
+    return 0;
+}
+
+static carmi_request spawn_on(struct carmi *c, struct host *h, const char *executable,
+                              char *const argv[], int tag) {
+    struct steward *s = &c->steward;
+    struct call *call = call_add(s, CALL_SPAWN, tag);
+    if (call == NULL)
+        return -ENOMEM;
+    int r = h == NULL ? 0 : order(s, call, h, executable, argv);
+    if (h != NULL && r == 0)
+        r = add_task(s, call, h, executable);
+    carmi_request id = call->id;
+    if (h == NULL)
+        letter_failed(s, letter_add(s, call, CARMI_SPAWNED), ESRCH,
+                      bytes_from_str("the program has no such host"));
+    if (h == NULL || r < 0)
+        call_end(call);
+    carmi_pump(c);
+    return r < 0 ? r : id;
+}
+
+carmi_request carmi_host_spawn(struct carmi *c, const char *executable, char *const argv[],
+                               carmi_host host, int tag) {
+    carmi_pump(c);
+    struct host *h = host_find(&c->steward, host);
+    bool usable = h != NULL && h->leaves == 0 && h->stage == STAGE_RUNS;
+    return spawn_on(c, usable ? h : NULL, executable, argv, tag);
+}
+
+carmi_request carmi_class_spawn(struct carmi *c, const char *executable, char *const argv[],
+                                const char *class_name, int tag) {
+    struct host *best = NULL;
+    carmi_pump(c);
+    LIST_EACH (l, &c->steward.hosts) {
+        struct host *h = CONTAINER_OF(l, struct host, at);
+        bool usable = h->stage == STAGE_RUNS && h->leaves == 0 && class_name != NULL &&
+                      strcmp(h->class_name, class_name) == 0;
+        if (usable && (best == NULL || h->tasks < best->tasks))
+            best = h;
+    }
+    return spawn_on(c, best, executable, argv, tag);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/* A program's steward: what was asked for, what is known of hosts and processes, what is said to the machine manager, and
+ * what is to be told to the program.
+ *
+ * No descriptors here: frames to be said are taken by steward_out, those that were heard are fed in. What is said is kept until it is
+ * answered; when the conversation begins anew all of it is said again, and the manager, who knows repeated requests, is asked what
+ * there is: so whatever happened meanwhile is found. */
+#pragma once
+
+#include "base/list.h"
+#include "storm/carmi.h"
+#include "wire/message.h"
+#include "wire/row.h"
+
+/* ---- what the program is told ---- */
+
+enum { LETTER_BLOCKS = 4 };
+
+struct letter {
+    struct list at;
+    struct carmi_message message;
+    void *blocks[LETTER_BLOCKS]; /* that it points into */
+    uint32_t block_count;
+};
+
+/* ---- what the program has asked for ---- */
+
+enum call_kind {
+    CALL_CONFIG,
+    CALL_INFO,
+    CALL_ADD,
+    CALL_DELETE,
+    CALL_ADD_NOTIFY,
+    CALL_DELETE_NOTIFY,
+    CALL_SUSPEND_NOTIFY,
+    CALL_RESUME_NOTIFY,
+    CALL_SPAWN,
+    CALL_PROCESSES,
+    CALL_CLASSES
+};
+
+enum slot { SLOT_WAITS, SLOT_HERE, SLOT_TOLD, SLOT_GONE };
+
+struct call {
+    struct list at;
+    carmi_request id;
+    int tag;
+    enum call_kind kind;
+    char *class_name;  /* NULL: any */
+    carmi_host *hosts; /* DELETE, notices: these (none: all); CONFIG: found until now; INFO: one */
+    size_t host_count, host_cap;
+    /* ADD */
+    uint32_t first; /* number of the first host; 0: not known yet */
+    uint32_t count, increment;
+    uint8_t *slots; /* enum slot, of each */
+    uint32_t waits; /* so many do */
+    bool partly;    /* DELETE: some were not ours */
+    struct carmi_process_info *processes;
+    size_t process_count;
+    char *where; /* INFO: the node; */
+    char *class_of;
+    uint8_t state; /* and the state of the host */
+};
+
+/* ---- what there is ---- */
+
+enum stage { STAGE_WAITS, STAGE_RUNS, STAGE_SUSPENDED, STAGE_GONE };
+
+struct host {
+    struct list at;
+    uint32_t job;
+    enum stage stage;
+    char class_name[40];
+    char where[64];       /* its node */
+    carmi_request added;  /* by which call; 0: by none of ours */
+    carmi_request leaves; /* the call that gives it back; 0: none */
+    bool decided;         /* it is known whether a call of ours has asked for it */
+    uint32_t survey;      /* in which it was last seen */
+    uint32_t tasks;
+};
+
+struct task {
+    struct list at;
+    uint32_t job; /* 0: not known yet */
+    carmi_request call;
+    uint32_t host;
+    char *executable;
+    bool told;    /* that it runs */
+    bool settled; /* it is over, and only its output may be missing */
+    uint64_t taken[2], output;
+    uint32_t status;
+    uint64_t cpu_ns;
+    int error; /* it could not be started: errno */
+    uint32_t survey;
+};
+
+struct class_known {
+    struct list at;
+    char *name, *expression;
+    uint32_t processors;
+};
+
+/* ---- what is said to the manager ---- */
+
+enum errand_kind {
+    ERRAND_FOLLOW,
+    ERRAND_SURVEY, /* what there is, for ourselves */
+    ERRAND_LOOK,   /* at one job */
+    ERRAND_GIVEN,  /* classes of the submission */
+    ERRAND_CONFIG,
+    ERRAND_PROCESSES,
+    ERRAND_INFO_HOST,
+    ERRAND_INFO_NODE,
+    ERRAND_CLASSES,
+    ERRAND_ADD,
+    ERRAND_DELETE,
+    ERRAND_SPAWN,
+    ERRAND_QUIET, /* whatever the answer is */
+    ERRAND_TAKEN  /* has none */
+};
+
+struct errand {
+    struct list at;
+    uint64_t number;
+    enum errand_kind kind;
+    uint16_t type;
+    bool said;
+    carmi_request call; /* on whose behalf; 0: ours */
+    uint32_t job;
+    size_t len;
+    uint8_t body[];
+};
+
+struct steward {
+    uint64_t seed;    /* of request numbers: no other program draws the same */
+    uint32_t own;     /* job of this process */
+    uint32_t head;    /* of its family; 0: not known yet */
+    bool given;       /* classes of the submission are known */
+    bool ready;       /* and all else that is asked for first */
+    bool failed;      /* no memory */
+    bool anew;        /* that we begin anew is to be said */
+    uint64_t numbers; /* of requests to the manager */
+    int64_t calls_made;
+    uint32_t surveys;
+    uint32_t adds_unanswered;
+    struct list errands, calls, hosts, tasks, classes;
+    struct list letters, given_out;
+    uint8_t *scratch; /* PETITION_BYTES_MAX */
+    struct nodeset sets[2], none;
+    /* What a process has written, to be written by the owner before anything else is fed in: 1 or 2, 0: nothing. */
+    uint8_t output_to;
+    struct bytes output;
+};
+
+/* 0 or -ENOMEM. */
+int steward_init(struct steward *s, uint64_t seed, uint32_t own);
+void steward_fini(struct steward *s);
+
+/* The next frame to be said; false: none. When it is, steward_went. */
+bool steward_out(struct steward *s, uint16_t *ret_type, struct bytes *ret_body);
+void steward_went(struct steward *s);
+
+/* A frame was heard. */
+void steward_hear(struct steward *s, uint16_t type, struct bytes body);
+
+/* The next letter, or the next of this call (0: any). It is the program's until the next is taken. */
+bool steward_letter(struct steward *s, carmi_request call, struct carmi_message *ret);
+bool steward_outstanding(const struct steward *s, carmi_request call);
+
+/* carmi_letters.c */
+struct letter *letter_add(struct steward *s, const struct call *c, enum carmi_kind kind);
+void *letter_block(struct steward *s, struct letter *l, size_t bytes);
+void letter_hosts(struct steward *s, struct letter *l, const carmi_host *hosts, size_t count);
+void letter_failed(struct steward *s, struct letter *l, int error, struct bytes text);
+void letter_free(struct letter *l);
+/* All classes that there are. */
+void letter_classes(struct steward *s, struct letter *l);
+/* What a host is like, as names and values. */
+void letter_attributes(struct steward *s, struct letter *l, const struct call *c,
+                       const struct node_row *row);
+
+/* carmi_calls.c: requests, and who is told what */
+struct call *call_add(struct steward *s, enum call_kind kind, int tag);
+struct call *call_find(const struct steward *s, carmi_request id);
+/* It is over, with or without a letter before. */
+void call_end(struct call *c);
+bool call_set_hosts(struct steward *s, struct call *c, const carmi_host *hosts, size_t count);
+bool call_add_host(struct steward *s, struct call *c, carmi_host host);
+void class_free(struct class_known *k);
+struct class_known *class_find(const struct steward *s, const char *name);
+struct class_known *class_add(struct steward *s, struct bytes name, struct bytes expression,
+                              uint32_t processors);
+
+/* carmi_steward.c */
+struct errand *errand_add(struct steward *s, enum errand_kind kind, uint16_t type, union message *m,
+                          carmi_request call);
+void errand_ask(struct steward *s, enum errand_kind kind, enum subject subject, uint32_t job,
+                carmi_request call);
+void errand_act(struct steward *s, enum errand_kind kind, enum verb verb, uint32_t value,
+                const carmi_host *jobs, size_t count, carmi_request call);
+char *steward_copy(struct steward *s, struct bytes text);
+
+/* carmi_hosts.c */
+struct host *host_find(const struct steward *s, uint64_t job);
+/* A row of a host, or news of one. */
+void host_row(struct steward *s, const struct job_row *row);
+void host_stage(struct steward *s, struct host *h, enum job_state state);
+void host_gone(struct steward *s, struct host *h);
+/* Our call's hosts have these numbers; or it was refused. */
+void hosts_answered(struct steward *s, struct call *c, const struct message_answer *a);
+void hosts_cancel(struct steward *s, struct call *c);
+/* A notice of hosts that come: those that are there are told of. */
+void hosts_present(struct steward *s, struct call *c);
+
+/* carmi_tasks.c */
+struct task *task_find(const struct steward *s, uint32_t job);
+struct task *task_of_call(const struct steward *s, carmi_request call);
+void task_answered(struct steward *s, struct task *t, const struct message_answer *a);
+void task_news(struct steward *s, struct task *t, const struct message_news *n);
+/* The same from a row; NULL: nobody knows any more. */
+void task_row(struct steward *s, struct task *t, const struct job_row *row);
+void task_output(struct steward *s, const struct message_output *o);
+void task_free(struct steward *s, struct task *t);

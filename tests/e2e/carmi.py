@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""CARMI: each call of <storm/carmi.h> on a real cluster, with what can go wrong, and with daemons that are killed. Speaks TAP."""
+import json
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import threading
+
+from harness import PATIENCE, play
+
+
+def program(t):
+    to = os.path.join(t.bin, 'carmi_teller')
+    if not os.path.exists(to):
+        shutil.copy(os.path.join(os.path.dirname(os.environ['STORM']), 'tests', 'carmi_teller'), to)
+    return to
+
+
+class Teller:
+    """A job whose program does what it is told."""
+
+    def __init__(self, t, *options):
+        self.t = t
+        self.p = t.start('run', *(options or ('-w', 'n0')), program(t), stderr=subprocess.DEVNULL)
+        self.lines = queue.Queue()
+        self.kept = []
+        threading.Thread(target=self.listen, daemon=True).start()
+        t.check('it begins', self.line() == 'ready')
+
+    def listen(self):
+        for line in self.p.stdout:
+            self.lines.put(line.decode().rstrip('\n'))
+
+    def line(self):
+        try:
+            return self.lines.get(timeout=PATIENCE)
+        except queue.Empty:
+            return ''
+
+    def ask(self, *words):
+        """The number of the request."""
+        self.p.stdin.write((' '.join(str(w) for w in words) + '\n').encode())
+        self.p.stdin.flush()
+        while True:
+            line = self.line()
+            if line == '' or line.startswith(('request', 'refused')):
+                return line.split()[-1] if line.startswith('request') else line
+            self.kept.append(line)
+
+    def hear(self, number):
+        """The next message of a request, as words behind its number."""
+        for i, line in enumerate(self.kept):
+            if line.split()[0] == number:
+                return self.kept.pop(i).split()[1:]
+        while True:
+            line = self.line()
+            if line == '' or line.split()[0] == number:
+                return line.split()[1:]
+            self.kept.append(line)
+
+    def does(self, *words):
+        return self.hear(self.ask(*words))
+
+    def grows(self, name, count=1, increment=1):
+        """Hosts, when all are there."""
+        number, hosts = self.ask('add', name, count, increment), []
+        while True:
+            said = self.hear(number)
+            hosts += [w for w in said[1:] if w.isdigit()]
+            if not said or said[-1] == 'last':
+                return hosts
+
+    def end(self):
+        self.p.stdin.close()
+        return self.p.wait(timeout=PATIENCE) == 0
+
+
+def jobs(t):
+    return json.loads(t.run('ps', '--json').out)
+
+
+def classes(t):
+    p = Teller(t)
+    t.check('a class is defined', p.does('define', 'any') == ['defined', 'last'])
+    t.check('once', p.does('define', 'any')[:4] == ['defined', 'failed', 'File', 'exists'])
+    t.check('with an expression', p.does('define', 'large', 'PROCESSORS>=1') == ['defined', 'last'])
+    t.check('they are listed', p.does('classes') == ['classes', 'any::1', 'large:PROCESSORS>=1:1', 'last'])
+    t.check('one is removed', p.does('remove', 'large') == ['removed', 'last'])
+    t.check('once', p.does('remove', 'large')[:3] == ['removed', 'failed', 'Invalid'])
+    hosts = p.grows('any')
+    t.check('not while it has hosts', 'busy' in p.does('remove', 'any'))
+    p.does('del', *hosts)
+    t.check('but when they are gone', p.does('remove', 'any') == ['removed', 'last'])
+    t.check('the end', p.end())
+
+
+def hosts(t):
+    p = Teller(t)
+    p.does('define', 'any')
+    t.check('none at first', p.does('config') == ['config', 'last'])
+    one = p.grows('any')
+    t.check('a host comes', len(one) == 1)
+    t.check('it is listed', p.does('config') == ['config', *one, 'last'])
+    number = p.ask('add', 'any', 4, 2)
+    first, second = p.hear(number), p.hear(number)
+    t.check('two and two', (len(first), len(second), second[-1]) == (3, 4, 'last'), (first, second))
+    all_hosts = p.does('config')[1:-1]
+    t.check('all of them', sorted(all_hosts) == sorted(one + first[1:] + second[1:-1]))
+    info = dict(w.split('=', 1) for w in p.does('info', one[0]) if '=' in w)
+    t.check('what one is like', info.get('CLASS') == 'any' and info.get('STATE') == 'running' and
+            {'NAME', 'SPEED', 'PROCESSORS', 'ARCH', 'OPSYS'} <= set(info), info)
+    t.check('one that is not ours', 'process' in p.does('info', 1), '')
+    t.check('given back', p.does('del', *one) == ['deleted', *one, 'last'])
+    t.check('twice', p.does('del', *one)[:2] == ['deleted', 'failed'])
+    said = p.does('del', all_hosts[1], 77)
+    t.check('in part', said[:2] == ['deleted', 'failed'] and all_hosts[1] in said, said)
+    t.check('an unknown class', 'Invalid' in p.does('add', 'what', 1, 1))
+    t.check('the end', p.end())
+    t.check('hosts end with it', t.until(lambda: not jobs(t)), jobs(t))
+
+
+def cannot(t):
+    p = Teller(t)
+    p.does('define', 'none', 'MEMORY>=900TB')
+    said = p.does('add', 'none', 1, 1)
+    t.check('no node is like that', said[:2] == ['added', 'failed'] and said[-1] == 'last', said)
+    p.does('define', 'any')
+    number = p.ask('add', 'any', 40, 1)
+    for _ in range(5):
+        t.check('as many as there are', len(p.hear(number)) == 2)
+    t.check('the rest is waited for, or not', p.does('cancel', number) == ['cancelled', 'last'])
+    t.check('once', 'process' in p.does('cancel', number))
+    t.check('what came stays', len(p.does('config')) == 7)
+    t.check('nothing waits any more', t.until(lambda: all(j['state'] == 'running' for j in jobs(t))), jobs(t))
+    t.check('the end', p.end())
+
+
+def spawns(t):
+    p = Teller(t)
+    p.does('define', 'any')
+    t.check('without hosts', p.does('spawn', 'any', 'true')[:2] == ['spawned', 'failed'])
+    hosts = p.grows('any', 2, 2)
+    number = p.ask('spawn', 'any', '/bin/sh', '-c', 'exit\t7')
+    said = p.hear(number)
+    t.check('a process is started', said[:1] == ['spawned'] and said[1] in hosts and said[-1] != 'last', said)
+    said = p.hear(number)
+    t.check('and ends', said[:1] == ['exited'] and 'status 7 cpu some last' in ' '.join(said), said)
+    number = p.ask('on', hosts[1], 'sleep', '1000')
+    started = p.hear(number)
+    t.check('on one host', started[1] == hosts[1], started)
+    said = p.does('processes')
+    t.check('it is listed', said[1:-1] == [f'{started[3]}@{hosts[1]}:sleep'], said)
+    t.check('it runs there', any(j['id'] == int(started[3]) for j in jobs(t)), jobs(t))
+    p.does('del', hosts[1])
+    said = p.hear(number)
+    t.check('with its host it ends', said[0] == 'exited' and said[-1] == 'last', said)
+    number = p.ask('on', hosts[0], '/nowhere/to/be/found')
+    while (said := p.hear(number)) and said[-1] != 'last':
+        pass
+    t.check('a program that is not there', said[1:5] == ['failed', 'No', 'such', 'file'], said)
+    number = p.ask('on', hosts[0], 'echo', 'word')
+    p.hear(number)
+    p.hear(number)
+    t.check('what it writes is the program\'s output', 'word' in p.kept, p.kept)
+    t.check('a host that is gone', p.does('on', hosts[1], 'true')[:2] == ['spawned', 'failed'])
+    t.check('the end', p.end())
+
+
+def notices(t):
+    p = Teller(t)
+    p.does('define', 'any')
+    hosts = p.grows('any', 2, 1)
+    lost, suspended, resumed = p.ask('lost'), p.ask('suspends'), p.ask('resumes', hosts[0])
+    t.run('suspend', hosts[0])
+    t.check('suspended', p.hear(suspended) == ['suspended', hosts[0]])
+    t.run('resume', hosts[0])
+    t.check('goes on', p.hear(resumed) == ['resumed', hosts[0]])
+    t.run('suspend', hosts[1])
+    t.run('resume', hosts[1])
+    t.check('another is suspended', p.hear(suspended) == ['suspended', hosts[1]])
+    t.run('kill', hosts[1])
+    t.check('lost', p.hear(lost) == ['deleted', hosts[1]])
+    t.check('what was not asked for is not told', not any(line.split()[0] == resumed for line in p.kept), p.kept)
+    p.does('cancel', lost)
+    p.does('del', hosts[0])
+    t.check('no more', not any(line.split()[0] == lost for line in p.kept), p.kept)
+    t.check('the end', p.end())
+
+
+def survives(t):
+    p = Teller(t)
+    p.does('define', 'any')
+    hosts = p.grows('any')
+    task = p.ask('on', hosts[0], 'sleep', '1000')
+    p.hear(task)
+    lost = p.ask('lost')
+    for name in ('storm-n0', 'storm-mm', 'storm-n0', 'storm-mm'):
+        number = p.ask('add', 'any', 1, 1)
+        os.kill(t.daemon(name), signal.SIGKILL)
+        said = p.hear(number)
+        t.check(f'{name} is killed: a host comes, once', said[:1] == ['added'] and len(said) == 3, said)
+        hosts += said[1:2]
+        t.check('as many as were asked for', sorted(p.does('config')[1:-1]) == sorted(hosts))
+    os.kill(t.daemon('storm-mm'), signal.SIGKILL)
+    r = t.run('kill', hosts[1])
+    t.check('one is lost meanwhile', p.hear(lost) == ['deleted', hosts[1]], r)
+    t.run('kill', p.does('processes')[1].split('@')[0])
+    said = p.hear(task)
+    t.check('the end of a process is told', said[:1] == ['exited'] and 'status 143' in ' '.join(said), said)
+    t.check('the end', p.end())
+
+
+def given(t):
+    p = Teller(t, '--class', 'some:PROCESSORS>=1:1:2')
+    t.check('classes of the command', p.does('classes')[1] == 'some:PROCESSORS>=1:1', p.kept)
+    number = p.ask('comes', 'some')
+    said = p.hear(number)
+    t.check('its first host', said[0] == 'added' and len(said) == 2, said)
+    said = p.hear(number)
+    t.check('and the second', said[0] == 'added' and len(said) == 2, said)
+    t.check('the end', p.end())
+
+
+play(classes, hosts, cannot, spawns, notices, survives, given)

@@ -42,12 +42,16 @@ static inline void setup(struct bench *b) {
     nodeset_init(&b->none, NODES + 1, b->storage[1]);
     nodeset_init(&b->sets[0], NODES + 1, b->storage[2]);
     nodeset_init(&b->sets[1], NODES + 1, b->storage[3]);
-    struct mm_config c = {
-        .limits = {.nodes = NODES, .roots = 1, .body_bytes = BODY, .outstanding = 16},
-        .pes = PES,
-        .jobs_max = 64,
-        .clients_max = 4,
-        .roster = &b->roster};
+    struct mm_config c = {.limits = {.nodes = NODES,
+                                     .roots = 1,
+                                     .body_bytes = BODY,
+                                     .outstanding = 16,
+                                     .record_channels = 1,
+                                     .record_bytes = 64},
+                          .pes = PES,
+                          .jobs_max = 64,
+                          .clients_max = 4,
+                          .roster = &b->roster};
     struct arena a;
     mm_config_times(&c);
     size_t bytes = mm_bytes(&c);

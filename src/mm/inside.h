@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "mm/chronicle.h"
 #include "mm/mm.h"
+#include "mm/owners.h"
 #include "rm/gather.h"
 #include "rm/skew.h"
 #include "rm/spread.h"
@@ -20,7 +21,6 @@
 #include "wire/classes.h"
 #include "wire/codec.h"
 #include "wire/message.h"
-#include "wire/owner.h"
 #include "wire/row.h"
 
 #define NO_SLOT UINT32_MAX
@@ -246,14 +246,6 @@ struct node {
     char reason[REASON_MAX_BYTES];
 };
 
-enum { OWNERS_MAX = 256 };
-
-/* What tells of the owner of some nodes: see owners.c. */
-struct owner_kept {
-    uint32_t len, mark;
-    char text[OWNER_TEXT_MAX];
-};
-
 enum copy_phase {
     COPY_WAITING,
     COPY_ORDERING,
@@ -428,12 +420,7 @@ struct mm {
     bool splitting;         /* a place in court becomes several: nobody arrives there */
     uint16_t *lent_by_node; /* room for loans.c, and a set: */
     struct nodeset called;
-    struct nodeset reclaimed; /* nodes whose owner is there */
-    struct nodeset barred; /* and those where that is not known: nothing that is lent comes there */
-    uint16_t *owner_of; /* of nodes: one more than the place of what tells of an owner, 0: none */
-    struct owner_kept *owners;
-    uint32_t owner_count;
-    bool owners_untold; /* nodes may look for an owner that they do not have any more */
+    struct owners owners;
     struct nodeset section_sets[COURT_SECTIONS_MAX]; /* of the run below; 0: of none */
     uint64_t section_sets_run;
     uint64_t *wish_sets;
@@ -632,16 +619,6 @@ void loans_settle(struct mm *m);
 /* Why one that was called back ends. */
 enum reason loans_reason(const struct mm *m, const struct running *r);
 uint64_t loans_due(const struct mm *m); /* STORM_NEVER: not */
-
-/* owners.c: who works at a node's machine */
-size_t owners_bytes(const struct mm_config *c);
-void owners_init(struct mm *m, struct arena *a);
-void owners_said(struct mm *m, const struct input_traits *in);
-/* Nodes have told how they are. */
-void owners_gathered(struct mm *m);
-/* What is known may have changed. */
-void owners_judge(struct mm *m);
-enum node_owner owners_of(const struct mm *m, uint32_t node);
 
 /* needs.c: what nodes are like, and what jobs need of them */
 size_t needs_bytes(const struct mm_config *c);

@@ -111,12 +111,12 @@ static void choose(struct mm *m, const struct job *first) {
 /* What is on a node that is to be emptied, or that its owner needs, is called back, too. */
 static bool is_wanted(const struct mm *m, const struct running *r, const struct nodeset *back) {
     uint32_t n = nodeset_first(&r->set);
-    return nodeset_intersects(&r->set, back) || nodeset_intersects(&r->set, &m->reclaimed) ||
+    return nodeset_intersects(&r->set, back) || nodeset_intersects(&r->set, &m->owners.reclaimed) ||
            (n != NODESET_NONE && m->nodes[n].drained);
 }
 
 enum reason loans_reason(const struct mm *m, const struct running *r) {
-    return nodeset_intersects(&r->set, &m->barred) ? REASON_OWNER : REASON_CLAIMED;
+    return nodeset_intersects(&r->set, &m->owners.barred) ? REASON_OWNER : REASON_CLAIMED;
 }
 
 static void call_back(struct mm *m, struct job *j, struct running *r) {
@@ -155,7 +155,7 @@ void loans_settle(struct mm *m) {
         bool wanted = is_wanted(m, r, back);
         if (wanted && r->vacate_at == 0)
             call_back(m, job_find(m, r->job), r);
-        else if (!wanted && r->called && knows && !nodeset_intersects(&r->set, &m->barred))
+        else if (!wanted && r->called && knows && !nodeset_intersects(&r->set, &m->owners.barred))
             let_go_on(m, job_find(m, r->job), r);
     }
 }

@@ -73,9 +73,10 @@ static struct court_config court_of(const struct mm_config *c) {
 enum { OWN_SETS = 11 };
 
 static void carve_sets(struct mm *m, uint64_t *sets, size_t each, uint32_t universe) {
-    struct nodeset *const mine[OWN_SETS] = {
-        &m->forget_set, &m->scratch[0], &m->scratch[1], &m->work,   &m->empty, &m->members,
-        &m->taken,      &m->called,     &m->reclaimed,  &m->barred, &m->one};
+    struct nodeset *const mine[OWN_SETS] = {&m->forget_set,    &m->scratch[0], &m->scratch[1],
+                                            &m->work,          &m->empty,      &m->members,
+                                            &m->taken,         &m->called,     &m->owners.reclaimed,
+                                            &m->owners.barred, &m->one};
     size_t at = 0;
     for (uint32_t k = 0; k < COURT_SECTIONS_MAX; k++, at += each)
         nodeset_init(&m->section_sets[k], universe, sets + at);

@@ -22,37 +22,9 @@ size_t owners_bytes(const struct mm_config *c) {
 }
 
 void owners_init(struct mm *m, struct arena *a) {
-    m->owner_of = ARENA_TAKE(a, uint16_t, m->config.limits.nodes);
-    m->owners = ARENA_TAKE(a, struct owner_kept, OWNERS_MAX);
-    m->owners_untold = true; /* as far as we know */
-}
-
-/* ---- what the administrator says ---- */
-
-static void take_texts(struct mm *m, struct bytes texts) {
-    m->owner_count = 0;
-    for (size_t at = 0; at < texts.len && m->owner_count < OWNERS_MAX;) {
-        const uint8_t *end = memchr(texts.at + at, 0, texts.len - at);
-        size_t len = end == NULL ? texts.len - at : (size_t)(end - texts.at) - at;
-        struct owner_kept *k = &m->owners[m->owner_count++];
-        *k = (struct owner_kept){.len = len < OWNER_TEXT_MAX ? (uint32_t)len : 0};
-        memcpy(k->text, texts.at + at, k->len);
-        k->mark = owner_mark(bytes_of(k->text, k->len));
-        at += len + 1;
-    }
-}
-
-void owners_said(struct mm *m, const struct input_traits *in) {
-    bool before = m->owner_count > 0;
-    take_texts(m, in->owner_texts);
-    for (uint32_t n = 0; n < m->config.limits.nodes; n++) {
-        size_t at = (size_t)n * 4;
-        uint32_t said = at < in->owners.len ? load_le32(in->owners.at + at) : 0;
-        m->owner_of[n] = said <= m->owner_count ? (uint16_t)said : 0;
-    }
-    m->owners_untold = m->owners_untold || before;
-    if (before || m->owner_count > 0)
-        owners_judge(m);
+    m->owners.of = ARENA_TAKE(a, uint16_t, m->config.limits.nodes);
+    m->owners.kept = ARENA_TAKE(a, struct owner_kept, OWNERS_MAX);
+    m->owners.untold = true; /* as far as we know */
 }
 
 /* ---- what nodes say ---- */
@@ -66,42 +38,70 @@ static bool look(const struct mm *m, uint32_t node, struct vitals *ret) {
 
 enum node_owner owners_of(const struct mm *m, uint32_t node) {
     struct vitals v;
-    if (m->owner_of[node] == 0 || m->vitals == NULL)
+    if (m->owners.of[node] == 0 || m->vitals == NULL)
         return NODE_OWNER_NONE;
-    if (!look(m, node, &v) || v.watch != m->owners[m->owner_of[node] - 1].mark)
+    if (!look(m, node, &v) || v.watch != m->owners.kept[m->owners.of[node] - 1].mark)
         return NODE_OWNER_UNKNOWN;
     return v.active ? NODE_OWNER_ACTIVE : NODE_OWNER_AWAY;
 }
 
-void owners_judge(struct mm *m) {
+static void judge(struct mm *m) {
     struct nodeset *barred = &m->work;
     nodeset_clear(barred);
-    nodeset_clear(&m->reclaimed);
+    nodeset_clear(&m->owners.reclaimed);
     for (uint32_t n = 0; n < m->config.limits.nodes; n++) {
         enum node_owner o = owners_of(m, n);
         if (o == NODE_OWNER_ACTIVE)
-            nodeset_add(&m->reclaimed, n);
+            nodeset_add(&m->owners.reclaimed, n);
         if (o == NODE_OWNER_ACTIVE || o == NODE_OWNER_UNKNOWN)
             nodeset_add(barred, n);
     }
-    if (!nodeset_equal(barred, &m->barred)) {
-        nodeset_copy(&m->barred, barred);
+    if (!nodeset_equal(barred, &m->owners.barred)) {
+        nodeset_copy(&m->owners.barred, barred);
         court_met(m->court, m->now);
     }
     m->dirty = true; /* loans may be called back, or go on */
 }
 
+/* ---- what the administrator says ---- */
+
+static void take_texts(struct mm *m, struct bytes texts) {
+    m->owners.count = 0;
+    for (size_t at = 0; at < texts.len && m->owners.count < OWNERS_MAX;) {
+        const uint8_t *end = memchr(texts.at + at, 0, texts.len - at);
+        size_t len = end == NULL ? texts.len - at : (size_t)(end - texts.at) - at;
+        struct owner_kept *k = &m->owners.kept[m->owners.count++];
+        *k = (struct owner_kept){.len = len < OWNER_TEXT_MAX ? (uint32_t)len : 0};
+        memcpy(k->text, texts.at + at, k->len);
+        k->mark = owner_mark(bytes_of(k->text, k->len));
+        at += len + 1;
+    }
+}
+
+void owners_said(struct mm *m, const struct input_traits *in) {
+    bool before = m->owners.count > 0;
+    take_texts(m, in->owner_texts);
+    for (uint32_t n = 0; n < m->config.limits.nodes; n++) {
+        size_t at = (size_t)n * 4;
+        uint32_t said = at < in->owners.len ? load_le32(in->owners.at + at) : 0;
+        m->owners.of[n] = said <= m->owners.count ? (uint16_t)said : 0;
+    }
+    m->owners.untold = m->owners.untold || before;
+    if (before || m->owners.count > 0)
+        judge(m);
+}
+
 /* ---- telling nodes ---- */
 
 static uint32_t mark_of(const struct mm *m, uint32_t node) {
-    uint32_t owner = m->owner_of[node];
-    return owner == 0 ? 0 : m->owners[owner - 1].mark;
+    uint32_t owner = m->owners.of[node];
+    return owner == 0 ? 0 : m->owners.kept[owner - 1].mark;
 }
 
 /* These, one of whom is to look for the same as the others. */
 static void tell(struct mm *m, const struct nodeset *nodes, uint32_t one) {
-    uint32_t owner = m->owner_of[one];
-    const struct owner_kept *k = owner == 0 ? NULL : &m->owners[owner - 1];
+    uint32_t owner = m->owners.of[one];
+    const struct owner_kept *k = owner == 0 ? NULL : &m->owners.kept[owner - 1];
     union message o = {0};
     if (k != NULL)
         o.owner.watch = bytes_of(k->text, k->len);
@@ -121,7 +121,7 @@ static bool tell_all(struct mm *m) {
         uint32_t first = nodeset_first(untold);
         nodeset_clear(&m->work);
         NODESET_EACH (n, untold)
-            if (m->owner_of[n] == m->owner_of[first])
+            if (m->owners.of[n] == m->owners.of[first])
                 nodeset_add(&m->work, n);
         tell(m, &m->work, first);
         nodeset_subtract(untold, &m->work);
@@ -130,8 +130,8 @@ static bool tell_all(struct mm *m) {
 }
 
 void owners_gathered(struct mm *m) {
-    if (!m->owners_untold && m->owner_count == 0)
+    if (!m->owners.untold && m->owners.count == 0)
         return;
-    m->owners_untold = tell_all(m);
-    owners_judge(m);
+    m->owners.untold = tell_all(m);
+    judge(m);
 }

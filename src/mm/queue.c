@@ -59,7 +59,7 @@ static struct court_order plain_order(struct mm *m, const struct job *j) {
                                 .only = w == NULL ? NULL : &w->on,
                                 .exclude = w == NULL ? NULL : &w->exclude,
                                 .meets = need == NULL ? NULL : &need->set,
-                                .avoid = (j->flags & JOB_LENT) != 0 ? &m->barred : NULL,
+                                .avoid = (j->flags & JOB_LENT) != 0 ? &m->owners.barred : NULL,
                                 .sections = sections == NULL ? NULL : sections->court,
                                 .section_count = sections == NULL ? 0 : sections->count,
                                 .priority = j->priority,
@@ -292,7 +292,7 @@ static void start_with(struct mm *m, struct job *j, const struct nodeset *set, u
 
 /* May it start where it was given nodes a while ago? One may have gone, may be reserved by now, or its owner may have come. */
 static bool still_may(const struct mm *m, const struct job *j, const struct nodeset *set) {
-    bool wanted = (j->flags & JOB_LENT) != 0 && nodeset_intersects(set, &m->barred);
+    bool wanted = (j->flags & JOB_LENT) != 0 && nodeset_intersects(set, &m->owners.barred);
     return !wanted && node_all_usable(m, set) && !court_window_bars(m->court, j->seat);
 }
 

@@ -266,10 +266,10 @@ static void why_away(const struct mm *m, struct text *why) {
 /* One that is lent: enough nodes would do for it if their owners were away. */
 static bool why_owners(struct mm *m, const struct job *j, struct text *why) {
     const struct court_order o = queue_order(m, j);
-    if ((j->flags & JOB_LENT) == 0 || nodeset_empty(&m->barred))
+    if ((j->flags & JOB_LENT) == 0 || nodeset_empty(&m->owners.barred))
         return false;
     nodeset_clear(&m->work);
-    NODESET_EACH (n, &m->barred) {
+    NODESET_EACH (n, &m->owners.barred) {
         uint32_t free = court_node_pes_of(m->court, n) - court_node_used(m->court, 0, n);
         if (node_usable(m, n) && free >= j->ppn && (o.meets == NULL || nodeset_has(o.meets, n)) &&
             (o.only == NULL || nodeset_empty(o.only) || nodeset_has(o.only, n)) &&

@@ -61,7 +61,7 @@ static void test_owners(void) {
     for (uint32_t i = 0; i < 8; i++) {
         uint8_t bytes[ROOM];
         struct vitals g, v = {.watch = marks[i / 2], .active = i % 2 == 1};
-        size_t at;
+        size_t at = 0;
         long len = vitals_begin(&v, room_of(bytes, ROOM));
         if (i == 1) { /* nobody is active whom it does not know of */
             CHECK_EQ(len, -ENOBUFS);

@@ -3,6 +3,7 @@
 """Owners of machines: what is lent leaves when they come, and goes on when they go. Speaks TAP."""
 import json
 import os
+import pty
 import signal
 import time
 
@@ -128,6 +129,24 @@ def waits(t):
     t.check('all end', t.until(lambda: not t.ours('sleep 1019')))
 
 
+def signs(t):
+    """What the system itself tells: somebody types, somebody uses processors."""
+    spec = t.write('signs', 'n0 owner=load>0.05\nn1 owner=load>90\nn2 owner=/none:1s+keyboard:1h\n')
+    near, far = pty.openpty()
+    busy = t.spawn('sh', '-c', 'while :; do :; done')
+    try:
+        r = t.run('reload', '--nodespec', spec)
+        os.write(near, b'x\n')
+        os.read(far, 2)
+        t.check('who types is there, and who computes', r.status == 0 and known(t, n0='active', n1='away', n2='active'), owners(t))
+        t.check('where nobody is looked for', owners(t)['n3'] is None)
+    finally:
+        busy.kill()
+        busy.wait()
+        os.close(near)
+        os.close(far)
+
+
 def vacated(t):
     """He stays: what is there ends, and something else is found."""
     r = t.run('up', '--cluster', 'soon', '--local', NODES, '--pes', 1, '--vacate', '1s', '--nodespec', node_file(t, 'more'))
@@ -153,4 +172,4 @@ def vacated(t):
     t.run('down', '--cluster', 'soon')
 
 
-play(mistakes, come_and_go, waits, vacated, up=('--local', str(NODES), '--pes', '1', '--vacate', '10m', '--orphan', '2s'))
+play(mistakes, come_and_go, waits, signs, vacated, up=('--local', str(NODES), '--pes', '1', '--vacate', '10m', '--orphan', '2s'))

@@ -69,14 +69,18 @@ fi
 if test -e "$bin/libstorm.so" && ! nm "$bin/libstorm.so" | grep -q __asan; then
     export PYTHONPATH="$root/python" STORM_LIB="$bin/libstorm.so" PYTHONDONTWRITEBYTECODE=1
     serve python
+    # One worker at a time: a second that comes when all is done would wait for another master.
     python3 "$root/examples/wodi.py" worker &
     a=$!
-    "$scratch/wodi" worker &
-    b=$!
     python3 "$root/examples/wodi.py" master >"$scratch/sums"
     check "in Python it computes the same" grep -qx 'cycle 3: 229524022577525000' "$scratch/sums"
-    wait $a $b
-    check "workers of both languages end with their master" test $? = 0
+    wait $a
+    check "its worker ends with its master" test $? = 0
+    "$scratch/wodi" worker &
+    a=$!
+    python3 "$root/examples/wodi.py" master >"$scratch/sums"
+    check "a worker in C works for a master in Python" grep -qx 'cycle 3: 229524022577525000' "$scratch/sums"
+    wait $a
     python3 "$root/examples/materials.py" worker &
     a=$!
     python3 "$root/examples/materials.py" master >"$scratch/level"

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import struct
 
 from harness import play
 
@@ -165,8 +166,20 @@ def begun(t, name, *more, count=60):
     return p
 
 
+def shown(t, name):
+    """Lines of which the book says that they were shown (src/cli/workbook.c)."""
+    with open(os.path.join(t.home, 'local', 'work', name, 'book'), 'rb') as f:
+        book, at, lines = f.read(), 0, set()
+    while at + 24 <= len(book):
+        state, _, size, number, _ = struct.unpack_from('<BBxxIQQ', book, at)
+        lines |= {number} if state == 3 else set()
+        at += 24 + size
+    return len(lines)
+
+
 def killed(t):
     p = begun(t, 'k', '--resume', 'k')
+    t.check('what was shown is written down', t.until(lambda: shown(t, 'k') == 10), shown(t, 'k'))
     r = work(t, '--resume', 'k', '-f', 'k.list')
     t.check('two at a time are one too many', r.status == 125 and r.is_one_line('another command is at work on k'), r)
     p.kill()

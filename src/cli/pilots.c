@@ -10,13 +10,17 @@
 
 #include "cli/complain.h"
 #include "cli/epilogue.h"
+#include "cli/terminal.h"
+#include "cli/when.h"
 #include "cli/wish.h"
 #include "os/companion.h"
+#include "wire/row.h"
 
 /* Jobs in one request to end them, see act.c. */
 enum { PORTION = 512 };
 #define END_NS    (3 * NS_PER_S)
 #define MOMENT_NS (NS_PER_S / 20)
+#define WAITS_NS  NS_PER_S
 
 /* ---- asking for them ---- */
 
@@ -91,14 +95,49 @@ static void welcome(struct pilots *p, uint32_t first, uint32_t count) {
     (void)session_follow(p->contact->session, first, count > 1 ? 2 : 0, false, NULL, NULL);
 }
 
+/* ---- waiting ---- */
+
+static void on_why(void *context, const struct message_rows *m) {
+    const struct pilots *p = context;
+    struct job_row row;
+    char words[WHEN_WORDS_MAX];
+    size_t at = 0;
+    if (job_row_next(m->rows, &at, &row) == 1 && row.state == STATE_QUEUED && p->over == 0)
+        complain("work", "no worker has started yet; job %" PRIu32 ": %s", p->at[0].job,
+                 when_words(row.why, when_now(), words));
+}
+
+/* Whoever sits at a terminal is told if none of them starts. */
+static void tell_why(struct pilots *p) {
+    struct message_ask ask = {.subject = SUBJECT_WHY, .job = p->at[0].job, .most = 1};
+    bool waits = p->over == 0;
+    for (uint32_t i = 0; i < p->count && waits; i++)
+        waits = p->at[i].state == STATE_QUEUED;
+    if (waits && p->waits_at > p->contact->loop.now) {
+        loop_wake_at(&p->contact->loop, p->waits_at);
+        return;
+    }
+    p->waits_at = 0;
+    if (waits)
+        (void)session_ask(p->contact->session, &ask, on_why, p);
+}
+
+/* ---- what becomes of the request ---- */
+
 void pilots_settle(struct pilots *p) {
     const struct contact_answer *a = &p->answer;
     if (p->order != NULL && p->order->freight.giver != NULL)
         giver_settle(p->order->freight.giver);
+    if (p->waits_at != 0)
+        tell_why(p);
     if (p->asked == 0 || !a->here)
         return;
     p->asked = 0;
     if (a->code == ANSWER_DONE) {
+        if (p->count == 0 && terminal_is(stderr)) {
+            p->waits_at = p->contact->loop.now + WAITS_NS;
+            loop_wake_at(&p->contact->loop, p->waits_at);
+        }
         welcome(p, a->job, a->count > 0 ? a->count : 1);
         return;
     }

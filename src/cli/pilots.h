@@ -25,6 +25,7 @@ struct pilots {
     uint32_t asked; /* of the request under way; 0: there is none */
     struct contact_answer answer;
     bool full;         /* the cluster took no more */
+    uint64_t waits_at; /* when to say what they wait for; 0: not any more */
     char trouble[600]; /* why one has failed, or was refused; "": none has */
 };
 

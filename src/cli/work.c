@@ -121,7 +121,8 @@ static int open_book(struct work *w, int parent) {
     if (folder < 0)
         return -errno;
     int r = workbook_open(&w->book, folder, w->wish->resume_failed != NULL);
-    if (r == 0)
+    w->ours = r == 0;
+    if (w->ours)
         unlinkat(folder, "server", 0); /* where a former life was is of no use to anybody */
     close(folder);
     return r;
@@ -263,7 +264,6 @@ static int open_log(struct work *w) {
 
 static int begin(struct work *w) {
     const struct work_wish *o = w->wish;
-    w->began_ns = w->contact.loop.now;
     w->input = (struct source){.fd = w->supply.fd, .ready = on_input};
     w->pilots = (struct pilots){.contact = &w->contact,
                                 .name = o->name != NULL ? o->name : "work",
@@ -328,6 +328,12 @@ static bool is_stranded(const struct work *w) {
     return w->open + w->again_count > 0 && pilots_gone(&w->pilots);
 }
 
+static int say_stranded(const struct work *w) {
+    complain("work", "%s",
+             w->pilots.trouble[0] != '\0' ? w->pilots.trouble : "all workers have been ended");
+    return -EIO;
+}
+
 static int turn(struct work *w) {
     int r = work_feed(w);
     if (r == 0)
@@ -339,15 +345,12 @@ static int turn(struct work *w) {
     show_progress(w);
     session_turn(w->contact.session);
     pilots_settle(&w->pilots);
-    if (is_stranded(w)) {
-        complain("work", "%s",
-                 w->pilots.trouble[0] != '\0' ? w->pilots.trouble : "all workers have been ended");
-        return -EIO;
-    }
     r = office_hear(&w->office);
     if (r < 0)
         complain("work", "%s", w->office.why);
-    return r < 0 ? r : work_collect(w);
+    if (r == 0)
+        r = work_collect(w);
+    return r == 0 && is_stranded(w) ? say_stranded(w) : r;
 }
 
 static void follow(struct work *w) {
@@ -407,6 +410,8 @@ static void end(struct work *w) {
     office_close(&w->office);
     contact_close(&w->contact);
     say_failures(w);
+    if (!w->ours)
+        return;
     if (!is_wanted(w, whole))
         files_remove(AT_FDCWD, w->folder);
     else if (!whole && w->ended + w->open > 0)

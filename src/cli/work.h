@@ -34,7 +34,8 @@ struct work {
     bool input_watched, input_over;
     char name[64];
     char folder[OFFICE_PATH_MAX];
-    bool found; /* the folder was there */
+    bool ours;  /* the folder is, until we end */
+    bool found; /* it was there before */
 
     char *pending;   /* a line that there was no room for */
     uint64_t *again; /* numbers of lines that are to be sent again */
@@ -45,10 +46,10 @@ struct work {
     uint64_t first_failed; /* the first line of those that have in this life; 0: none */
     uint32_t first_status;
     char first_command[80];
-    uint64_t next; /* the next to be shown, where order counts */
-    uint64_t began_ns, shown_at;
-    int signal; /* that we end by */
-    int status; /* why we end before all is done, as exit status; 0: we do not */
+    uint64_t next;     /* the next to be shown, where order counts */
+    uint64_t shown_at; /* how far it is */
+    int signal;        /* that we end by */
+    int status;        /* why we end before all is done, as exit status; 0: we do not */
 };
 
 /* work_lines.c: lines there and back. All return 0 or -errno, with the reason told. */

@@ -106,7 +106,7 @@ static void carry_out(struct server *s) {
 static void hear_all(struct connection *c) {
     struct server *s = c->server;
     struct word w;
-    long len;
+    long len = 0;
     while (!c->closing && (len = word_next(wodi_bytes_left(&c->in), &w)) > 0) {
         if (w.kind == WORD_MASTER)
             read_words(s); /* of its former life, whose end we may not have seen yet */

@@ -5,8 +5,10 @@ import json
 import os
 import re
 import signal
+import struct
 
 from harness import play
+from terminal import Terminal
 
 
 def processes(t, name):
@@ -165,8 +167,20 @@ def begun(t, name, *more, count=60):
     return p
 
 
+def shown(t, name):
+    """Lines of which the book says that they were shown (src/cli/workbook.c)."""
+    with open(os.path.join(t.home, 'local', 'work', name, 'book'), 'rb') as f:
+        book, at, lines = f.read(), 0, set()
+    while at + 24 <= len(book):
+        state, _, size, number, _ = struct.unpack_from('<BBxxIQQ', book, at)
+        lines |= {number} if state == 3 else set()
+        at += 24 + size
+    return len(lines)
+
+
 def killed(t):
     p = begun(t, 'k', '--resume', 'k')
+    t.check('what was shown is written down', t.until(lambda: shown(t, 'k') == 10), shown(t, 'k'))
     r = work(t, '--resume', 'k', '-f', 'k.list')
     t.check('two at a time are one too many', r.status == 125 and r.is_one_line('another command is at work on k'), r)
     p.kill()
@@ -209,6 +223,19 @@ def casualties(t):
     t.check('all workers were ended', r.status == 125 and 'all workers have been ended' in r.err and '--resume' in r.err, r)
 
 
+def at_a_terminal(t):
+    term = Terminal(t, 'work', '--progress', 'sleep 0.3; echo done {}', ':::', 1, 2, 3, 4, 5, 6)
+    t.check('how far it is', term.expect('of 6, ') and term.expect('done 6'), term.text)
+    t.check('goes away again', term.wait() == 0 and term.expect('done 6\r\n\r\x1b[K'), term.text)
+    term.close()
+    t.run('drain', 'n[0-2]', '--reason', 'to see who waits')
+    term = Terminal(t, 'work', 'echo done {}', ':::', 1)
+    t.check('nobody can start: that is told', term.expect('no worker has started yet; job '), term.text)
+    t.run('undrain', 'n[0-2]')
+    t.check('until somebody can', term.expect('done 1') and term.wait() == 0, term.text)
+    term.close()
+
+
 def refused(t):
     r = work(t, '--need', 'no such thing', 'echo', ':::', 'a')
     t.check('a need that makes no sense', r.status == 125 and r.err.startswith('storm: work: '), r)
@@ -239,4 +266,4 @@ def down(t):
             all(line.startswith('storm: ') for line in r.err.splitlines()), r)
 
 
-play(lines, values, ends, slow, stream, killed, interrupted, casualties, refused, over_tcp, down, up=('--local', '3', '--orphan', '2s'))
+play(lines, values, ends, slow, stream, killed, interrupted, casualties, at_a_terminal, refused, over_tcp, down, up=('--local', '3', '--orphan', '2s'))

@@ -181,6 +181,76 @@ static void test_not_of_others(void) {
     teardown(&b);
 }
 
+/* A host for this job, as a program asks for it. */
+static void ask_host(struct bench *b, struct talk *t, uint32_t parent) {
+    union message m = {.submit = {.request = {++b->requests, 2},
+                                  .kind = JOB_ALLOC,
+                                  .flags = JOB_FAMILY | JOB_LENT | JOB_DETACHED,
+                                  .nodes = 1,
+                                  .ppn = 1,
+                                  .procs = 1,
+                                  .parent = parent,
+                                  .name = bytes_from_str("any"),
+                                  .on = &b->none,
+                                  .exclude = &b->none}};
+    talk(b, t, MESSAGE_SUBMIT, &m);
+}
+
+static void follow_family(struct bench *b, struct talk *t, uint32_t job) {
+    uint8_t jobs[4];
+    store_le32(jobs, job);
+    union message m = {.act = {.request = {++b->requests, 1},
+                               .verb = VERB_FOLLOW,
+                               .value = 4,
+                               .nodes = &b->none,
+                               .jobs = bytes_of(jobs, 4)}};
+    talk(b, t, MESSAGE_ACT, &m);
+    CHECK_EQ(inside(b, MESSAGE_ANSWER).answer.code, ANSWER_DONE);
+}
+
+/* News of this job and state among what was said in the last step. */
+static bool told_of(struct bench *b, uint32_t job, enum job_state state) {
+    struct message_reply r;
+    for (uint32_t i = 0; replied(b, i, &r); i++) {
+        union message m;
+        CHECK_EQ(message_decode(r.type, r.body, b->sets, &m), 0);
+        if (r.type == MESSAGE_NEWS && m.news.job == job && m.news.state == state)
+            return true;
+    }
+    return false;
+}
+
+static void test_hosts(void) {
+    struct bench b;
+    struct talk t = begin_talk(&b);
+    ask_host(&b, &t, 2);
+    CHECK(refused(&b, "only ask for hosts"));
+    follow_family(&b, &t, 1);
+    ask_host(&b, &t, 1);
+    keep(&b); /* the submission, and then its start */
+    bool told = told_of(&b, 3, STATE_RUNNING);
+    for (int i = 0; i < 4 && !told; i++) {
+        keep(&b);
+        told = told_of(&b, 3, STATE_RUNNING);
+    }
+    CHECK(told);
+    ask(&b, &t, SUBJECT_JOBS, 0);
+    CHECK_EQ(rows_in(&b), 2);
+    ask(&b, &t, SUBJECT_JOB, 3);
+    CHECK_EQ(rows_in(&b), 1);
+    ask(&b, &t, SUBJECT_CLASSES, 1); /* it has none */
+    CHECK_EQ(inside(&b, MESSAGE_ROWS).rows.total, 0);
+    act(&b, &t, VERB_END, 3);
+    keep(&b);
+    told = told_of(&b, 3, STATE_DONE) || told_of(&b, 3, STATE_KILLED);
+    for (int i = 0; i < 4 && !told; i++) {
+        keep(&b);
+        told = told_of(&b, 3, STATE_DONE) || told_of(&b, 3, STATE_KILLED);
+    }
+    CHECK(told);
+    teardown(&b);
+}
+
 static void test_what_no_client_could_say(void) {
     struct bench b;
     struct talk t = begin_talk(&b);
@@ -305,6 +375,7 @@ static void test_who_never_says_what_it_has_heard(void) {
 int main(void) {
     TEST(test_of_its_own_affairs);
     TEST(test_not_of_others);
+    TEST(test_hosts);
     TEST(test_what_no_client_could_say);
     TEST(test_it_must_run_there);
     TEST(test_where_counts_do_not_fit_it_begins_anew);

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of CARMI's calls: the library at one end of a line, and here, at the other, whoever answers. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client/carmi_inside.h"
+#include "tap.h"
+#include "wire/classes.h"
+
+enum { OWN = 3, HOST = 40, TAG = 5 };
+
+struct bench {
+    struct carmi carmi;
+    struct line far; /* the launcher's end */
+    uint64_t storage[2][8];
+    struct nodeset sets[2];
+    union message heard;
+    uint8_t body[LINE_FRAME_MAX];
+};
+
+static void say(struct bench *b, uint16_t type, const union message *m) {
+    static uint8_t body[LINE_FRAME_MAX];
+    long len = type == MESSAGE_NONE ? 0 : message_encode(type, m, room_of(body, sizeof body));
+    CHECK(len >= 0);
+    CHECK_EQ(line_say(&b->far, type, bytes_of(body, (size_t)len)), 1);
+}
+
+/* The next frame of the library: its type, MESSAGE_NONE also if there is none. */
+static uint16_t next(struct bench *b) {
+    uint16_t type = MESSAGE_NONE;
+    struct bytes body;
+    carmi_pump(&b->carmi);
+    if (line_hear(&b->far, &type, &body) <= 0)
+        return MESSAGE_NONE;
+    memcpy(b->body, body.at, body.len);
+    CHECK(type == MESSAGE_NONE ||
+          message_decode(type, bytes_of(b->body, body.len), b->sets, &b->heard) == 0);
+    return type;
+}
+
+static bool asks(struct bench *b, enum subject subject, uint32_t job) {
+    return next(b) == MESSAGE_ASK && b->heard.ask.subject == subject && b->heard.ask.job == job;
+}
+
+static bool acts(struct bench *b, enum verb verb, uint32_t job) {
+    return next(b) == MESSAGE_ACT && b->heard.act.verb == verb && b->heard.act.jobs.len >= 4 &&
+           load_le32(b->heard.act.jobs.at) == job;
+}
+
+struct sheet {
+    uint8_t rows[4096];
+    size_t len;
+};
+
+static void add_row(struct sheet *s, uint32_t job, enum job_kind kind, enum job_state state) {
+    struct job_row row = {.job = job,
+                          .kind = (uint8_t)kind,
+                          .state = (uint8_t)state,
+                          .parent = kind == JOB_ALLOC ? OWN : 0,
+                          .name = bytes_from_str("any"),
+                          .node_list = bytes_from_str("n1")};
+    long len = job_row_encode(&row, room_of(s->rows + s->len, sizeof s->rows - s->len));
+    CHECK(len > 0);
+    s->len += (size_t)len;
+}
+
+/* To what was heard last. */
+static void answer_rows(struct bench *b, const struct sheet *s) {
+    union message m = {.rows = {.request = {b->heard.ask.request[0], b->heard.ask.request[1]},
+                                .subject = b->heard.ask.subject,
+                                .last = true,
+                                .rows = s == NULL ? (struct bytes){0} : bytes_of(s->rows, s->len)}};
+    say(b, MESSAGE_ROWS, &m);
+}
+
+static void answer(struct bench *b, const uint64_t request[2], enum answer code, uint32_t job,
+                   uint32_t count) {
+    union message m = {.answer = {.request = {request[0], request[1]},
+                                  .code = (uint8_t)code,
+                                  .job = job,
+                                  .count = count,
+                                  .text = bytes_from_str(code == ANSWER_DONE ? "" : "no")}};
+    say(b, MESSAGE_ANSWER, &m);
+}
+
+static void news(struct bench *b, uint32_t job, enum job_state state) {
+    union message m = {.news = {.job = job,
+                                .run = run_of(job, 1),
+                                .state = (uint8_t)state,
+                                .settled = state_over(state),
+                                .nodes = &b->sets[0],
+                                .waiting = &b->sets[1]}};
+    nodeset_clear(&b->sets[0]);
+    nodeset_clear(&b->sets[1]);
+    say(b, MESSAGE_NEWS, &m);
+}
+
+/* How every conversation begins; the rows are what there is. */
+static void greet(struct bench *b, const struct sheet *s) {
+    CHECK(acts(b, VERB_FOLLOW, OWN));
+    CHECK_EQ(b->heard.act.value, 4);
+    answer(b, b->heard.act.request, ANSWER_DONE, OWN, 1);
+    CHECK(asks(b, SUBJECT_JOBS, 0));
+    answer_rows(b, s);
+}
+
+static void start(struct bench *b) {
+    int ends[2];
+    memset(b, 0, sizeof *b);
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+    b->carmi.line = (struct line){.fd = ends[0], .frame = malloc(LINE_FRAME_MAX)};
+    b->far = (struct line){.fd = ends[1], .frame = malloc(LINE_FRAME_MAX)};
+    b->carmi.epoll = epoll_create1(EPOLL_CLOEXEC);
+    b->carmi.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    struct epoll_event e = {.events = EPOLLIN};
+    epoll_ctl(b->carmi.epoll, EPOLL_CTL_ADD, ends[0], &e);
+    epoll_ctl(b->carmi.epoll, EPOLL_CTL_ADD, b->carmi.event, &e);
+    CHECK_EQ(steward_init(&b->carmi.steward, 77, OWN), 0);
+    for (int i = 0; i < 2; i++)
+        nodeset_init(&b->sets[i], 64, b->storage[i]);
+}
+
+static void begin(struct bench *b) {
+    struct sheet s = {.len = 0};
+    start(b);
+    add_row(&s, OWN, JOB_RUN, STATE_RUNNING);
+    greet(b, &s);
+    CHECK(asks(b, SUBJECT_CLASSES, OWN));
+    CHECK(!b->carmi.steward.ready);
+    uint8_t one[64];
+    struct host_class given = {.least = 1, .most = 2, .ppn = 2, .name = bytes_from_str("given")};
+    long len = class_store(&given, room_of(one, sizeof one));
+    union message m = {.rows = {.request = {b->heard.ask.request[0], b->heard.ask.request[1]},
+                                .subject = SUBJECT_CLASSES,
+                                .last = true,
+                                .rows = bytes_of(one, (size_t)len)}};
+    say(b, MESSAGE_ROWS, &m);
+    CHECK_EQ(next(b), MESSAGE_NONE);
+    CHECK(b->carmi.steward.ready && b->carmi.steward.head == OWN);
+}
+
+static void finish(struct bench *b) {
+    steward_fini(&b->carmi.steward);
+    line_close(&b->carmi.line);
+    line_close(&b->far);
+    close(b->carmi.epoll);
+    close(b->carmi.event);
+}
+
+/* The next message is of this kind and request, with so many hosts; it is kept in `ret`. */
+static bool tells(struct bench *b, carmi_request request, enum carmi_kind kind, size_t hosts,
+                  struct carmi_message *ret) {
+    struct pollfd one = {.fd = carmi_fd(&b->carmi), .events = POLLIN};
+    CHECK_EQ(poll(&one, 1, 0), 1);
+    return carmi_next(&b->carmi, ret) == 1 && ret->request == request && ret->kind == kind &&
+           ret->host_count == hosts && ret->tag == TAG;
+}
+
+static bool silent(struct bench *b) {
+    struct carmi_message m;
+    struct pollfd one = {.fd = carmi_fd(&b->carmi), .events = POLLIN};
+    return carmi_next(&b->carmi, &m) == 0 && poll(&one, 1, 0) == 0;
+}
+
+/* Hosts that are asked for: the request to the manager is in b->heard. */
+static carmi_request grow(struct bench *b, unsigned count, unsigned increment) {
+    carmi_request r = carmi_addhosts(&b->carmi, "given", count, increment, TAG);
+    CHECK_EQ(next(b), MESSAGE_SUBMIT);
+    CHECK(b->heard.submit.parent == OWN && b->heard.submit.kind == JOB_ALLOC &&
+          b->heard.submit.ppn == 2);
+    return r;
+}
+
+static void test_groups(void) {
+    static struct bench b;
+    struct carmi_message m;
+    begin(&b);
+    carmi_request r = grow(&b, 5, 2);
+    CHECK(b.heard.submit.array_last == 5 && b.heard.submit.together == 2);
+    answer(&b, b.heard.submit.request, ANSWER_DONE, HOST, 5);
+    news(&b, HOST + 1, STATE_RUNNING);
+    news(&b, HOST + 2, STATE_RUNNING);
+    CHECK(silent(&b));
+    news(&b, HOST, STATE_RUNNING);
+    CHECK(tells(&b, r, CARMI_HOSTS_ADDED, 2, &m) && m.hosts[0] == HOST && m.hosts[1] == HOST + 1);
+    CHECK(!m.last && silent(&b));
+    news(&b, HOST + 4, STATE_RUNNING);
+    CHECK(tells(&b, r, CARMI_HOSTS_ADDED, 1, &m) && m.hosts[0] == HOST + 4 && !m.last);
+    news(&b, HOST + 3, STATE_KILLED); /* somebody has ended it: the other of its group is there */
+    CHECK(tells(&b, r, CARMI_HOSTS_ADDED, 1, &m) && m.hosts[0] == HOST + 2 && m.last);
+    CHECK_EQ(carmi_wait(&b.carmi, r, &m, 0), -ESRCH);
+    finish(&b);
+}
+
+static void test_refused(void) {
+    static struct bench b;
+    struct carmi_message m;
+    begin(&b);
+    carmi_request r = grow(&b, 1, 1);
+    answer(&b, b.heard.submit.request, ANSWER_REFUSED, 0, 0);
+    CHECK(tells(&b, r, CARMI_HOSTS_ADDED, 0, &m) && !m.success && m.last && m.error == EINVAL);
+    CHECK_STR(m.text, "no");
+    r = grow(&b, 2, 2);
+    answer(&b, b.heard.submit.request, ANSWER_DONE, HOST, 2);
+    news(&b, HOST, STATE_KILLED);
+    news(&b, HOST + 1, STATE_KILLED);
+    CHECK(tells(&b, r, CARMI_HOSTS_ADDED, 0, &m) && !m.success && m.last);
+    finish(&b);
+}
+
+static void test_it_begins_anew(void) {
+    static struct bench b;
+    struct carmi_message m;
+    begin(&b);
+    carmi_request r = grow(&b, 1, 1);
+    uint64_t number = b.heard.submit.request[1];
+    say(&b, MESSAGE_NONE, NULL);
+    carmi_pump(&b.carmi);
+    uint16_t type;
+    struct bytes body;
+    CHECK(line_hear(&b.far, &type, &body) == 1 && type == MESSAGE_NONE);
+    struct sheet s = {.len = 0};
+    add_row(&s, OWN, JOB_RUN, STATE_RUNNING);
+    add_row(&s, HOST, JOB_ALLOC, STATE_RUNNING); /* it was heard the first time */
+    CHECK(acts(&b, VERB_FOLLOW, OWN));
+    CHECK(asks(&b, SUBJECT_JOBS, 0));
+    answer_rows(&b, &s);
+    CHECK_EQ(next(&b), MESSAGE_SUBMIT);
+    CHECK_EQ(b.heard.submit.request[1], number);
+    CHECK(silent(&b)); /* perhaps another has asked for that host */
+    answer(&b, b.heard.submit.request, ANSWER_DONE, HOST, 1);
+    CHECK(tells(&b, r, CARMI_HOSTS_ADDED, 1, &m) && m.last);
+    news(&b, HOST, STATE_RUNNING);
+    CHECK(silent(&b));
+    finish(&b);
+}
+
+static void test_what_is_lost_meanwhile(void) {
+    static struct bench b;
+    struct carmi_message m;
+    begin(&b);
+    grow(&b, 2, 1);
+    answer(&b, b.heard.submit.request, ANSWER_DONE, HOST, 2);
+    news(&b, HOST, STATE_RUNNING);
+    news(&b, HOST + 1, STATE_RUNNING);
+    while (carmi_next(&b.carmi, &m) == 1)
+        ;
+    carmi_request lost = carmi_delete_notify(&b.carmi, 0, NULL, TAG);
+    carmi_request held = carmi_suspend_notify(&b.carmi, 0, NULL, TAG);
+    say(&b, MESSAGE_NONE, NULL);
+    CHECK_EQ(next(&b), MESSAGE_NONE);
+    struct sheet s = {.len = 0};
+    add_row(&s, OWN, JOB_RUN, STATE_RUNNING);
+    add_row(&s, HOST + 1, JOB_ALLOC, STATE_SUSPENDED);
+    greet(&b, &s);
+    CHECK(asks(&b, SUBJECT_JOB, HOST)); /* how has it ended? */
+    CHECK(tells(&b, held, CARMI_HOSTS_SUSPENDED, 1, &m) && m.hosts[0] == HOST + 1);
+    answer_rows(&b, NULL);
+    CHECK(tells(&b, lost, CARMI_HOSTS_DELETED, 1, &m) && m.hosts[0] == HOST && !m.last);
+    finish(&b);
+}
+
+static void test_hosts_that_others_have_asked_for(void) {
+    static struct bench b;
+    struct carmi_message m;
+    struct sheet s = {.len = 0};
+    begin(&b);
+    carmi_request comes = carmi_add_notify(&b.carmi, NULL, TAG);
+    news(&b, HOST, STATE_RUNNING);
+    CHECK(asks(&b, SUBJECT_JOB, HOST));
+    add_row(&s, HOST, JOB_ALLOC, STATE_RUNNING);
+    answer_rows(&b, &s);
+    CHECK(tells(&b, comes, CARMI_HOSTS_ADDED, 1, &m) && !m.last);
+    carmi_request later = carmi_add_notify(&b.carmi, NULL, TAG); /* it is there already */
+    CHECK(tells(&b, later, CARMI_HOSTS_ADDED, 1, &m) && m.hosts[0] == HOST);
+    CHECK(carmi_cancel_request(&b.carmi, comes, TAG) > 0);
+    CHECK(carmi_next(&b.carmi, &m) == 1 && m.kind == CARMI_CANCELLED && m.success);
+    CHECK(silent(&b));
+    finish(&b);
+}
+
+static void test_cancelled_before_it_is_answered(void) {
+    static struct bench b;
+    struct carmi_message m;
+    begin(&b);
+    carmi_request r = grow(&b, 1, 1);
+    uint64_t request[2] = {b.heard.submit.request[0], b.heard.submit.request[1]};
+    carmi_cancel_request(&b.carmi, r, TAG);
+    CHECK(carmi_next(&b.carmi, &m) == 1 && m.success);
+    answer(&b, request, ANSWER_DONE, HOST, 1);
+    CHECK(acts(&b, VERB_END, HOST)); /* it is given back */
+    CHECK(silent(&b));
+    finish(&b);
+}
+
+static void test_given_back(void) {
+    static struct bench b;
+    struct carmi_message m;
+    begin(&b);
+    carmi_request lost = carmi_delete_notify(&b.carmi, 0, NULL, TAG);
+    grow(&b, 2, 2);
+    answer(&b, b.heard.submit.request, ANSWER_DONE, HOST, 2);
+    news(&b, HOST, STATE_RUNNING);
+    news(&b, HOST + 1, STATE_RUNNING);
+    CHECK_EQ(carmi_next(&b.carmi, &m), 1);
+    const carmi_host both[] = {HOST, HOST + 1};
+    carmi_request r = carmi_delhosts(&b.carmi, 2, both, TAG);
+    CHECK(acts(&b, VERB_END, HOST) && b.heard.act.jobs.len == 8);
+    news(&b, HOST, STATE_DONE);
+    CHECK(silent(&b));
+    news(&b, HOST + 1, STATE_DONE);
+    CHECK(tells(&b, r, CARMI_HOSTS_DELETED, 2, &m) && m.success && m.last);
+    CHECK(silent(&b)); /* nothing was lost */
+    CHECK(carmi_cancel_request(&b.carmi, lost, TAG) > 0);
+    finish(&b);
+}
+
+static void test_a_process(void) {
+    static struct bench b;
+    struct carmi_message m;
+    begin(&b);
+    grow(&b, 1, 1);
+    answer(&b, b.heard.submit.request, ANSWER_DONE, HOST, 1);
+    news(&b, HOST, STATE_RUNNING);
+    CHECK_EQ(carmi_next(&b.carmi, &m), 1);
+    carmi_request r = carmi_class_spawn(&b.carmi, "true", NULL, "given", TAG);
+    CHECK_EQ(next(&b), MESSAGE_SUBMIT);
+    CHECK(b.heard.submit.kind == JOB_STEP && b.heard.submit.inside == HOST);
+    answer(&b, b.heard.submit.request, ANSWER_DONE, HOST + 9, 1);
+    news(&b, HOST + 9, STATE_RUNNING);
+    CHECK(tells(&b, r, CARMI_SPAWNED, 1, &m) && m.process == HOST + 9 && !m.last);
+    news(&b, HOST + 9, STATE_RUNNING);
+    CHECK(silent(&b));
+    news(&b, HOST + 9, STATE_DONE);
+    CHECK(tells(&b, r, CARMI_EXITED, 1, &m) && m.last && m.status == 0);
+    CHECK(acts(&b, VERB_UNFOLLOW, HOST + 9));
+    CHECK_EQ(b.carmi.steward.tasks.next == &b.carmi.steward.tasks, 1);
+    finish(&b);
+}
+
+static void test_messages_of_one_request_are_found_among_others(void) {
+    static struct bench b;
+    struct carmi_message m;
+    begin(&b);
+    carmi_request one = carmi_get_class_definitions(&b.carmi, TAG);
+    carmi_request two = carmi_define_class(&b.carmi, &(struct carmi_class){.name = "given"}, TAG);
+    CHECK(carmi_wait(&b.carmi, two, &m, 0) == 1 && m.error == EEXIST);
+    CHECK(tells(&b, one, CARMI_CLASSES, 0, &m) && m.class_count == 1);
+    CHECK_STR(m.classes[0].name, "given");
+    CHECK_EQ(carmi_wait(&b.carmi, one, &m, 0), -ESRCH);
+    line_close(&b.far);
+    CHECK(carmi_receive(&b.carmi, &m, -1) < 0); /* the launcher is gone */
+    finish(&b);
+}
+
+int main(void) {
+    TEST(test_groups);
+    TEST(test_refused);
+    TEST(test_it_begins_anew);
+    TEST(test_what_is_lost_meanwhile);
+    TEST(test_hosts_that_others_have_asked_for);
+    TEST(test_cancelled_before_it_is_answered);
+    TEST(test_given_back);
+    TEST(test_a_process);
+    TEST(test_messages_of_one_request_are_found_among_others);
+    return tap_finish();
+}

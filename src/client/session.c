@@ -145,7 +145,8 @@ int session_submit(struct session *s, const struct message_submit *asked, sessio
     m.submit.on = some_set(s, asked->on);
     m.submit.exclude = some_set(s, asked->exclude);
     size_t cap = 2 * set_room(s) + asked->name.len + asked->files.len + asked->inputs.len +
-                 asked->spec.len + asked->reservation.len + asked->after.len;
+                 asked->spec.len + asked->reservation.len + asked->after.len + asked->need.len +
+                 asked->sections.len + asked->classes.len;
     post(s, MESSAGE_SUBMIT, &m, m.submit.request, cap, then, context, &error);
     return error;
 }

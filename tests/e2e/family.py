@@ -121,6 +121,9 @@ def classes(t):
     t.check('what was given back is not asked for again', t.until(lambda: used(t) == 5) and len(hosts(t, job, 'running', 'queued')) == 4)
     t.run('kill', job)
     t.check('all end', free(t) and not hosts(t, job, 'running', 'queued'), short(t))
+    wordy = ('PROCESSORS >= 1' + ' ' * 900)[:900]
+    r = t.run('run', *(w for k in range(6) for w in ('--class', f'c{k}:{wordy}:0:1')), '--need', wordy, 'true')
+    t.check('many words', r.status == 0, r)
     r = t.run('run', '--class', 'w::1:2', 'sh', '-c', 'exit 7')
     t.check('the status is the program\'s', r.status == 7 and free(t), r)
 

@@ -43,6 +43,8 @@ static void test_the_same_seed_is_the_same_run(void) {
 
 static void test_seeds_that_once_failed(void) {
     static const uint64_t kept[] = {
+        106,   /* a new manager let hosts go on that others waited for */
+        195,   /* hosts outlived a job whose submission was not kept */
         242,   /* the way to the output of a job that was over died with the manager */
         633,   /* a launch that failed was counted twice: nothing started any more */
         694,   /* what the log held of an attempt that came to nothing was in the way of others */
@@ -73,11 +75,12 @@ static void test_seeds_that_once_failed_where_slots_take_turns(void) {
         14,            /* a new manager told that what ran belonged to all slots */
         30,  173, 285, /* it told the slots of some; those of others were of its former life */
         537, /* a node came back when there were no strobes any more, and waited for one */
+        289, /* its slots changed while it was on its way, and that came before it */
     };
     static const uint64_t any[] = {
-        424, /* what became of a condition was not in the log, as the disk was full */
-        34,  96,
-        109, 135, /* a policy was chosen while the disk was full: a new manager did not know */
+        424,          /* what became of a condition was not in the log, as the disk was full */
+        34,  96,  71, /* hosts took the place of an order after others had been promised it */
+        109, 135,     /* a policy was chosen while the disk was full: a new manager did not know */
     };
     run_kept((struct jobs_terms){.policy = &policy_gang}, gang, sizeof gang / sizeof *gang);
     run_kept((struct jobs_terms){.any = true}, any, sizeof any / sizeof *any);

@@ -13,7 +13,7 @@
 
 #include "storm/carmi.h"
 
-enum { WORDS_MAX = 32, TAG = 7 };
+enum { WORDS_MAX = 64, TAG = 7 };
 
 static void print(const struct carmi_message *m) {
     static const char *const kinds[] = {"cancelled", "config",  "info",    "added",  "deleted",

@@ -224,4 +224,34 @@ def given(t):
     t.check('the end', p.end())
 
 
-play(classes, hosts, cannot, spawns, notices, survives, given)
+def seesaw(t):
+    """One grows from 1 to 32 nodes and back while the other does the opposite, ten times."""
+    t.run('up', '--cluster', 'wide', '--local', 33, '--pes', 1)
+    wide = {'STORM_CLUSTER': 'wide'}
+    pair = [Teller(t, '--cluster', 'wide') for _ in range(2)]
+    for p in pair:
+        p.does('define', 'any')
+    held = pair[0].grows('any', 31, 31)
+    t.check('32 nodes', len(held) == 31)
+    apart, told = [], []
+    for turn in range(20):
+        giver, taker = pair[turn % 2], pair[1 - turn % 2]
+        number = taker.ask('add', 'any', 31, 31)
+        rows = {}
+
+        def waits():
+            rows.update({row['id']: row for row in json.loads(t.run('ps', '--json', env=wide).out)})
+            return sum(row['state'] == 'queued' for row in rows.values()) == 31
+        told.append(t.until(waits) and 'waits' in t.run('why', next(i for i, row in rows.items() if row['state'] == 'queued'), env=wide).out)
+        gone = giver.does('del', *held)
+        said = taker.hear(number)
+        held = [w for w in said[1:] if w.isdigit()]
+        rows = [row for row in json.loads(t.run('ps', '--json', env=wide).out) if row['state'] == 'running']
+        apart.append(len(gone) == 33 and len(held) == 31 and len({row['node_list'] for row in rows}) == len(rows) == 33)
+    t.check('ten times there and back, no node ever in both', all(apart), apart)
+    t.check('who waits is told why', all(told), told)
+    t.check('both end', all([p.end() for p in pair]))
+    t.run('down', '--cluster', 'wide')
+
+
+play(classes, hosts, cannot, spawns, notices, survives, given, seesaw)

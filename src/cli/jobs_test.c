@@ -56,11 +56,12 @@ static void test_json(void) {
                           .node_list = bytes_from_str("n[0-1]")};
     job_json(&j, &row);
     fclose(j.out);
-    CHECK_STR(text,
-              "{\"id\":7,\"name\":\"a.out\",\"state\":\"failed\",\"kind\":\"run\",\"procs\":4,"
-              "\"nodes\":2,\"ppn\":2,\"node_list\":\"n[0-1]\",\"priority\":0,"
-              "\"exit_status\":139,\"submit_time\":1.000000,\"start_time\":null,"
-              "\"end_time\":null,\"expected_start\":null,\"why\":\"\",\"usage\":null}");
+    CHECK_STR(
+        text,
+        "{\"id\":7,\"name\":\"a.out\",\"state\":\"failed\",\"kind\":\"run\",\"procs\":4,"
+        "\"nodes\":2,\"ppn\":2,\"node_list\":\"n[0-1]\",\"priority\":0,\"parent\":0,\"hosts\":0,"
+        "\"exit_status\":139,\"submit_time\":1.000000,\"start_time\":null,"
+        "\"end_time\":null,\"expected_start\":null,\"why\":\"\",\"usage\":null}");
     free(text);
 }
 

@@ -34,7 +34,7 @@ int main(int argc, char **argv) {
         if (m.tag == GROWN)
             for (size_t i = 0; i < m.host_count; i++)
                 carmi_host_spawn(c, command[0], command, m.hosts[i], COMMAND);
-        if (m.tag == COMMAND && m.kind == CARMI_EXITED)
+        if (m.tag == COMMAND && m.last)
             carmi_delhosts(c, m.host_count, m.hosts, SHRUNK);
         if (m.tag == SHRUNK)
             left--;

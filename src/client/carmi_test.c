@@ -2,11 +2,13 @@
 /* Tests of CARMI's calls: the library at one end of a line, and here, at the other, whoever answers. */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "client/carmi_inside.h"
@@ -344,6 +346,26 @@ static void test_a_process(void) {
     finish(&b);
 }
 
+static void ignore(int number) {
+    (void)number;
+}
+
+/* As a profiler's: they come more often than the time is long. */
+static void test_time_ends_among_signals(void) {
+    static struct bench b;
+    struct carmi_message m;
+    const struct itimerval often = {.it_interval.tv_usec = 2000, .it_value.tv_usec = 2000};
+    const struct itimerval never = {0};
+    begin(&b);
+    carmi_request lost = carmi_delete_notify(&b.carmi, 0, NULL, TAG);
+    sigaction(SIGALRM, &(struct sigaction){.sa_handler = ignore}, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    CHECK_EQ(carmi_receive(&b.carmi, &m, 50), 0);
+    CHECK_EQ(carmi_wait(&b.carmi, lost, &m, 50), 0);
+    setitimer(ITIMER_REAL, &never, NULL);
+    finish(&b);
+}
+
 static void test_messages_of_one_request_are_found_among_others(void) {
     static struct bench b;
     struct carmi_message m;
@@ -368,6 +390,7 @@ int main(void) {
     TEST(test_cancelled_before_it_is_answered);
     TEST(test_given_back);
     TEST(test_a_process);
+    TEST(test_time_ends_among_signals);
     TEST(test_messages_of_one_request_are_found_among_others);
     return tap_finish();
 }

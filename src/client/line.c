@@ -105,9 +105,5 @@ int line_hear(struct line *p, uint16_t *ret_type, struct bytes *ret_body) {
 
 bool line_wait(const struct line *p, bool to_speak, int timeout_ms) {
     struct pollfd one = {.fd = p->fd, .events = (short)(POLLIN | (to_speak ? POLLOUT : 0))};
-    int n;
-    do
-        n = poll(&one, 1, timeout_ms);
-    while (n < 0 && errno == EINTR);
-    return n != 0;
+    return poll(&one, 1, timeout_ms) != 0;
 }

@@ -20,5 +20,6 @@ int line_say(struct line *p, uint16_t type, struct bytes body);
 /* 1: something was heard, valid until the next call; 0: there is nothing; -errno: the line is cut. */
 int line_hear(struct line *p, uint16_t *ret_type, struct bytes *ret_body);
 
-/* Waits until there is something to hear or, if that is wanted, room to speak; -1: for ever. False: the time is over. */
+/* Waits until there is something to hear or, if that is wanted, room to speak, or a signal has come; -1: for ever. False: the time
+ * is over. */
 bool line_wait(const struct line *p, bool to_speak, int timeout_ms);

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""STORM for Python: WoDi, the work distributor. Master-workers programs whose workers may come and go.
+"""STORM for Python: WoDi, the work distributor, and CARMI, hosts for a program that runs.
+
+WoDi is for master-workers programs whose workers may come and go:
 
     import storm
 
@@ -14,17 +16,33 @@
 Both find their server, storm-wodi, by the environment variable STORM_WODI. What is promised is what <storm/wodi.h> promises,
 see docs/wodi.md: the master receives the result of each step exactly once, whatever is killed and started again.
 
+By CARMI a program of a job asks its cluster for hosts, starts processes there and gives them back:
+
+    with storm.Carmi() as carmi:
+        carmi.wait(carmi.define_class('large', 'MEMORY>=16GiB'))
+        hosts = carmi.wait(carmi.addhosts('large', 1)).hosts
+        for message in carmi.messages(carmi.host_spawn(['./simulate', '7'], hosts[0])):
+            print(message.kind.name, message.status)
+        carmi.wait(carmi.delhosts(hosts))
+
+What is promised is what <storm/carmi.h> promises, see docs/carmi.md.
+
 Needs nothing but libstorm, which is looked for in STORM_LIB, beside this file as it is installed, and where the system has
 its libraries.
 """
 import ctypes
+import dataclasses
+import enum
 import errno
 import glob
+import math
 import os
 import signal
+import time
 import traceback
 
-__all__ = ['WodiMaster', 'WodiWorker', 'WodiResult', 'WodiEvent', 'WodiError', 'wodi_worker']
+__all__ = ['WodiMaster', 'WodiWorker', 'WodiResult', 'WodiEvent', 'WodiError', 'wodi_worker',
+           'Carmi', 'CarmiKind', 'CarmiMessage', 'CarmiProcess', 'CarmiClass', 'CarmiError']
 
 BYTES_MAX = (1 << 20) - 1024
 
@@ -68,6 +86,58 @@ class _Event(ctypes.Structure):
                 ('bench', ctypes.c_int), ('data', ctypes.c_void_p), ('bytes', ctypes.c_size_t)]
 
 
+class _CarmiAttribute(ctypes.Structure):
+    _fields_ = [('name', ctypes.c_char_p), ('value', ctypes.c_char_p)]
+
+
+class _CarmiClass(ctypes.Structure):
+    _fields_ = [('name', ctypes.c_char_p), ('expression', ctypes.c_char_p), ('processors', ctypes.c_uint)]
+
+
+class _CarmiProcess(ctypes.Structure):
+    _fields_ = [('id', ctypes.c_uint64), ('host', ctypes.c_uint64), ('parent', ctypes.c_uint64),
+                ('executable', ctypes.c_char_p)]
+
+
+class _CarmiMessage(ctypes.Structure):
+    _fields_ = [('kind', ctypes.c_int), ('tag', ctypes.c_int), ('request', ctypes.c_int64), ('last', ctypes.c_int),
+                ('success', ctypes.c_int), ('error', ctypes.c_int), ('text', ctypes.c_char_p),
+                ('host_count', ctypes.c_size_t), ('hosts', ctypes.POINTER(ctypes.c_uint64)),
+                ('process', ctypes.c_uint64), ('status', ctypes.c_int), ('cpu_ns', ctypes.c_uint64),
+                ('attribute_count', ctypes.c_size_t), ('attributes', ctypes.POINTER(_CarmiAttribute)),
+                ('process_count', ctypes.c_size_t), ('processes', ctypes.POINTER(_CarmiProcess)),
+                ('class_count', ctypes.c_size_t), ('classes', ctypes.POINTER(_CarmiClass))]
+
+
+def _carmi_functions():
+    """Of each its name, what it takes behind the handle, and what it answers."""
+    request, host, count, tag = ctypes.c_int64, ctypes.c_uint64, ctypes.c_uint, ctypes.c_int
+    text, words = ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p)
+    hosts = [ctypes.c_size_t, ctypes.POINTER(host), tag]
+    message, milliseconds = ctypes.POINTER(_CarmiMessage), ctypes.c_int
+    calls = (('carmi_cancel_request', [request, tag]),
+             ('carmi_config', [tag]),
+             ('carmi_get_host_info', [host, tag]),
+             ('carmi_addhosts', [text, count, count, tag]),
+             ('carmi_delhosts', hosts),
+             ('carmi_add_notify', [text, tag]),
+             ('carmi_delete_notify', hosts),
+             ('carmi_suspend_notify', hosts),
+             ('carmi_resume_notify', hosts),
+             ('carmi_class_spawn', [text, words, text, tag]),
+             ('carmi_host_spawn', [text, words, host, tag]),
+             ('carmi_process_info', [tag]),
+             ('carmi_get_class_definitions', [tag]),
+             ('carmi_define_class', [ctypes.POINTER(_CarmiClass), tag]),
+             ('carmi_remove_class', [text, tag]))
+    others = (('carmi_exit', [], None),
+              ('carmi_fd', [], ctypes.c_int),
+              ('carmi_next', [message], ctypes.c_int),
+              ('carmi_receive', [message, milliseconds], ctypes.c_int),
+              ('carmi_wait', [request, message, milliseconds], ctypes.c_int))
+    return [(name, arguments, request) for name, arguments in calls] + list(others)
+
+
 def _load():
     lib = ctypes.CDLL(_find_library())
     handle, size, number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint64
@@ -83,7 +153,9 @@ def _load():
             ('wodi_join', [ctypes.POINTER(handle), ctypes.POINTER(_WorkerOptions)], ctypes.c_int),
             ('wodi_rcvwork', [handle, ctypes.POINTER(_Event)], ctypes.c_int),
             ('wodi_sendresult', [handle, ctypes.c_uint32, ctypes.c_char_p, size], ctypes.c_int),
-            ('wodi_leave', [handle], None)):
+            ('wodi_leave', [handle], None),
+            ('carmi_init', [ctypes.POINTER(handle)], ctypes.c_int),
+            *((name, [handle, *arguments], answer) for name, arguments, answer in _carmi_functions())):
         function = getattr(lib, name)
         function.argtypes, function.restype = arguments, answer
     return lib
@@ -102,9 +174,9 @@ class WodiError(OSError):
     """The server is not there, does not know us, or was asked for what cannot be."""
 
 
-def _check(status):
+def _check(status, error=WodiError):
     if status < 0:
-        raise WodiError(-status, os.strerror(-status))
+        raise error(-status, os.strerror(-status))
     return status
 
 
@@ -264,3 +336,252 @@ def wodi_worker(work, init=None, cycle_start=None, cycle_end=None, **options):
                     return
     finally:
         signal.signal(signal.SIGINT, former)
+
+
+# ---- hosts for a program that runs ----
+
+class CarmiKind(enum.IntEnum):
+    """What a message is about; behind each, the fields that say something."""
+    CANCELLED = 0
+    CONFIG = 1              # hosts
+    HOST_INFO = 2           # hosts (one), attributes
+    HOSTS_ADDED = 3         # hosts
+    HOSTS_DELETED = 4       # hosts
+    HOSTS_SUSPENDED = 5     # hosts
+    HOSTS_RESUMED = 6       # hosts
+    SPAWNED = 7             # process, hosts (one)
+    EXITED = 8              # process, hosts (one), status, cpu_ns
+    PROCESS_INFO = 9        # processes
+    CLASSES = 10            # classes
+    CLASS_DEFINED = 11
+    CLASS_REMOVED = 12
+
+
+class CarmiError(OSError):
+    """A request was refused or could not be done: errno and strerror say why, `message` is the message that has said so.
+    Or, without a message, it was not even asked."""
+    message = None
+
+
+@dataclasses.dataclass(frozen=True)
+class CarmiProcess:
+    id: int
+    host: int
+    parent: int         # 0: the program itself
+    executable: str
+
+
+@dataclasses.dataclass(frozen=True)
+class CarmiClass:
+    name: str
+    expression: str = ''
+    processors: int = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class CarmiMessage:
+    kind: CarmiKind
+    tag: int
+    request: int
+    last: bool          # nothing more will be said of this request
+    success: bool       # False: it was refused, or could not be done;
+    error: int          # then an errno,
+    text: str           # and why, in words
+    hosts: tuple
+    process: int
+    status: int         # as a shell has it
+    cpu_ns: int         # time of processors, user and system
+    attributes: dict
+    processes: tuple    # of CarmiProcess
+    classes: tuple      # of CarmiClass
+
+    def check(self):
+        """Itself if all is well, else it is raised as a CarmiError."""
+        if self.success:
+            return self
+        error = CarmiError(self.error, f'{self.text} ({os.strerror(self.error)})')
+        error.message = self
+        raise error
+
+
+def _message(m):
+    """The library's message is valid until its next call: this is a copy."""
+    text = os.fsdecode
+    return CarmiMessage(
+        kind=CarmiKind(m.kind), tag=m.tag, request=m.request, last=bool(m.last), success=bool(m.success), error=m.error,
+        text=text(m.text), hosts=tuple(m.hosts[:m.host_count]), process=m.process, status=m.status, cpu_ns=m.cpu_ns,
+        attributes={text(a.name): text(a.value) for a in m.attributes[:m.attribute_count]},
+        processes=tuple(CarmiProcess(p.id, p.host, p.parent, text(p.executable)) for p in m.processes[:m.process_count]),
+        classes=tuple(CarmiClass(text(c.name), text(c.expression), c.processors) for c in m.classes[:m.class_count]))
+
+
+def _fitting(number, kind):
+    """The number itself: ctypes would cut off what does not fit."""
+    if kind(number).value != number:
+        raise OverflowError(f'{number} does not fit')
+    return number
+
+
+def _string(value):
+    """Text, bytes, a path or None, as C has it: there it would end at its first NUL."""
+    if value is None:
+        return None
+    value = os.fsencode(value)
+    if b'\0' in value:
+        raise ValueError(f'a NUL in {value}')
+    return value
+
+
+def _argv(command):
+    """Words, or one alone, as C has them; the first is the program."""
+    words = [_string(w) for w in ([command] if isinstance(command, (str, bytes, os.PathLike)) else command)]
+    if not words or None in words:
+        raise ValueError('a command needs words')
+    return words[0], (ctypes.c_char_p * (len(words) + 1))(*words)
+
+
+def _hosts(hosts):
+    numbers = [_fitting(h, ctypes.c_uint64) for h in hosts]
+    return len(numbers), (ctypes.c_uint64 * len(numbers))(*numbers)
+
+
+class Carmi:
+    """A program's way to its cluster. Each request returns its number at once; what becomes of it arrives later, as messages
+    that have this number and the tag. To be used by one thread at a time."""
+
+    PART_S = 0.2        # Python hears of signals between waits of the library, not within them
+
+    def __init__(self):
+        self._handle = ctypes.c_void_p()
+        status = _lib().carmi_init(ctypes.byref(self._handle))
+        if status == -errno.ENOENT:
+            raise CarmiError(errno.ENOENT, 'this process is not of a job; storm run starts those that are')
+        _check(status, CarmiError)
+
+    def _call(self, name, *arguments):
+        if not self._handle:
+            raise ValueError('it is closed')
+        function = getattr(_lib(), f'carmi_{name}')
+        for argument, kind in zip(arguments, function.argtypes[1:]):
+            if isinstance(argument, int):
+                _fitting(argument, kind)
+        return _check(function(self._handle, *arguments), CarmiError)
+
+    def close(self):
+        """Hosts stay with the program until it ends, or another of its processes gives them back."""
+        if self._handle:
+            _lib().carmi_exit(self._handle)
+        self._handle = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    # ---- messages ----
+
+    def fileno(self):
+        """For select, poll and asyncio: readable when next() may have a message."""
+        return self._call('fd')
+
+    def next(self):
+        """The next message, None if there is none now."""
+        m = _CarmiMessage()
+        return _message(m) if self._call('next', ctypes.byref(m)) == 1 else None
+
+    def receive(self, timeout=None):
+        """Waits so many seconds for the next message of any request, None: for ever. None: it did not come in time."""
+        return self._until(timeout, 'receive')
+
+    def wait(self, request, timeout=None):
+        """The same for one request, messages of others are kept. Raises a CarmiError if it was refused or could not be done,
+        or if no such request is outstanding."""
+        m = self._until(timeout, 'wait', request)
+        return m and m.check()
+
+    def messages(self, request):
+        """All that is said of a request, as it comes, until the last. Raises as wait() does."""
+        last = False
+        while not last:
+            m = self.wait(request)
+            last = m.last
+            yield m
+
+    def _until(self, timeout, name, *request):
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        m = _CarmiMessage()
+        while True:
+            left = min(max(end - time.monotonic(), 0), self.PART_S)
+            if self._call(name, *request, ctypes.byref(m), math.ceil(1000 * left)) == 1:
+                return _message(m)
+            if time.monotonic() >= end:
+                return None
+
+    # ---- requests ----
+
+    def cancel_request(self, request, tag=0):
+        """Hosts that it has brought so far stay."""
+        return self._call('cancel_request', request, tag)
+
+    # ---- hosts ----
+
+    def config(self, tag=0):
+        """Hosts that the program has now."""
+        return self._call('config', tag)
+
+    def get_host_info(self, host, tag=0):
+        """All that is known of a host, as attributes."""
+        return self._call('get_host_info', host, tag)
+
+    def addhosts(self, name, count, increment=1, tag=0):
+        """So many more hosts of a class, `increment` at a time: a message for each group."""
+        return self._call('addhosts', _string(name), count, increment, tag)
+
+    def delhosts(self, hosts, tag=0):
+        """Gives hosts back; processes there are ended."""
+        return self._call('delhosts', *_hosts(hosts), tag)
+
+    def add_notify(self, name=None, tag=0):
+        """Until it is cancelled: hosts of a class, or of any, that come because of `storm run --class`."""
+        return self._call('add_notify', _string(name), tag)
+
+    def delete_notify(self, hosts=(), tag=0):
+        """Until it is cancelled: hosts of these, or of all, that are lost."""
+        return self._call('delete_notify', *_hosts(hosts), tag)
+
+    def suspend_notify(self, hosts=(), tag=0):
+        """Until it is cancelled: hosts of these, or of all, that are suspended."""
+        return self._call('suspend_notify', *_hosts(hosts), tag)
+
+    def resume_notify(self, hosts=(), tag=0):
+        """Until it is cancelled: hosts of these, or of all, that go on."""
+        return self._call('resume_notify', *_hosts(hosts), tag)
+
+    # ---- processes ----
+
+    def class_spawn(self, command, name, tag=0):
+        """Starts a command, a list of words, on the host of a class that has the fewest. Two messages: SPAWNED, then EXITED."""
+        executable, argv = _argv(command)
+        return self._call('class_spawn', executable, argv, _string(name), tag)
+
+    def host_spawn(self, command, host, tag=0):
+        """The same on this very host."""
+        return self._call('host_spawn', *_argv(command), host, tag)
+
+    def process_info(self, tag=0):
+        """Processes that were started so and have not ended."""
+        return self._call('process_info', tag)
+
+    # ---- classes ----
+
+    def get_class_definitions(self, tag=0):
+        return self._call('get_class_definitions', tag)
+
+    def define_class(self, name, expression='', processors=1, tag=0):
+        """A name for hosts that are alike: the expression is as `storm run --need` takes it, '': any node."""
+        definition = _CarmiClass(_string(name), _string(expression), _fitting(processors, ctypes.c_uint))
+        return self._call('define_class', ctypes.byref(definition), tag)
+
+    def remove_class(self, name, tag=0):
+        return self._call('remove_class', _string(name), tag)

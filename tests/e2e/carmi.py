@@ -4,12 +4,17 @@
 import json
 import os
 import queue
+import re
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 
 from harness import PATIENCE, play
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
+PYTHON = next(p for p in ('/usr/bin/python3', sys.executable) if os.path.exists(p))     # that any user may execute
 
 
 def program(t):
@@ -254,4 +259,38 @@ def seesaw(t):
     t.run('down', '--cluster', 'wide')
 
 
-play(classes, hosts, cannot, spawns, notices, survives, given, seesaw)
+def is_loadable(library):
+    """Python cannot load one that is instrumented."""
+    return os.path.exists(library) and b'__asan_init' not in open(library, 'rb').read()
+
+
+def python(t):
+    library = os.path.join(os.path.dirname(os.environ['STORM']), 'libstorm.so')
+    if not is_loadable(library):
+        t.skip('in Python', 'this build is instrumented, or has no such library')
+        return
+    for path in (library, f'{ROOT}/python/storm.py', f'{ROOT}/examples/grow.py', f'{ROOT}/tests/e2e/carmi_in_python.py'):
+        shutil.copy(path, t.bin)
+    env = {'STORM_LIB': f'{t.bin}/libstorm.so', 'PYTHONPATH': t.bin, 'PYTHONDONTWRITEBYTECODE': '1', 'PYTHONIOENCODING': 'utf-8'}
+    with open(f'{ROOT}/include/storm/carmi.h') as header:
+        kinds = re.findall(r'^    CARMI_(\w+)', header.read(), re.M)
+    r = t.finish(t.spawn(PYTHON, '-c', 'import storm; print(*(storm.CarmiKind(i).name for i in range(len(storm.CarmiKind))))', env=env, stdout=subprocess.PIPE))
+    t.check('kinds are those of the header', len(kinds) > 0 and r.out.split() == kinds, r)
+    r = t.run('run', '-w', 'n0', PYTHON, f'{t.bin}/carmi_in_python.py', env=env)
+    lines = r.out.splitlines()
+    t.check('what a process writes is the program\'s output', lines.count('a word ü') == 1, r)
+    for line in lines:
+        what, _, said = line.partition(': ')
+        if said:
+            t.check(what, said == 'yes', said)
+    t.check('to its end', r.status == 0 and lines[-1:] == ['the end: yes'], r)
+    r = t.run('run', '-w', 'n0', PYTHON, f'{t.bin}/grow.py', 4, 'echo', 'word', env=env)
+    t.check('the example', r.status == 0 and r.out == 'word\n' * 4, r)
+    r = t.run('run', '-w', 'n0', PYTHON, f'{t.bin}/grow.py', 1, '/nowhere/to/be/found', env=env)
+    t.check('with a program that is not there', r.status == 0 and 'grow: it could not be started' in r.err, r)
+    r = t.finish(t.spawn(PYTHON, f'{t.bin}/grow.py', env=env, stderr=subprocess.PIPE))
+    t.check('outside of a job', r.status == 1 and r.err == 'grow: this process is not of a job; storm run starts those that are\n', r)
+    t.check('nothing is left', t.until(lambda: not jobs(t)), jobs(t))
+
+
+play(classes, hosts, cannot, spawns, notices, survives, given, python, seesaw)

@@ -469,6 +469,34 @@ static void test_a_node_manager_dies_and_adopts(void) {
     finish(&p);
 }
 
+enum { TALKERS = 12 };
+
+/* Those who talked to the manager before (sim/caller.h), some did, still do. */
+static void check_talk_goes_on(struct play *p) {
+    uint64_t before[TALKERS], sum = 0;
+    for (uint32_t i = 0; i < TALKERS; i++)
+        sum += before[i] = sim_kernel_answers(hall_kernel(p->hall, i));
+    CHECK(sum > 0);
+    pass(p, 6 * NS_PER_S); /* what was lost is found */
+    for (uint32_t i = 0; i < TALKERS; i++)
+        CHECK(before[i] == 0 || sim_kernel_answers(hall_kernel(p->hall, i)) > before[i]);
+}
+
+static void test_programs_talk_whoever_dies(void) {
+    struct play p;
+    struct order o = order_of(JOB_RUN, 1, 1, "run 60s");
+    begin(&p, o.count = TALKERS, 1, 2);
+    int32_t n = ask(&p, o);
+    pass(&p, 2 * NS_PER_S);
+    restart(&p, hall_root(p.hall), NS_PER_S);
+    check_talk_goes_on(&p);
+    for (uint32_t i = 0; i < TALKERS; i++)
+        restart(&p, i, 100 * NS_PER_MS);
+    check_talk_goes_on(&p);
+    wait_end(&p, n, 90 * NS_PER_S);
+    finish(&p);
+}
+
 static void test_a_launcher_dies(void) {
     struct play p;
     begin(&p, 6, 1, 2);
@@ -945,6 +973,7 @@ int main(void) {
     TEST(test_a_node_manager_and_the_manager_die_on_the_way);
     TEST(test_the_manager_dies_while_a_job_runs);
     TEST(test_a_node_manager_dies_and_adopts);
+    TEST(test_programs_talk_whoever_dies);
     TEST(test_a_launcher_dies);
     TEST(test_a_lost_job_starts_again_if_it_may);
     TEST(test_a_kill_that_was_answered_is_not_forgotten);

@@ -126,6 +126,7 @@ static void choose_others(struct hall *h) {
     h->nm = (struct nm_config){
         .limits = h->prim.limits, .runs = RUNS, .roster = &h->names, .lease_ns = h->mm.lease_ns};
     h->pl = (struct pl_config){.groups = RUNS,
+                               .petitioners = RUNS,
                                .processes = RUNS * c->pes,
                                .setup_bytes = RUNS * 1024,
                                .resend_ns = NS_PER_S,
@@ -367,6 +368,7 @@ static void make_kernels(struct hall *h) {
                                       .seed = h->config.seed * 1000003 + i,
                                       .spawn_ns = NS_PER_MS,
                                       .fail_permille = h->config.fail_permille,
+                                      .talk_permille = 300,
                                       .watch = on_deed,
                                       .lives = on_life,
                                       .woke = on_woke,

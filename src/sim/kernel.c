@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/hash.h"
 #include "base/units.h"
 #include "sim/kernel_inside.h"
 
@@ -121,10 +122,20 @@ static int obstacle(const struct member *m, enum spawn_step *ret_step) {
     return random_chance(&k->random, k->config.fail_permille, 1000) ? EAGAIN : 0;
 }
 
+/* Not drawn: nothing else is to change by it. */
+static bool talks(const struct sim_group *g) {
+    struct hash h;
+    hash_init(&h, 0);
+    hash_u64(&h, g->run);
+    return hash_done(&h) % 1000 < g->kernel->config.talk_permille;
+}
+
 static void start(struct sim_group *g, uint64_t now) {
     if (g->started)
         return;
     g->started = true;
+    if (talks(g))
+        caller_begin(&g->caller, g->run, now);
     MEMBERS_EACH(m, g) {
         enum spawn_step step;
         int error = obstacle(m, &step);
@@ -264,7 +275,8 @@ static void carry_stream(struct sim_kernel *k, const struct effect *e) {
 }
 
 bool sim_kernel_wants(enum effect_kind kind) {
-    return kind >= EFFECT_GROUP_OPEN && kind <= EFFECT_STREAM_FEED;
+    return (kind >= EFFECT_GROUP_OPEN && kind <= EFFECT_STREAM_FEED) ||
+           (kind >= EFFECT_PETITION_READ && kind <= EFFECT_PETITION_CLOSE);
 }
 
 /* ---- what happens ---- */
@@ -279,12 +291,18 @@ static void advance(struct sim_kernel *k, uint64_t now) {
         ACTORS_EACH(a, m)
         actor_advance(a, now);
         g->empty = alive(g) == 0;
+        if (!g->members[0].self.alive)
+            caller_end(&g->caller);
     }
 }
 
 void sim_kernel_carry(struct sim_kernel *k, const struct effect *e, uint64_t now) {
     advance(k, now);
-    if (e->kind <= EFFECT_GROUP_MEASURE) {
+    if (e->kind >= EFFECT_PETITION_READ) {
+        ASSERT(sim_kernel_wants(e->kind) && e->petition.place < k->config.groups);
+        if (k->groups[e->petition.place] != NULL)
+            caller_carry(&k->groups[e->petition.place]->caller, e, now);
+    } else if (e->kind <= EFFECT_GROUP_MEASURE) {
         ASSERT(e->kind >= EFFECT_GROUP_OPEN && e->group.group < k->config.groups);
         carry_group(k, e, now);
     } else {
@@ -387,7 +405,7 @@ static bool tell_group(struct sim_group *g, struct input *in) {
     MEMBERS_EACH(m, g)
     if (tell_member(m, in))
         return true;
-    if (tell_measured(g, in))
+    if (tell_measured(g, in) || caller_tell(&g->caller, g->id, in->now, in))
         return true;
     if (!g->empty || g->empty_told)
         return false;
@@ -423,6 +441,8 @@ bool sim_kernel_due(const struct sim_kernel *k) {
     GROUPS_EACH(g, k) {
         if ((g->empty && !g->empty_told) || (g->measure_due && !g->empty))
             return true;
+        if (caller_due(&g->caller, k->now))
+            return true;
         MEMBERS_EACH(m, g)
         if (member_due(m))
             return true;
@@ -437,6 +457,8 @@ uint64_t sim_kernel_next(const struct sim_kernel *k) {
 uint64_t sim_kernel_wakes(const struct sim_kernel *k) {
     uint64_t next = UINT64_MAX;
     GROUPS_EACH(g, k) {
+        uint64_t speaks = caller_wakes(&g->caller, k->now);
+        next = speaks < next ? speaks : next;
         MEMBERS_EACH(m, g) {
             sooner(&m->self, &next);
             for (const struct actor *a = m->offspring; a != NULL; a = a->next)
@@ -453,6 +475,13 @@ uint32_t sim_kernel_alive(const struct sim_kernel *k, uint64_t run) {
     GROUPS_EACH(g, k)
     n += g->run == run ? alive(g) : 0;
     return n;
+}
+
+uint64_t sim_kernel_answers(const struct sim_kernel *k) {
+    uint64_t sum = 0;
+    GROUPS_EACH(g, k)
+    sum += g->caller.answered;
+    return sum;
 }
 
 uint32_t sim_kernel_alive_all(const struct sim_kernel *k) {

@@ -43,6 +43,7 @@ struct sim_kernel_config {
     uint64_t seed;
     uint64_t spawn_ns;      /* at most, until a process that was started does its first deed */
     uint32_t fail_permille; /* of starts fail for lack of memory */
+    uint32_t talk_permille; /* of groups have a process that talks to the manager: caller.h */
     void (*watch)(void *context, const struct sim_deed *deed); /* may be NULL */
     void (*lives)(void *context, const struct sim_life *life); /* the same */
     void (*woke)(void *context, uint32_t node); /* a group was started or let go; the same */
@@ -78,6 +79,9 @@ void sim_kernel_crash(struct sim_kernel *k);
 /* Processes of a run that are alive, offspring too; of all runs. */
 uint32_t sim_kernel_alive(const struct sim_kernel *k, uint64_t run);
 uint32_t sim_kernel_alive_all(const struct sim_kernel *k);
+
+/* Answers that processes which talk to the manager have got, of groups that are open. */
+uint64_t sim_kernel_answers(const struct sim_kernel *k);
 
 /* Groups that are open. */
 uint32_t sim_kernel_open(const struct sim_kernel *k);

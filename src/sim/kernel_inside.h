@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "sim/act.h"
+#include "sim/caller.h"
 #include "sim/flow.h"
 #include "sim/kernel.h"
 #include "wire/setup.h"
@@ -60,6 +61,7 @@ struct sim_group {
     uint64_t frozen_at;
     bool empty, empty_told;
     bool measure_due;
+    struct caller caller;
     uint32_t count;
     struct member members[];
 };

@@ -78,6 +78,7 @@ void carmi_pump(struct carmi *c) {
     do
         say_all(c);
     while (hear_one(c));
+    hosts_forget(&c->steward);
     if (c->steward.failed && c->error == 0)
         c->error = -ENOMEM;
     show(c);

@@ -272,3 +272,15 @@ void hosts_present(struct steward *s, struct call *c) {
             notify_one(s, c, CARMI_HOSTS_ADDED, h);
     }
 }
+
+/* Those that are gone, and that nobody waits for: whether one was asked for by us may not be known yet. */
+void hosts_forget(struct steward *s) {
+    LIST_EACH_SAFE (l, &s->hosts) {
+        struct host *h = CONTAINER_OF(l, struct host, at);
+        if (h->stage != STAGE_GONE || s->adds_unanswered > 0 || h->tasks > 0 ||
+            call_find(s, h->added) != NULL || call_find(s, h->leaves) != NULL)
+            continue;
+        list_remove(l);
+        free(h);
+    }
+}

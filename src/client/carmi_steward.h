@@ -209,6 +209,8 @@ void host_gone(struct steward *s, struct host *h);
 /* Our call's hosts have these numbers; or it was refused. */
 void hosts_answered(struct steward *s, struct call *c, const struct message_answer *a);
 void hosts_cancel(struct steward *s, struct call *c);
+/* A program may grow and shrink for ever: those that are gone take no room. */
+void hosts_forget(struct steward *s);
 /* A notice of hosts that come: those that are there are told of. */
 void hosts_present(struct steward *s, struct call *c);
 

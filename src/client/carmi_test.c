@@ -319,6 +319,7 @@ static void test_given_back(void) {
     news(&b, HOST + 1, STATE_DONE);
     CHECK(tells(&b, r, CARMI_HOSTS_DELETED, 2, &m) && m.success && m.last);
     CHECK(silent(&b)); /* nothing was lost */
+    CHECK(list_empty(&b.carmi.steward.hosts));
     CHECK(carmi_cancel_request(&b.carmi, lost, TAG) > 0);
     finish(&b);
 }

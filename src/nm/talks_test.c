@@ -1,45 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of programs that talk to the root: their node passes on what they say and hear, and tells its launcher when something
  * may be lost. */
-#include <stdlib.h>
-
-#include "nm/inside.h"
-#include "tap.h"
-
-enum { SELF = 1, LINK = 5, EFFECTS = 64, BYTES = 64 * 1024 };
-
-static const struct roster roster = {.prefix = "n", .capacity = 4, .count = 4};
-static const struct nm_config config = {.limits = {.nodes = 4, .roots = 1, .body_bytes = 1024},
-                                        .self = SELF,
-                                        .runs = 8,
-                                        .roster = &roster,
-                                        .lease_ns = 1000000};
-
-struct bench {
-    void *memory;
-    struct nm *nm;
-    struct effects out;
-    struct effect list[EFFECTS];
-    uint64_t bytes[BYTES / 8];
-};
-
-static void feed(struct bench *b, struct input in) {
-    struct machine m = nm_machine(b->nm);
-    effects_clear(&b->out);
-    in.now = 1000;
-    m.step(m.self, &in, &b->out);
-}
-
-static void begin(struct bench *b) {
-    struct arena a;
-    size_t bytes = nm_bytes(&config);
-    b->memory = calloc(1, bytes);
-    arena_init(&a, b->memory, bytes);
-    b->nm = nm_new(&config, &a);
-    effects_init(&b->out, b->list, EFFECTS, (uint8_t *)b->bytes, BYTES);
-    feed(b, (struct input){.kind = INPUT_LINK_UP,
-                           .link = {.link = LINK, .role = ROLE_LAUNCHER, .life = 9}});
-}
+#include "node_alone.h"
 
 static void hear(struct bench *b, uint32_t link, uint16_t type) {
     feed(b, (struct input){
@@ -69,6 +31,7 @@ static void tree(struct bench *b, bool attached, uint32_t epoch) {
 static void test_both_ways(void) {
     static struct bench b;
     begin(&b);
+    link_up(&b);
     hear(&b, LINK, MESSAGE_PETITION);
     const struct effect *up = said(&b, EFFECT_REQUEST, MESSAGE_PETITION);
     CHECK(up != NULL && up->request.way == MAIL_ROOT &&
@@ -91,6 +54,7 @@ static bool anew(const struct bench *b) {
 static void test_another_way_to_the_root(void) {
     static struct bench b;
     begin(&b);
+    link_up(&b);
     tree(&b, true, 1);
     CHECK(!anew(&b)); /* nobody talks */
     hear(&b, LINK, MESSAGE_PETITION);

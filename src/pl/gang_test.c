@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of gangs at the launcher: who is held and let go, in which order; and that two gangs never run at once. */
-#include <stdarg.h>
-#include <stdlib.h>
-
 #include "base/random.h"
-#include "base/units.h"
-#include "pl/inside.h"
-#include "tap.h"
+#include "launcher_alone.h"
 
-enum { GROUPS = 12, LINK = 7, TEXT = 1024, STEPS = 4000, SEEDS = 20 };
+enum { GROUPS = 12, STEPS = 4000, SEEDS = 20 };
 
 static const struct pl_config config = {.groups = GROUPS,
                                         .processes = 4 * GROUPS,
@@ -19,31 +14,7 @@ static const struct pl_config config = {.groups = GROUPS,
                                         .prompt = true};
 
 /* What the world would have done by now. */
-struct group {
-    bool open, started, frozen;
-};
-
-struct bench {
-    struct pl *pl;
-    struct machine machine;
-    void *memory;
-    struct effects out;
-    struct effect *list;
-    uint64_t *bytes;
-    uint64_t now, number;
-    struct group groups[GROUPS];
-    char text[TEXT];
-};
-
-__attribute__((format(printf, 2, 3))) static void say(struct bench *b, const char *format, ...) {
-    size_t used = strlen(b->text);
-    va_list args;
-    va_start(args, format);
-    if (used > 0 && used + 2 < TEXT)
-        memcpy(b->text + used, "; ", 3), used += 2;
-    vsnprintf(b->text + used, TEXT - used, format, args);
-    va_end(args);
-}
+static struct group { bool open, started, frozen; } groups[GROUPS];
 
 static void tell_send(struct bench *b, const struct effect_send *s) {
     union message m;
@@ -60,7 +31,7 @@ static void tell_send(struct bench *b, const struct effect_send *s) {
 
 static void tell(struct bench *b, const struct effect *e) {
     struct group *g = e->kind >= EFFECT_GROUP_OPEN && e->kind <= EFFECT_GROUP_SIZE
-                          ? &b->groups[e->group.group]
+                          ? &groups[e->group.group]
                           : NULL;
     switch (e->kind) {
     case EFFECT_SEND:
@@ -96,34 +67,8 @@ static void tell(struct bench *b, const struct effect *e) {
     }
 }
 
-static const char *feed(struct bench *b, struct input in) {
-    effects_clear(&b->out);
-    in.now = b->now;
-    b->machine.step(b->machine.self, &in, &b->out);
-    b->text[0] = '\0';
-    for (uint32_t i = 0; i < b->out.count; i++)
-        tell(b, &b->list[i]);
-    return b->text;
-}
-
-static const char *message(struct bench *b, uint16_t type, const union message *m) {
-    uint8_t body[512];
-    long len = message_encode(type, m, room_of(body, sizeof body));
-    CHECK(len >= 0);
-    return feed(b,
-                (struct input){
-                    .kind = INPUT_MESSAGE,
-                    .message = {.link = LINK, .type = type, .body = bytes_of(body, (size_t)len)}});
-}
-
 static const char *setup(struct bench *b, uint64_t run, uint64_t slots) {
-    uint8_t bytes[128];
-    struct setup s = {.run = run, .count = 2, .size = 2, .window = 100};
-    long len = setup_encode(&s, room_of(bytes, sizeof bytes));
-    CHECK(len >= 0);
-    union message m = {
-        .setup = {.run = run, .slots = slots, .setup = bytes_of(bytes, (size_t)len)}};
-    return message(b, MESSAGE_SETUP, &m);
+    return setup_of(b, &(struct setup){.run = run, .count = 2, .size = 2, .window = 100}, slots);
 }
 
 static const char *command(struct bench *b, uint64_t run, enum verb verb) {
@@ -180,24 +125,9 @@ static const char *end(struct bench *b, uint32_t group) {
 }
 
 static void begin(struct bench *b) {
-    size_t bytes = pl_bytes(&config);
-    struct arena a;
-    *b = (struct bench){.now = NS_PER_S, .memory = malloc(bytes)};
-    memset(b->memory, 0xEE, bytes); /* it must not rely on zeros */
-    arena_init(&a, b->memory, bytes);
-    b->pl = pl_new(&config, &a);
-    b->machine = pl_machine(b->pl);
-    b->list = calloc(pl_effects_max(&config), sizeof *b->list);
-    b->bytes = calloc(1, pl_effect_bytes_max(&config));
-    effects_init(&b->out, b->list, pl_effects_max(&config), (uint8_t *)b->bytes,
-                 pl_effect_bytes_max(&config));
-    feed(b, (struct input){.kind = INPUT_LINK_UP, .link = {.link = LINK, .role = ROLE_KEEPER}});
-}
-
-static void finish(struct bench *b) {
-    free(b->memory);
-    free(b->list);
-    free(b->bytes);
+    memset(groups, 0, sizeof groups);
+    launcher_begin(b, &config);
+    link_up(b, LINK);
 }
 
 /* ---- directed ---- */
@@ -215,7 +145,7 @@ static void test_turns(void) {
     CHECK_STR(turn(&b, 7), "hold 0");                   /* nobody here belongs to it */
     CHECK_STR(launch(&b, 12, 0), "start 2");            /* to every slot */
     CHECK_STR(turn(&b, 1), "go 1");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_only_one_row_is_left(void) {
@@ -231,7 +161,7 @@ static void test_only_one_row_is_left(void) {
     CHECK_STR(command(&b, 11, VERB_SUSPEND), "hold 1; start 2");
     CHECK_STR(command(&b, 10, VERB_RESUME), "");
     CHECK_STR(turn(&b, 0), "hold 2; go 0; prompt");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_nothing_was_heard_yet(void) {
@@ -242,7 +172,7 @@ static void test_nothing_was_heard_yet(void) {
     CHECK_STR(launch(&b, 12, 1), "start 2");
     end(&b, 0);
     CHECK_STR(end(&b, 2), "start 1");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_the_next_at_once(void) {
@@ -258,7 +188,7 @@ static void test_the_next_at_once(void) {
     CHECK_STR(end(&b, 1), "go 2");
     CHECK_STR(turn(&b, 1), "hold 2"); /* the strobe counts */
     CHECK_STR(turn(&b, 3), "go 2");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_users_hold_and_end_in_foreign_slots(void) {
@@ -281,7 +211,7 @@ static void test_users_hold_and_end_in_foreign_slots(void) {
     CHECK_STR(turn(&b, 1), "hold 0; start 2; hold 2");
     CHECK_STR(launch(&b, 13, 1), "");
     CHECK_STR(command(&b, 13, VERB_KILL), ""); /* never began */
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_slots_change(void) {
@@ -296,7 +226,7 @@ static void test_slots_change(void) {
     CHECK_STR(move(&b, 5, 77, 2), "");
     CHECK_STR(move(&b, 6, 10, 4), "hold 0");
     CHECK_STR(turn(&b, 2), "hold 1; go 0");
-    finish(&b);
+    launcher_end(&b);
 }
 
 /* What a former life of the manager said of slots is not compared with what this one says. */
@@ -313,7 +243,7 @@ static void test_slots_of_another_life(void) {
     CHECK_STR(turn(&b, 0), "hold 0");                  /* whose turn it is, nobody knows yet */
     CHECK_STR(move(&b, second, 2, 1), "go 1");
     CHECK_STR(turn(&b, 1), "hold 1; go 0");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_a_cycle(void) {
@@ -339,7 +269,7 @@ static void test_a_cycle(void) {
     CHECK_STR(slice(&b, 1000), "hold 1; go 2");
     CHECK_STR(turn(&b, 1), "hold 2; go 1"); /* a strobe ends it */
     CHECK_STR(slice(&b, 5000), "");
-    finish(&b);
+    launcher_end(&b);
 }
 
 /* One slot, or turns that are too short, are no cycle. */
@@ -355,7 +285,7 @@ static void test_no_cycle(void) {
     union message m = {.turn = {.number = ++b.number, .quantum_us = 99, .cycle = 3}};
     message(&b, MESSAGE_TURN, &m);
     CHECK_STR(slice(&b, 5000), "");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_how_long_it_took(void) {
@@ -370,7 +300,7 @@ static void test_how_long_it_took(void) {
     turn_of(&b, (uint64_t)1 << STROBE_EPOCH_SHIFT | 7, 1, true); /* of another manager */
     CHECK_STR(feed(&b, (struct input){.kind = INPUT_TIMER, .timer = {.id = TIMER_TURNED}}),
               "TURNED 1099511627783 to 1 in 0 missed 0");
-    finish(&b);
+    launcher_end(&b);
 }
 
 /* A strobe that came past the manager, and the same by it. */
@@ -412,7 +342,7 @@ static void test_two_ways(void) {
     in.strobe.far = true;
     CHECK_STR(feed(&b, in), "hold 1; go 0");
     CHECK_EQ(b.pl->gang.next_at, b.now + NS_PER_MS);
-    finish(&b);
+    launcher_end(&b);
 }
 
 /* A new manager is told that what waits for its turn has been started: it would not be told again. */
@@ -427,7 +357,7 @@ static void test_a_new_manager_while_one_waits(void) {
               "HOLD; HOLD");
     CHECK_STR(command(&b, 11, VERB_START), "");
     CHECK_STR(turn(&b, 1), "hold 0; start 1");
-    finish(&b);
+    launcher_end(&b);
 }
 
 /* ---- whatever happens ---- */
@@ -437,7 +367,7 @@ static void judge(struct bench *b) {
     const struct pl *p = b->pl;
     uint64_t together = UINT64_MAX;
     RUNS_EACH (r, p) {
-        const struct group *g = &b->groups[run_group(p, r)];
+        const struct group *g = &groups[run_group(p, r)];
         if (r->state != RUN_STARTED || r->empty || r->killing || r->left == 0)
             continue; /* none, or not for long */
         CHECK_EQ(r->still, g->frozen);
@@ -519,7 +449,7 @@ static void test_never_two_gangs(void) {
             judge(&b);
             CHECK(pl_wrong(b.pl) == NULL);
         }
-        finish(&b);
+        launcher_end(&b);
     }
 }
 

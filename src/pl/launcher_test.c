@@ -1,31 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of the launcher: inputs in, effects out, as lines of text. */
-#include "pl/launcher.h"
-
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
 
-#include "base/units.h"
-#include "tap.h"
+#include "launcher_alone.h"
 #include "wire/gate.h"
-#include "wire/message.h"
-#include "wire/setup.h"
 
-enum { GROUPS = 3, PROCESSES = 8, SETUP_BYTES = 1024, LINK = 7, TEXT = 4096 };
-
-struct bench {
-    struct pl *pl;
-    struct machine machine;
-    void *memory;
-    struct effects out;
-    struct effect *list;
-    uint64_t *bytes;
-    uint64_t now;
-    bool loose;      /* what starts next */
-    char text[TEXT]; /* the effects of the last input */
-};
+enum { GROUPS = 3, PROCESSES = 8, SETUP_BYTES = 1024 };
 
 static const struct pl_config config = {.groups = GROUPS,
                                         .processes = PROCESSES,
@@ -36,16 +17,6 @@ static const struct pl_config config = {.groups = GROUPS,
                                         .host = {(const uint8_t *)"here", 4}};
 
 /* ---- effects as text ---- */
-
-__attribute__((format(printf, 2, 3))) static void say(struct bench *b, const char *format, ...) {
-    size_t used = strlen(b->text);
-    va_list args;
-    va_start(args, format);
-    if (used > 0 && used + 2 < TEXT)
-        memcpy(b->text + used, "; ", 3), used += 2;
-    vsnprintf(b->text + used, TEXT - used, format, args);
-    va_end(args);
-}
 
 static void tell_ended(struct bench *b, const union message *m) {
     static const char *const causes[CAUSES] = {"exited", "killed",  "failed",
@@ -167,51 +138,20 @@ static void tell(struct bench *b, const struct effect *e) {
 
 /* ---- inputs ---- */
 
-static const char *feed(struct bench *b, struct input in) {
-    effects_clear(&b->out);
-    in.now = b->now;
-    b->machine.step(b->machine.self, &in, &b->out);
-    b->text[0] = '\0';
-    for (uint32_t i = 0; i < b->out.count; i++)
-        tell(b, &b->list[i]);
-    return b->text;
-}
-
-static const char *link_up(struct bench *b, uint32_t link) {
-    return feed(b, (struct input){.kind = INPUT_LINK_UP,
-                                  .link = {.link = link, .peer = 0, .role = ROLE_KEEPER}});
-}
-
 static const char *link_down(struct bench *b, uint32_t link) {
     return feed(b, (struct input){.kind = INPUT_LINK_DOWN,
                                   .link = {.link = link, .peer = 0, .role = ROLE_KEEPER}});
 }
 
-static const char *message(struct bench *b, uint16_t type, const union message *m) {
-    uint8_t body[2048];
-    long len = message_encode(type, m, room_of(body, sizeof body));
-    CHECK(len >= 0);
-    return feed(b,
-                (struct input){
-                    .kind = INPUT_MESSAGE,
-                    .message = {.link = LINK, .type = type, .body = bytes_of(body, (size_t)len)}});
-}
-
-static const char *setup_of(struct bench *b, const struct setup *s) {
-    uint8_t bytes[128];
-    long len = setup_encode(s, room_of(bytes, sizeof bytes));
-    CHECK(len >= 0);
-    union message m = {.setup = {.run = s->run, .setup = bytes_of(bytes, (size_t)len)}};
-    return message(b, MESSAGE_SETUP, &m);
-}
-
 static const char *setup(struct bench *b, uint64_t run, uint32_t first, uint32_t count) {
-    return setup_of(b, &(struct setup){.run = run,
-                                       .first = first,
-                                       .count = count,
-                                       .size = first + count,
-                                       .window = 100,
-                                       .spec = bytes_from_str("spec")});
+    return setup_of(b,
+                    &(struct setup){.run = run,
+                                    .first = first,
+                                    .count = count,
+                                    .size = first + count,
+                                    .window = 100,
+                                    .spec = bytes_from_str("spec")},
+                    0);
 }
 
 static const char *command_value(struct bench *b, uint64_t run, enum verb verb, uint32_t value,
@@ -276,26 +216,9 @@ static const char *drained(struct bench *b, uint32_t group, uint32_t index, uint
 }
 
 static void begin(struct bench *b) {
-    size_t bytes = pl_bytes(&config);
-    struct arena a;
-    *b = (struct bench){.now = 100 * NS_PER_S, .memory = malloc(bytes)};
-    memset(b->memory, 0xEE, bytes); /* it must not rely on zeros */
-    arena_init(&a, b->memory, bytes);
-    b->pl = pl_new(&config, &a);
-    CHECK_EQ(arena_used(&a), bytes);
-    b->machine = pl_machine(b->pl);
-    uint32_t effects = pl_effects_max(&config);
-    b->list = calloc(effects, sizeof *b->list);
-    b->bytes = calloc(1, pl_effect_bytes_max(&config));
-    effects_init(&b->out, b->list, effects, (uint8_t *)b->bytes, pl_effect_bytes_max(&config));
+    launcher_begin(b, &config);
     CHECK_STR(feed(b, (struct input){.kind = INPUT_BOOT}), "");
     CHECK_STR(link_up(b, LINK), "");
-}
-
-static void finish(struct bench *b) {
-    free(b->memory);
-    free(b->list);
-    free(b->bytes);
 }
 
 /* Run 5 with ranks 4, 5, 6 is started in group 0. */
@@ -331,7 +254,7 @@ static void test_a_run_from_setup_to_drop(void) {
     CHECK_EQ(pl_runs(b.pl), 0);
     CHECK_STR(command(&b, 5, VERB_DROP), "");
     CHECK_STR(command(&b, 5, VERB_CHECK), "ENDED 5 unknown 0 rank 0 bad 0 output 0");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_what_outlives_the_processes_is_killed(void) {
@@ -343,7 +266,7 @@ static void test_what_outlives_the_processes_is_killed(void) {
     CHECK_STR(timer(&b, 1, 0), "kill 0");
     CHECK_STR(timer(&b, 1, 0), "");
     CHECK_STR(empty(&b, 0), "ENDED 9 exited 3 rank 0 bad 1 output 0; let go 0");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_what_it_uses(void) {
@@ -362,7 +285,7 @@ static void test_what_it_uses(void) {
               "");
     CHECK_STR(command(&b, 5, VERB_CHECK),
               "ENDED 5 exited 0 rank 4 bad 0 output 0; used 30"); /* however often it is told */
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_the_worst_stands_for_all(void) {
@@ -372,7 +295,7 @@ static void test_the_worst_stands_for_all(void) {
     child(&b, 0, 1, CHILD_KILLED, SIGSEGV);
     child(&b, 0, 2, CHILD_EXITED, 0);
     CHECK_STR(empty(&b, 0), "ENDED 5 killed 11 rank 5 bad 2 output 0; let go 0");
-    finish(&b);
+    launcher_end(&b);
 }
 
 /* It counts as killed, but it is not STORM that has done it, whatever STORM does. */
@@ -384,7 +307,7 @@ static void test_who_used_too_much_is_named(void) {
     CHECK_STR(child(&b, 0, 0, CHILD_KILLED, SIGKILL), "");
     child(&b, 0, 2, CHILD_KILLED, SIGKILL);
     CHECK_STR(empty(&b, 0), "ENDED 5 memory 4096 rank 5 bad 1 output 0 ours; let go 0");
-    finish(&b);
+    launcher_end(&b);
 }
 
 /* Once, as soon as it is known, and again with the end. */
@@ -400,7 +323,7 @@ static void test_a_limit_that_is_not_kept_is_told(void) {
     CHECK_STR(child(&b, 0, 1, CHILD_EXITED, 3), "ENDED 5 exited 3 rank 5 bad 1 output 0; loose");
     child(&b, 0, 0, CHILD_EXITED, 0);
     CHECK_STR(empty(&b, 0), "ENDED 5 exited 3 rank 5 bad 1 output 0; loose; let go 0");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_a_failed_start_ends_the_rest_at_once(void) {
@@ -413,7 +336,7 @@ static void test_a_failed_start_ends_the_rest_at_once(void) {
     CHECK_STR(child(&b, 0, 2, CHILD_FAILED, ENOENT), "");
     CHECK_STR(child(&b, 0, 0, CHILD_KILLED, SIGKILL), "soon");
     CHECK_STR(empty(&b, 0), "ENDED 5 failed 2 rank 5 bad 2 output 0 ours; step 0; let go 0");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_what_we_end_does_not_count(void) {
@@ -427,7 +350,7 @@ static void test_what_we_end_does_not_count(void) {
     CHECK_STR(command(&b, 5, VERB_KILL), "kill 0");
     child(&b, 0, 2, CHILD_KILLED, SIGKILL);
     CHECK_STR(empty(&b, 0), "ENDED 5 exited 0 rank 4 bad 0 output 0 ours; let go 0");
-    finish(&b);
+    launcher_end(&b);
 }
 
 /* Nor does it hide what went wrong before, or by itself. */
@@ -439,7 +362,7 @@ static void test_what_went_wrong_itself_counts(void) {
     child(&b, 0, 1, CHILD_KILLED, SIGTERM);
     child(&b, 0, 2, CHILD_KILLED, SIGKILL); /* somebody else's: we have killed nobody */
     CHECK_STR(empty(&b, 0), "ENDED 5 killed 9 rank 6 bad 2 output 0 ours; let go 0");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_signals_of_users_count(void) {
@@ -452,7 +375,7 @@ static void test_signals_of_users_count(void) {
     for (uint32_t i = 0; i < 3; i++)
         child(&b, 0, i, CHILD_KILLED, SIGTERM);
     CHECK_STR(empty(&b, 0), "ENDED 5 killed 15 rank 4 bad 3 output 0; let go 0");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static const char *signal_ranks(struct bench *b, uint32_t signal, const char *ranks) {
@@ -472,7 +395,7 @@ static void test_signals_to_some(void) {
     CHECK_STR(signal_ranks(&b, 65, "4"), "");
     child(&b, 0, 1, CHILD_EXITED, 0);
     CHECK_STR(signal_ranks(&b, SIGKILL, "4-5"), "poke 0.0 9");
-    finish(&b);
+    launcher_end(&b);
 }
 
 /* Those that run; of the others, that they have ended. */
@@ -489,7 +412,7 @@ static void test_numbers_of_processes(void) {
     child(&b, 0, 2, CHILD_EXITED, 0);
     CHECK_STR(command_value(&b, 5, VERB_PIDS, 8, 0),
               "PIDS 5 to 8 from here on ; 4 is 1000; 5 is 0; 6 is 0");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_before_it_is_started(void) {
@@ -508,7 +431,7 @@ static void test_before_it_is_started(void) {
     CHECK_STR(command(&b, 7, VERB_SUSPEND), "");
     CHECK_STR(command(&b, 7, VERB_START), "start 0; freeze 0");
     CHECK_STR(command(&b, 7, VERB_RESUME), "thaw 0");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_dropped_while_it_runs(void) {
@@ -520,7 +443,7 @@ static void test_dropped_while_it_runs(void) {
         child(&b, 0, i, CHILD_KILLED, SIGKILL);
     CHECK_STR(empty(&b, 0), "let go 0");
     CHECK_EQ(pl_runs(b.pl), 0);
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_a_new_manager_is_told_everything(void) {
@@ -535,7 +458,7 @@ static void test_a_new_manager_is_told_everything(void) {
     CHECK_STR(link_up(&b, LINK), "HOLD 5 started 48; again 0.1.2 @0; HOLD 6 ready 48; "
                                  "ENDED 8 exited 0 rank 0 bad 0 output 0 ours");
     CHECK_STR(stream(&b, 0, 1, 2, 0, "oops!", true), "OUTPUT 5.5.2 @0 oops! end");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_output_is_told_until_it_is_taken(void) {
@@ -566,7 +489,7 @@ static void test_output_is_told_until_it_is_taken(void) {
     for (uint32_t i = 0; i < 3; i++)
         child(&b, 0, i, CHILD_EXITED, 0);
     CHECK_STR(empty(&b, 0), "ENDED 5 exited 0 rank 4 bad 0 output 7; let go 0");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_ranks_that_do_not_follow_each_other(void) {
@@ -575,13 +498,15 @@ static void test_ranks_that_do_not_follow_each_other(void) {
     begin(&b);
     for (uint32_t i = 0; i < 3; i++)
         store_le32(ranks + (size_t)i * SETUP_RANK_BYTES, 1 + 4 * i);
-    setup_of(&b, &(struct setup){.run = 5,
-                                 .first = 1,
-                                 .count = 3,
-                                 .size = 10,
-                                 .window = 100,
-                                 .ranks = bytes_of(ranks, sizeof ranks),
-                                 .spec = bytes_from_str("spec")});
+    setup_of(&b,
+             &(struct setup){.run = 5,
+                             .first = 1,
+                             .count = 3,
+                             .size = 10,
+                             .window = 100,
+                             .ranks = bytes_of(ranks, sizeof ranks),
+                             .spec = bytes_from_str("spec")},
+             0);
     command(&b, 5, VERB_START);
     CHECK_STR(stream(&b, 0, 2, 1, 0, "last", false), "timer 2 +1000; OUTPUT 5.9.1 @0 last");
     CHECK_STR(taken(&b, 5, 3, 1, 4), ""); /* it is on another node */
@@ -592,7 +517,7 @@ static void test_ranks_that_do_not_follow_each_other(void) {
     child(&b, 0, 2, CHILD_EXITED, 0);
     stream(&b, 0, 2, 1, 4, "", true);
     CHECK_STR(empty(&b, 0), "ENDED 5 exited 3 rank 5 bad 1 output 4; let go 0");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_output_that_has_no_room_delays_the_end(void) {
@@ -616,7 +541,7 @@ static void test_output_that_has_no_room_delays_the_end(void) {
             CHECK_STR(stream(&b, 0, 0, 2, 100, "rest", true),
                       "OUTPUT 5.0.2 @100 rest end; ENDED 5 exited 0 rank 0 bad 0 output 104");
         }
-        finish(&b);
+        launcher_end(&b);
     }
 }
 
@@ -631,7 +556,7 @@ static void test_each_stream_waits_for_itself(void) {
     CHECK_STR(stream(&b, 0, 2, 1, 1, "y", false), "OUTPUT 5.6.1 @1 y");
     CHECK_STR(timer(&b, 2, 500), "again 0.0.1 @0; timer 2 +500");
     CHECK_STR(timer(&b, 2, 500), "again 0.2.1 @1; timer 2 +1500");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_input(void) {
@@ -651,7 +576,7 @@ static void test_input(void) {
                                  "DRAINED 6 @0");
     CHECK_STR(child(&b, 0, 1, CHILD_EXITED, 0), "DRAINED 5 no more");
     CHECK_STR(drained(&b, 0, 1, UINT64_MAX), "");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_without_a_manager_for_too_long(void) {
@@ -671,7 +596,7 @@ static void test_without_a_manager_for_too_long(void) {
     CHECK_STR(command(&b, 6, VERB_DROP), "");
     CHECK_STR(command_value(&b, 0, VERB_RENEW, 3000, 0), "timer 3 +0"); /* nothing to watch over */
     CHECK_STR(setup(&b, 7, 0, 1), "open 0; timer 3 +3000");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_there_is_room_for_so_much(void) {
@@ -697,7 +622,7 @@ static void test_there_is_room_for_so_much(void) {
     CHECK_STR(command(&b, 3, VERB_RESEND), "");
     CHECK_STR(taken(&b, 2, 1, 1, 6), "taken 1.1.1 @6");
     CHECK_STR(command(&b, 4, VERB_KILL), "ENDED 4 exited 0 rank 0 bad 0 output 0 ours; let go 0");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_set_ups_are_bounded_too(void) {
@@ -715,7 +640,7 @@ static void test_set_ups_are_bounded_too(void) {
     m.setup.setup.len = (size_t)len;
     CHECK_STR(message(&b, MESSAGE_SETUP, &m), "open 0; timer 3 +5000");
     free((void *)(uintptr_t)s.spec.at);
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_nonsense_closes_the_link(void) {
@@ -730,7 +655,7 @@ static void test_nonsense_closes_the_link(void) {
     CHECK_STR(link_up(&b, LINK), "");
     union message m = {.setup = {.run = 1, .setup = bytes_from_str("no set-up")}};
     CHECK_STR(message(&b, MESSAGE_SETUP, &m), "close 7 body");
-    finish(&b);
+    launcher_end(&b);
 }
 
 int main(void) {

@@ -1,25 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of conversations at the launcher: what programs say goes up, what comes down reaches them, and where something
  * is lost they begin anew. */
-#include <stdarg.h>
-#include <stdlib.h>
+#include "launcher_alone.h"
 
-#include "base/units.h"
-#include "pl/inside.h"
-#include "tap.h"
-
-enum { GROUPS = 3, PETITIONERS = 4, LINK = 7, TEXT = 2048, RUN = 5 };
-
-struct bench {
-    struct pl *pl;
-    struct machine machine;
-    void *memory;
-    struct effects out;
-    struct effect *list;
-    uint64_t *bytes;
-    uint64_t now;
-    char text[TEXT]; /* the effects of the last input, but for what has nothing to do with it */
-};
+enum { GROUPS = 3, PETITIONERS = 4, RUN = 5 };
 
 static const struct pl_config config = {.groups = GROUPS,
                                         .processes = 8,
@@ -28,16 +12,6 @@ static const struct pl_config config = {.groups = GROUPS,
                                         .resend_ns = NS_PER_S,
                                         .resend_max_ns = 10 * NS_PER_S,
                                         .lease_ns = 5 * NS_PER_S};
-
-__attribute__((format(printf, 2, 3))) static void note(struct bench *b, const char *format, ...) {
-    size_t used = strlen(b->text);
-    va_list args;
-    va_start(args, format);
-    if (used > 0 && used + 2 < TEXT)
-        memcpy(b->text + used, "; ", 3), used += 2;
-    vsnprintf(b->text + used, TEXT - used, format, args);
-    va_end(args);
-}
 
 /* Upwards: the conversation, sequence and how much was heard. */
 static void tell_send(struct bench *b, const struct effect_send *s) {
@@ -48,10 +22,10 @@ static void tell_send(struct bench *b, const struct effect_send *s) {
     const struct message_petition *p = &m.petition;
     CHECK_EQ(p->run, RUN);
     if (p->over)
-        note(b, "over #%u", p->number);
+        say(b, "over #%u", p->number);
     else
-        note(b, "up #%u %u/%u type %u %.*s", p->number, p->sequence, p->heard, p->type,
-             (int)s->tail.len, (const char *)s->tail.at);
+        say(b, "up #%u %u/%u type %u %.*s", p->number, p->sequence, p->heard, p->type,
+            (int)s->tail.len, (const char *)s->tail.at);
 }
 
 static void tell(struct bench *b, const struct effect *e) {
@@ -59,46 +33,20 @@ static void tell(struct bench *b, const struct effect *e) {
     if (e->kind == EFFECT_SEND)
         tell_send(b, &e->send);
     else if (e->kind == EFFECT_TIMER && e->timer.id == TIMER_PETITION)
-        note(b, "timer +%llu", (unsigned long long)((e->timer.at - b->now) / NS_PER_MS));
+        say(b, "timer +%llu", (unsigned long long)((e->timer.at - b->now) / NS_PER_MS));
     else if (e->kind == EFFECT_PETITION_READ)
-        note(b, "read %u", p->place);
+        say(b, "read %u", p->place);
     else if (e->kind == EFFECT_PETITION_CLOSE)
-        note(b, "close %u", p->place);
+        say(b, "close %u", p->place);
     else if (e->kind == EFFECT_PETITION_SEND && p->type == MESSAGE_NONE)
-        note(b, "anew %u", p->place);
+        say(b, "anew %u", p->place);
     else if (e->kind == EFFECT_PETITION_SEND)
-        note(b, "to %u type %u %.*s", p->place, p->type, (int)p->body.len,
-             (const char *)p->body.at);
-}
-
-static const char *feed(struct bench *b, struct input in) {
-    effects_clear(&b->out);
-    in.now = b->now;
-    b->machine.step(b->machine.self, &in, &b->out);
-    b->text[0] = '\0';
-    for (uint32_t i = 0; i < b->out.count; i++)
-        tell(b, &b->list[i]);
-    return b->text;
-}
-
-static const char *link_up(struct bench *b) {
-    return feed(b,
-                (struct input){.kind = INPUT_LINK_UP, .link = {.link = LINK, .role = ROLE_KEEPER}});
+        say(b, "to %u type %u %.*s", p->place, p->type, (int)p->body.len, (const char *)p->body.at);
 }
 
 static const char *link_down(struct bench *b) {
     return feed(
         b, (struct input){.kind = INPUT_LINK_DOWN, .link = {.link = LINK, .role = ROLE_KEEPER}});
-}
-
-static const char *message(struct bench *b, uint16_t type, const union message *m) {
-    static uint8_t body[2048];
-    long len = message_encode(type, m, room_of(body, sizeof body));
-    CHECK(len >= 0);
-    return feed(b,
-                (struct input){
-                    .kind = INPUT_MESSAGE,
-                    .message = {.link = LINK, .type = type, .body = bytes_of(body, (size_t)len)}});
 }
 
 static const char *event(struct bench *b, uint32_t place, enum petition_event event) {
@@ -132,32 +80,13 @@ static const char *reset(struct bench *b, uint64_t run, uint32_t number) {
 
 /* A run goes in group 0, and a program of it talks. */
 static void begin(struct bench *b) {
-    size_t bytes = pl_bytes(&config);
-    uint8_t setup[128];
-    struct arena a;
-    *b = (struct bench){.now = 100 * NS_PER_S, .memory = malloc(bytes)};
-    memset(b->memory, 0xEE, bytes);
-    arena_init(&a, b->memory, bytes);
-    b->pl = pl_new(&config, &a);
-    b->machine = pl_machine(b->pl);
-    b->list = calloc(pl_effects_max(&config), sizeof *b->list);
-    b->bytes = calloc(1, pl_effect_bytes_max(&config));
-    effects_init(&b->out, b->list, pl_effects_max(&config), (uint8_t *)b->bytes,
-                 pl_effect_bytes_max(&config));
-    link_up(b);
-    struct setup s = {.run = RUN, .count = 2, .size = 2, .spec = bytes_from_str("spec")};
-    long len = setup_encode(&s, room_of(setup, sizeof setup));
-    union message m = {.setup = {.run = RUN, .setup = bytes_of(setup, (size_t)len)}};
-    message(b, MESSAGE_SETUP, &m);
+    launcher_begin(b, &config);
+    link_up(b, LINK);
+    setup_of(b, &(struct setup){.run = RUN, .count = 2, .size = 2, .spec = bytes_from_str("spec")},
+             0);
     CHECK_STR(event(b, 3, PETITION_OPENED), "close 3"); /* nothing of it runs */
     message(b, MESSAGE_COMMAND, &(union message){.command = {.run = RUN, .verb = VERB_START}});
     CHECK_STR(event(b, 1, PETITION_OPENED), "read 1");
-}
-
-static void finish(struct bench *b) {
-    free(b->memory);
-    free(b->list);
-    free(b->bytes);
 }
 
 static void test_up_and_down(void) {
@@ -173,7 +102,7 @@ static void test_up_and_down(void) {
     CHECK_STR(reply(&b, 1, 2, 2, 40, "late"), "over #1"); /* nobody is there */
     CHECK_STR(event(&b, 1, PETITION_OPENED), "read 1");   /* another in its place */
     CHECK_STR(says(&b, 1, 30, "hello"), "up #2 1/0 type 30 hello; read 1");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_begins_anew_when_something_is_missing(void) {
@@ -189,7 +118,7 @@ static void test_begins_anew_when_something_is_missing(void) {
     says(&b, 1, MESSAGE_NONE, "");
     says(&b, 1, 30, "a");
     CHECK_STR(reply(&b, 3, 1, 1, MESSAGE_NONE, ""), "over #3; anew 1"); /* one was never seen */
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_a_new_manager_of_the_node(void) {
@@ -199,10 +128,10 @@ static void test_a_new_manager_of_the_node(void) {
     CHECK_STR(link_down(&b), "");
     CHECK_STR(says(&b, 1, 30, "b"), ""); /* it was read already; no more is */
     CHECK_STR(event(&b, 0, PETITION_OPENED), "");
-    CHECK_STR(link_up(&b), "over #2; anew 0; read 0; over #1; anew 1; read 1");
+    CHECK_STR(link_up(&b, LINK), "over #2; anew 0; read 0; over #1; anew 1; read 1");
     CHECK_STR(says(&b, 1, MESSAGE_NONE, ""), "read 1");
     CHECK_STR(reset(&b, 0, 0), "over #3; anew 1");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_no_more_than_a_window(void) {
@@ -215,7 +144,7 @@ static void test_no_more_than_a_window(void) {
     CHECK_STR(reply(&b, 1, 0, 99, MESSAGE_NONE, ""), ""); /* so many were never said */
     CHECK_STR(reply(&b, 1, 0, 3, MESSAGE_NONE, ""), "read 1");
     CHECK_STR(reply(&b, 1, 0, 2, MESSAGE_NONE, ""), "");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_no_more_than_so_many_bytes(void) {
@@ -229,7 +158,7 @@ static void test_no_more_than_so_many_bytes(void) {
     feed(&b, in);
     CHECK(b.pl->petitioners[1].under_way == PETITION_BYTES_MAX && !b.pl->petitioners[1].reading);
     CHECK_STR(reply(&b, 1, 0, 1, MESSAGE_NONE, ""), "read 1");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_who_does_not_read_stalls_itself(void) {
@@ -247,7 +176,7 @@ static void test_who_does_not_read_stalls_itself(void) {
     CHECK_STR(event(&b, 1, PETITION_FREE), "anew 1");
     CHECK_STR(says(&b, 1, MESSAGE_NONE, ""), "read 1");
     CHECK_STR(says(&b, 1, 30, "a"), "up #3 1/0 type 30 a; read 1");
-    finish(&b);
+    launcher_end(&b);
 }
 
 static const char *timer(struct bench *b, uint64_t after_ms) {
@@ -266,7 +195,7 @@ static void test_the_last_word_is_asked_after(void) {
     for (uint32_t i = 2; i < 2 + 31; i++)
         CHECK(strstr(reply(&b, 1, i, 1, 40, "yes"), "up") == NULL);
     CHECK(strstr(reply(&b, 1, 33, 1, 40, "yes"), "up #1 1/33 type 0") != NULL);
-    finish(&b);
+    launcher_end(&b);
 }
 
 static void test_with_the_run_it_is_over(void) {
@@ -277,7 +206,7 @@ static void test_with_the_run_it_is_over(void) {
               "close 1; over #1");
     CHECK_STR(timer(&b, 1000), "");
     CHECK_EQ(b.pl->petitioner_end, 0);
-    finish(&b);
+    launcher_end(&b);
 }
 
 int main(void) {

@@ -75,18 +75,13 @@ void home_bind(pid_t process, uint32_t first, uint32_t index) {
     syscall(SYS_sched_setaffinity, process, bytes, one);
 }
 
-void home_return(uint32_t first, uint32_t pes) {
+void home_go(uint32_t first, uint32_t index) {
     unsigned long set[HOME_WORDS] = {0}, one[HOME_WORDS] = {0};
-    size_t bytes = first == 0 ? 0 : ask(0, set);
-    uint32_t here = (uint32_t)sched_getcpu(), processor, target = UINT32_MAX;
-    for (uint32_t i = 0; i < pes && find(set, bytes, first - 1 + i, &processor); i++) {
-        if (processor == here)
-            return;
-        target = target == UINT32_MAX ? processor : target;
-    }
-    if (target == UINT32_MAX)
+    uint32_t processor;
+    size_t bytes = ask(0, set);
+    if (first == 0 || !find(set, bytes, first - 1 + index, &processor) || processor == (uint32_t)sched_getcpu())
         return;
-    one[target / WORD_BITS] = 1UL << (target % WORD_BITS);
+    one[processor / WORD_BITS] = 1UL << (processor % WORD_BITS);
     if (syscall(SYS_sched_setaffinity, 0, bytes, one) == 0)
         syscall(SYS_sched_setaffinity, 0, bytes, set);
 }

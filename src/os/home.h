@@ -38,9 +38,8 @@ uint32_t home_first(uint32_t node, uint32_t nodes, uint32_t pes);
  * the system may have two on one, and see no reason to move them in the short time that they run. */
 void home_bind(pid_t process, uint32_t first, uint32_t index);
 
-/* Goes to one of this node's processors, if it is on another: first as above, `pes` of them. It may be moved again, but what wakes by its own
- * timer mostly stays. */
-void home_return(uint32_t first, uint32_t pes);
+/* Goes to the index-th of this node's processors: first as above. It may be moved again, but what wakes by its own timer mostly stays. */
+void home_go(uint32_t first, uint32_t index);
 
 /* Stays there from now on, and all that it starts; 0: nothing changes. */
 void home_settle(struct home *h, uint32_t home);

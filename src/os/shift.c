@@ -39,6 +39,7 @@ struct shift {
     void *memory;
     size_t memory_bytes;
     bool prompt; /* we go before all others, as gangs are to be switched */
+    uint32_t rounds; /* that it has gone through its node's processors, and how far */
     bool ended;
 };
 
@@ -81,12 +82,13 @@ static void on_kernel(void *context, const struct input *in) {
 }
 
 /* Whoever switches a gang should be where its processes are: it takes its own processor from them for that moment, and none
- * from another node's, and wakes nobody across. Strobes are rare enough to look where we are. */
+ * from another node's, and wakes nobody across. And it goes round: what it took from one processor alone the whole gang would wait for. Strobes are rare
+ * enough for that. */
 static void on_strobe(void *context, const struct input *in) {
     struct shift *s = context;
     feed(s, in);
     if (s->prompt)
-        home_return(s->config.first, s->config.pes);
+        home_go(s->config.first, s->rounds++ % s->config.pes);
 }
 
 /* Nobody puts anything here. */

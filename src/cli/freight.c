@@ -131,6 +131,13 @@ static int make_outfit(struct freight_bundle *b, const struct survey_item *items
     return 0;
 }
 
+static bool on_progress(void *context, uint64_t done, uint64_t all) {
+    const struct sending *s = context;
+    (void)done, (void)all;
+    s->meanwhile(s->context);
+    return true;
+}
+
 static int look_over(struct survey **ret, const struct sending *s, const struct survey_item *items,
                      uint32_t count, char why[256]) {
     char ledger[CLUSTER_PATH_MAX + 16];
@@ -142,7 +149,9 @@ static int look_over(struct survey **ret, const struct sending *s, const struct 
                                    .spread = s->spread,
                                    .terms = s->terms,
                                    .send = s->type,
-                                   .follow = true};
+                                   .follow = true,
+                                   .progress = s->meanwhile != NULL ? on_progress : NULL,
+                                   .context = (void *)s};
     return survey_new(&config, items, count, ret, why);
 }
 

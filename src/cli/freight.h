@@ -18,6 +18,9 @@ struct sending {
     enum send_type type;
     struct spread_terms terms; /* if the speed of links is known */
     enum digest_kind digest;   /* by which pieces are checked */
+    /* Called now and then while files are looked over, as that may take long. May be NULL. */
+    void (*meanwhile)(void *context);
+    void *context;
 };
 
 /* Reads the texts. 0, or the exit status after a complaint. */

@@ -22,6 +22,12 @@ static int help(const struct option *table) {
     return STATUS_OK;
 }
 
+/* A program is read and digested before it is sent; the manager can be met in that time. */
+static void go_on_connecting(void *context) {
+    struct follow *f = context;
+    session_peek(f->contact.session);
+}
+
 static int run(struct follow *f, struct wish *w, struct order *o, char **argv) {
     int r = sending_check(&w->sending, "run");
     if (r == 0 && w->automatic)
@@ -30,10 +36,14 @@ static int run(struct follow *f, struct wish *w, struct order *o, char **argv) {
         r = contact_find(&f->contact.cluster, w->cluster);
     if (r == 0 && !w->dry_run)
         r = follow_connect(f, w);
+    if (r == 0 && !w->dry_run) {
+        w->sending.meanwhile = go_on_connecting;
+        w->sending.context = f;
+    }
     if (r == 0)
         r = order_make(o, w, WISH_RUN, &f->contact.cluster, argv);
-    if (r != 0)
-        return r;
+    if (r != 0 || f->done)
+        return r != 0 ? r : f->status;
     if (w->dry_run) {
         order_print(o, &f->contact.cluster);
         return STATUS_OK;

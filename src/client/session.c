@@ -491,7 +491,7 @@ void session_flush(struct session *s) {
     links_settle(s->links);
 }
 
-void session_turn(struct session *s) {
+static void turn(struct session *s, int timeout_ms) {
     uint64_t now = s->config.loop->now;
     if (!s->lost && s->link == 0)
         watch_connection(s, now);
@@ -499,7 +499,15 @@ void session_turn(struct session *s) {
         watch_silence(s, now);
     links_settle(s->links);
     if (!s->lost)
-        loop_turn(s->config.loop, -1);
+        loop_turn(s->config.loop, timeout_ms);
+}
+
+void session_turn(struct session *s) {
+    turn(s, -1);
+}
+
+void session_peek(struct session *s) {
+    turn(s, 0);
 }
 
 /* ---- beginning and end ---- */

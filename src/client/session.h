@@ -57,6 +57,8 @@ void session_free(struct session *s);
 
 /* One turn of the loop, then everything that was said in it goes out. */
 void session_turn(struct session *s);
+/* The same without waiting for anything. */
+void session_peek(struct session *s);
 
 /* Tells the manager what was said since the last turn, before a command ends. */
 void session_flush(struct session *s);

@@ -13,7 +13,7 @@
 #include "os/half.h"
 #include "os/thread.h"
 
-#define TELL_BYTES   (4 * MIB)   /* progress is told so often */
+#define TELL_BYTES   (1 * MIB)   /* progress is told so often */
 #define SECOND_BYTES (2 * MIB)   /* from here on a second thread is worth its start */
 #define BLOCK_BYTES  (256 * KIB) /* that it reads at once */
 #define LEAD_BYTES \

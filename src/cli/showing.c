@@ -60,12 +60,19 @@ static void show_json(uint64_t seq, const char *command, const struct chore_resu
     fputc('\n', stdout);
 }
 
-static void show_text(const struct chore_result *r) {
-    if (r->out.len > 0)
-        fwrite(r->out.at, 1, r->out.len, stdout);
+/* A stream forgets what it could not write, and then says that all is well: the first error counts. */
+static void flush(struct showing *e, FILE *stream) {
+    errno = 0;
+    if ((fflush(stream) != 0 || ferror(stream)) && e->error == 0)
+        e->error = errno != 0 ? -errno : -EIO;
+}
+
+static void show_text(struct showing *e, const struct chore_result *r) {
+    if (r->out.len > 0 && fwrite(r->out.at, 1, r->out.len, stdout) < r->out.len && e->error == 0)
+        e->error = errno != 0 ? -errno : -EIO;
     if (r->err.len == 0)
         return;
-    fflush(stdout); /* what went before it stands before it */
+    flush(e, stdout); /* what went before it stands before it */
     fwrite(r->err.at, 1, r->err.len, stderr);
 }
 
@@ -74,11 +81,11 @@ void showing_show(struct showing *e, uint64_t seq, const char *command,
     if (e->json)
         show_json(seq, command, r);
     else
-        show_text(r);
+        show_text(e, r);
     if (r->cut == 0)
         return;
     e->cut++;
-    fflush(stdout);
+    flush(e, stdout);
     complain("work",
              "line %" PRIu64 " has written %" PRIu64 " bytes more than the 1 MB that are kept; "
              "let it write to a file: %.60s",
@@ -86,10 +93,9 @@ void showing_show(struct showing *e, uint64_t seq, const char *command,
 }
 
 int showing_flush(struct showing *e) {
-    if (fflush(stdout) != 0 && e->error == 0)
-        e->error = -errno;
-    if (e->log != NULL && fflush(e->log) != 0 && e->error == 0)
-        e->error = -errno;
+    flush(e, stdout);
+    if (e->log != NULL)
+        flush(e, e->log);
     return e->error;
 }
 

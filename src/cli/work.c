@@ -307,16 +307,9 @@ static void show_progress(struct work *w) {
 
 /* Shown first, then written down, then acknowledged. */
 static int settle(struct work *w) {
-    int r = showing_flush(&w->showing);
-    if (r < 0) {
-        complain("work", "the output cannot be written: %s", strerror(-r));
+    int r = work_write_down(w);
+    if (r < 0)
         return r;
-    }
-    r = workbook_flush(&w->book);
-    if (r < 0) {
-        complain(w->folder, "%s", strerror(-r));
-        return r;
-    }
     r = office_say(&w->office);
     if (r < 0)
         complain("work", "%s", w->office.why);
@@ -359,6 +352,8 @@ static void follow(struct work *w) {
         r = turn(w);
     if (r == 0 && work_is_halted(w))
         work_show_rest(w);
+    else if (r == 0 && work_is_done(w)) /* perhaps by a former life, which did not get to show it */
+        r = work_collect(w);
     if (r == 0)
         r = settle(w);
     if (w->wish->progress)

@@ -57,5 +57,7 @@ int work_feed(struct work *w);
 int work_collect(struct work *w);
 bool work_is_done(const struct work *w);
 bool work_is_halted(const struct work *w);
+/* What was shown leaves, then the book may say so. */
+int work_write_down(struct work *w);
 /* What has ended and waits for others is shown after all. */
 void work_show_rest(struct work *w);

@@ -143,9 +143,25 @@ static void show(struct work *w, uint64_t number, const struct chore_result *r) 
     l->command = NULL;
 }
 
+int work_write_down(struct work *w) {
+    int r = showing_flush(&w->showing);
+    if (r < 0) {
+        complain("work", "the output cannot be written: %s", strerror(-r));
+        return r;
+    }
+    r = workbook_flush(&w->book);
+    if (r < 0)
+        complain(w->folder, "%s", strerror(-r));
+    return r;
+}
+
+/* It is read from the book, which must not say before that others were shown that are still on their way. */
 static int show_held(struct work *w, uint64_t number) {
     struct chore_result r;
     size_t len;
+    int status = workbook_is_written(&w->book, number) ? 0 : work_write_down(w);
+    if (status < 0)
+        return status;
     uint8_t *result = workbook_held(&w->book, number, &len);
     if (result == NULL || !chore_result_read(&r, bytes_of(result, len))) {
         free(result);
@@ -231,6 +247,8 @@ static int take(struct work *w, const struct side_result *s) {
                      : workbook_hold(&w->book, number, failed, body);
     if (status < 0)
         return no_memory();
+    if (workbook_is_full(&w->book) && (status = work_write_down(w)) < 0)
+        return status;
     return now && !w->wish->unordered ? show_in_order(w) : 0;
 }
 

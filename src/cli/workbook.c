@@ -47,9 +47,7 @@ static int note(struct workbook *b, uint64_t number, enum workbook_state state, 
     store_le64(head + 8, number);
     store_le64(head + 16, l->hash);
     b->end += HEAD + result.len;
-    if (!wodi_bytes_add(&b->out, bytes_of(head, HEAD)) || !wodi_bytes_add(&b->out, result))
-        return -ENOMEM;
-    return wodi_bytes_left(&b->out).len > GATHER ? workbook_flush(b) : 0;
+    return wodi_bytes_add(&b->out, bytes_of(head, HEAD)) && wodi_bytes_add(&b->out, result) ? 0 : -ENOMEM;
 }
 
 int workbook_sent(struct workbook *b, uint64_t number, const char *command) {
@@ -71,9 +69,14 @@ int workbook_shown(struct workbook *b, uint64_t number, bool failed) {
     return note(b, number, WORKBOOK_SHOWN, failed, bytes_of(NULL, 0));
 }
 
+bool workbook_is_written(struct workbook *b, uint64_t number) {
+    const struct workbook_line *l = workbook_line(b, number);
+    return l != NULL && l->place + l->len <= b->end - wodi_bytes_left(&b->out).len;
+}
+
 uint8_t *workbook_held(struct workbook *b, uint64_t number, size_t *ret_len) {
     const struct workbook_line *l = workbook_line(b, number);
-    uint8_t *result = l != NULL && workbook_flush(b) == 0 ? malloc(l->len + 1) : NULL;
+    uint8_t *result = l != NULL ? malloc(l->len + 1) : NULL;
     if (result == NULL)
         return NULL;
     *ret_len = l->len;
@@ -81,6 +84,10 @@ uint8_t *workbook_held(struct workbook *b, uint64_t number, size_t *ret_len) {
         return result;
     free(result);
     return NULL;
+}
+
+bool workbook_is_full(const struct workbook *b) {
+    return wodi_bytes_left(&b->out).len > GATHER;
 }
 
 int workbook_flush(struct workbook *b) {

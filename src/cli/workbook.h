@@ -43,8 +43,12 @@ int workbook_sent(struct workbook *b, uint64_t number, const char *command);
 /* It has ended: a result as the worker has sent it. 0 or -ENOMEM. */
 int workbook_hold(struct workbook *b, uint64_t number, bool failed, struct bytes result);
 int workbook_shown(struct workbook *b, uint64_t number, bool failed);
-/* The result that was held; free() it. NULL: it cannot be read. */
+/* The result that was held, and is written; free() it. NULL: it cannot be read. */
 uint8_t *workbook_held(struct workbook *b, uint64_t number, size_t *ret_len);
 
+/* It is in the file already: it can be read without a flush. */
+bool workbook_is_written(struct workbook *b, uint64_t number);
+/* So much has gathered that it should be flushed. */
+bool workbook_is_full(const struct workbook *b);
 /* 0 or -errno. */
 int workbook_flush(struct workbook *b);

@@ -39,6 +39,9 @@ static void test_lives(void) {
     CHECK_EQ(workbook_sent(b, 2, "b"), 0);
     CHECK_EQ(workbook_sent(b, 3, "c"), 0);
     CHECK_EQ(workbook_hold(b, 2, true, bytes_from_str("result of b")), 0);
+    CHECK(!workbook_is_written(b, 2));
+    CHECK_EQ(workbook_flush(b), 0);
+    CHECK(workbook_is_written(b, 2));
     CHECK_STR(held(b, 2), "result of b");
     CHECK_EQ(workbook_shown(b, 1, false), 0);
     close_book(b);

@@ -167,15 +167,26 @@ def begun(t, name, *more, count=60):
     return p
 
 
-def shown(t, name):
-    """Lines of which the book says that they were shown (src/cli/workbook.c)."""
-    with open(os.path.join(t.home, 'local', 'work', name, 'book'), 'rb') as f:
-        book, at, lines = f.read(), 0, set()
-    while at + 24 <= len(book):
-        state, _, size, number, _ = struct.unpack_from('<BBxxIQQ', book, at)
-        lines |= {number} if state == 3 else set()
+SHOWN = 3
+
+
+def book(t, name):
+    return os.path.join(t.home, 'local', 'work', name, 'book')
+
+
+def records(t, name):
+    """State, number and bytes of each record of the book (src/cli/workbook.c)."""
+    with open(book(t, name), 'rb') as f:
+        text, at = f.read(), 0
+    while at + 24 <= len(text):
+        state, _, size, number, _ = struct.unpack_from('<BBxxIQQ', text, at)
+        yield state, number, text[at:at + 24 + size]
         at += 24 + size
-    return len(lines)
+
+
+def shown(t, name):
+    """Lines of which the book says that they were shown."""
+    return len({number for state, number, _ in records(t, name) if state == SHOWN})
 
 
 def killed(t):
@@ -192,6 +203,33 @@ def killed(t):
     t.check('what had ended was not run again', all(t.read(f'k.{i}') == 'x\n' for i in range(10)))
     t.check('all was run', all(t.read(f'k.{i}') for i in range(60)))
     t.check('and nothing is kept', 'k' not in folders(t), folders(t))
+
+
+def unshown(t):
+    """All lines had ended when the command was killed, and some were not shown yet."""
+    t.write('u.list', 'echo x >>u.ran; read x <u.gate; echo 1\n' + 'echo x >>u.ran; echo 2\n' * 3 + 'echo x >>u.ran; false\n')
+    os.mkfifo(t.path('u.gate'))
+    os.chmod(t.path('u.gate'), 0o666)
+    p = t.start('work', '-n', 2, '--resume', 'u', '-f', 'u.list')
+    t.check('unshown: the others have ended', t.until(lambda: t.read('u.ran') == 'x\n' * 5))
+    t.spawn('sh', '-c', 'echo go >u.gate').wait()
+    r = t.finish(p)
+    t.check('unshown: all ended, one failed', r.status == 1 and r.out == '1\n2\n2\n2\n', r)
+    kept = [text for state, number, text in records(t, 'u') if state != SHOWN or number == 1]
+    with open(book(t, 'u'), 'wb') as f:
+        f.write(b''.join(kept))
+    r = work(t, '--resume', 'u', '-f', 'u.list')
+    t.check('unshown: they are shown, and nothing is run', r.out == '2\n2\n2\n' and t.read('u.ran') == 'x\n' * 5, r)
+
+
+def full(t):
+    """Nothing can be written: it is told, and kept."""
+    t.write('f.list', 'echo out; echo err >&2\n' * 3 + 'head -c 9000 /dev/zero | tr "\\0" y; echo err >&2\n')
+    with open('/dev/full', 'wb') as nowhere:
+        r = work(t, '--resume', 'f', '-f', 'f.list', stdout=nowhere)
+    t.check('full: the output cannot be written', r.status == 125 and 'the output cannot be written: No space left' in r.err, r)
+    r = work(t, '--resume', 'f', '-f', 'f.list')
+    t.check('full: all of it comes later', r.status == 0 and r.out == 'out\n' * 3 + 'y' * 9000, r)
 
 
 def interrupted(t):
@@ -266,4 +304,4 @@ def down(t):
             all(line.startswith('storm: ') for line in r.err.splitlines()), r)
 
 
-play(lines, values, ends, slow, stream, killed, interrupted, casualties, at_a_terminal, refused, over_tcp, down, up=('--local', '3', '--orphan', '2s'))
+play(lines, values, ends, slow, stream, killed, unshown, full, interrupted, casualties, at_a_terminal, refused, over_tcp, down, up=('--local', '3', '--orphan', '2s'))

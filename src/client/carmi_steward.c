@@ -26,6 +26,7 @@ static void set_request(struct steward *s, uint16_t type, union message *m, uint
     uint64_t *request = type == MESSAGE_ACT      ? m->act.request
                         : type == MESSAGE_ASK    ? m->ask.request
                         : type == MESSAGE_SUBMIT ? m->submit.request
+                        : type == MESSAGE_OFFER  ? m->offer.request
                                                  : NULL;
     if (request == NULL)
         return;
@@ -371,9 +372,20 @@ static void on_answer(struct steward *s, const struct message_answer *a) {
     if (e->kind == ERRAND_ADD) {
         s->adds_unanswered--;
         hosts_answered(s, c, a);
+    } else if (e->kind == ERRAND_OFFER) {
+        struct message_offered none = {.error = -EAGAIN, .text = a->text};
+        ship_offered(s, e->call, &none);
     } else if (t != NULL) {
         task_answered(s, t, a);
     }
+    errand_free(e);
+}
+
+static void on_offered(struct steward *s, const struct message_offered *o) {
+    struct errand *e = errand_find(s, o->request);
+    if (e == NULL || e->kind != ERRAND_OFFER)
+        return;
+    ship_offered(s, e->call, o);
     errand_free(e);
 }
 
@@ -404,6 +416,8 @@ void steward_hear(struct steward *s, uint16_t type, struct bytes body) {
         on_news(s, &m.news);
     else if (type == MESSAGE_OUTPUT)
         task_output(s, &m.output);
+    else if (type == MESSAGE_OFFERED)
+        on_offered(s, &m.offered);
 }
 
 /* ---- life ---- */

@@ -85,8 +85,14 @@ struct task {
     carmi_request call;
     uint32_t host;
     char *executable;
-    bool told;    /* that it runs */
-    bool settled; /* it is over, and only its output may be missing */
+    /* Until it runs: what it is to be, and its file here, if there is one. A host that lacks that is sent it. */
+    uint8_t *spec;
+    size_t spec_len;
+    char *program;
+    uint32_t sendings; /* it was sent so often */
+    bool awaits;       /* that the file is made ready */
+    bool told;         /* that it runs */
+    bool settled;      /* it is over, and only its output may be missing */
     uint64_t taken[2], output;
     uint32_t status;
     uint64_t cpu_ns;
@@ -115,6 +121,7 @@ enum errand_kind {
     ERRAND_ADD,
     ERRAND_DELETE,
     ERRAND_SPAWN,
+    ERRAND_OFFER, /* of a program's file */
     ERRAND_QUIET, /* whatever the answer is */
     ERRAND_TAKEN  /* has none */
 };
@@ -223,3 +230,16 @@ void task_news(struct steward *s, struct task *t, const struct message_news *n);
 void task_row(struct steward *s, struct task *t, const struct job_row *row);
 void task_output(struct steward *s, const struct message_output *o);
 void task_free(struct steward *s, struct task *t);
+/* The manager need not keep it any more. */
+void task_release(struct steward *s, const struct task *t);
+/* It could not be done, or not any more. */
+void task_fail(struct steward *s, struct task *t, int error, struct bytes why);
+
+/* carmi_spawn.c: asks for the process; `files` go to its host before, if there are any. 0 or -errno. */
+int task_order(struct steward *s, const struct task *t, struct bytes spec, struct bytes files);
+
+/* carmi_ship.c */
+/* It is over: because its host lacks the program? Then that is sent, and it begins anew. */
+bool task_ships(struct steward *s, struct task *t, const struct message_news *n);
+/* The file is ready, or is not. */
+void ship_offered(struct steward *s, carmi_request call, const struct message_offered *o);

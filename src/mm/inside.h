@@ -306,7 +306,7 @@ struct asker {
     uint64_t request[2];
 };
 
-enum { ASKERS_MAX = 64 };
+enum { ASKERS_MAX = 1024 }; /* a program has few at once */
 
 /* A completion about files has this in its tag; others have a run. */
 #define FILES_TAG ((uint64_t)1 << 62)

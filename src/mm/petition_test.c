@@ -2,6 +2,8 @@
 /* Programs that talk to the manager: of their own affairs only, in conversations that begin anew where something is lost. */
 #include "manager_alone.h"
 
+#include "wire/bundle.h"
+
 enum { NODE = 1, OTHER_NODE = 3 };
 
 static void keep(struct bench *b) {
@@ -251,6 +253,85 @@ static void test_hosts(void) {
     teardown(&b);
 }
 
+/* A process on host 3, with something that goes there before. */
+static void ask_process(struct bench *b, struct talk *t, const struct message_copy *copy,
+                        enum goal goal) {
+    uint8_t descriptor[256], files[512];
+    struct bundle bundle = {.goal = (uint8_t)goal,
+                            .bytes = 9,
+                            .manifest_bytes = 1,
+                            .pieces = 1,
+                            .page_pieces = 64,
+                            .piece_bytes = 9,
+                            .to = bytes_from_str(goal == GOAL_PATH ? "/etc" : ""),
+                            .pages = bytes_of("0123456789abcdef", 16)};
+    union message c = {.copy = *copy};
+    long len = bundle_encode(&bundle, room_of(descriptor, sizeof descriptor));
+    CHECK(len > 0);
+    c.copy.slots = 1;
+    c.copy.set = &b->none;
+    c.copy.descriptor = bytes_of(descriptor, (size_t)len);
+    len = message_encode(MESSAGE_COPY, &c, room_of(files, sizeof files));
+    CHECK(len > 0);
+    union message m = {.submit = {.request = {++b->requests, 2},
+                                  .kind = JOB_STEP,
+                                  .flags = JOB_DETACHED,
+                                  .nodes = 1,
+                                  .ppn = 1,
+                                  .procs = 1,
+                                  .inside = 1,
+                                  .on = &b->none,
+                                  .exclude = &b->none,
+                                  .files = bytes_of(files, (size_t)len)}};
+    talk(b, t, MESSAGE_SUBMIT, &m);
+}
+
+/* Programs that it gives are of its own node, and go to caches; nobody is sent to another address for them. */
+static void test_programs_that_it_gives(void) {
+    struct bench b;
+    struct talk t = begin_talk(&b);
+    ask_process(&b, &t, &(struct message_copy){.source = OTHER_NODE}, GOAL_SPOOL);
+    CHECK(refused(&b, "programs of its own node"));
+    ask_process(&b, &t,
+                &(struct message_copy){.source = NO_NODE, .address = bytes_from_str("1.2.3.4:5")},
+                GOAL_SPOOL);
+    CHECK(refused(&b, "programs of its own node"));
+    ask_process(&b, &t, &(struct message_copy){.source = NODE}, GOAL_PATH);
+    CHECK(refused(&b, "programs of its own node"));
+    ask_process(&b, &t, &(struct message_copy){.source = NODE}, GOAL_SPOOL);
+    keep(&b);
+    CHECK(replies(&b) == 0 || !refused(&b, "programs of its own node"));
+    teardown(&b);
+}
+
+/* Whatever it says: the node is its own. */
+static void test_a_file_is_made_ready(void) {
+    struct bench b;
+    struct talk t = begin_talk(&b);
+    union message m = {.offer = {.request = {++b.requests, 2},
+                                 .pattern = true,
+                                 .set = &b.set,
+                                 .path = bytes_from_str("/bin/true")}};
+    CHECK_EQ(nodeset_parse(&b.set, "n3", "n", NULL), 0);
+    talk(&b, &t, MESSAGE_OFFER, &m);
+    uint32_t asked = 0;
+    for (uint32_t i = 0; i < b.out.count; i++) {
+        const struct effect *e = &b.out.list[i];
+        union message o;
+        if (e->kind != EFFECT_REQUEST || e->request.type != MESSAGE_OFFER)
+            continue;
+        CHECK_EQ(message_decode(MESSAGE_OFFER, e->request.body, b.sets, &o), 0);
+        CHECK(o.offer.program && !o.offer.pattern && nodeset_count(e->request.set) == 1 &&
+              nodeset_has(e->request.set, NODE));
+        asked++;
+    }
+    CHECK_EQ(asked, 1);
+    union message offered = {.offered = {.request = {b.requests, 2}, .offer = 7}};
+    say(&b, 0, NODE, MESSAGE_OFFERED, &offered);
+    CHECK_EQ(inside(&b, MESSAGE_OFFERED).offered.node, NODE);
+    teardown(&b);
+}
+
 static void test_what_no_client_could_say(void) {
     struct bench b;
     struct talk t = begin_talk(&b);
@@ -376,6 +457,8 @@ int main(void) {
     TEST(test_of_its_own_affairs);
     TEST(test_not_of_others);
     TEST(test_hosts);
+    TEST(test_programs_that_it_gives);
+    TEST(test_a_file_is_made_ready);
     TEST(test_what_no_client_could_say);
     TEST(test_it_must_run_there);
     TEST(test_where_counts_do_not_fit_it_begins_anew);

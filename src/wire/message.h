@@ -778,8 +778,9 @@ struct message_offer {
     uint64_t request[2];  /* drawn by the client */
     uint32_t piece_bytes; /* about; 0: the usual */
     bool pattern;         /* the last part of the path may hold * ? [] */
-    struct nodeset *set;  /* who; of no meaning to a mover */
-    struct bytes path;    /* absolute, as the node sees it */
+    bool program; /* one that a process asks for: as that sees it, though nodes share a machine */
+    struct nodeset *set; /* who; of no meaning to a mover */
+    struct bytes path;   /* absolute, as the node sees it */
 };
 
 struct message_offered {

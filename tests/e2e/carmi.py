@@ -3,84 +3,17 @@
 """CARMI: each call of <storm/carmi.h> on a real cluster, with what can go wrong, and with daemons that are killed. Speaks TAP."""
 import json
 import os
-import queue
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import threading
 
-from harness import PATIENCE, play
+from harness import play
+from teller import Teller
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
 PYTHON = next(p for p in ('/usr/bin/python3', sys.executable) if os.path.exists(p))     # that any user may execute
-
-
-def program(t):
-    to = os.path.join(t.bin, 'carmi_teller')
-    if not os.path.exists(to):
-        shutil.copy(os.path.join(os.path.dirname(os.environ['STORM']), 'tests', 'carmi_teller'), to)
-    return to
-
-
-class Teller:
-    """A job whose program does what it is told."""
-
-    def __init__(self, t, *options):
-        self.t = t
-        self.p = t.start('run', *(options or ('-w', 'n0')), program(t), stderr=subprocess.DEVNULL)
-        self.lines = queue.Queue()
-        self.kept = []
-        threading.Thread(target=self.listen, daemon=True).start()
-        t.check('it begins', self.line() == 'ready')
-
-    def listen(self):
-        for line in self.p.stdout:
-            self.lines.put(line.decode().rstrip('\n'))
-
-    def line(self):
-        try:
-            return self.lines.get(timeout=PATIENCE)
-        except queue.Empty:
-            return ''
-
-    def ask(self, *words):
-        """The number of the request."""
-        self.p.stdin.write((' '.join(str(w) for w in words) + '\n').encode())
-        self.p.stdin.flush()
-        while True:
-            line = self.line()
-            if line == '' or line.startswith(('request', 'refused')):
-                return line.split()[-1] if line.startswith('request') else line
-            self.kept.append(line)
-
-    def hear(self, number):
-        """The next message of a request, as words behind its number."""
-        for i, line in enumerate(self.kept):
-            if line.split()[0] == number:
-                return self.kept.pop(i).split()[1:]
-        while True:
-            line = self.line()
-            if line == '' or line.split()[0] == number:
-                return line.split()[1:]
-            self.kept.append(line)
-
-    def does(self, *words):
-        return self.hear(self.ask(*words))
-
-    def grows(self, name, count=1, increment=1):
-        """Hosts, when all are there."""
-        number, hosts = self.ask('add', name, count, increment), []
-        while True:
-            said = self.hear(number)
-            hosts += [w for w in said[1:] if w.isdigit()]
-            if not said or said[-1] == 'last':
-                return hosts
-
-    def end(self):
-        self.p.stdin.close()
-        return self.p.wait(timeout=PATIENCE) == 0
 
 
 def jobs(t):

@@ -156,11 +156,12 @@ CARMI_API carmi_request carmi_process_info(struct carmi *c, int tag);
 
 /* ---- classes: A.4 ---------------------------------------------------------------------------- */
 
+/* All processes of a program have the same classes, also those that it has started on hosts. */
 CARMI_API carmi_request carmi_get_class_definitions(struct carmi *c, int tag);
-/* success 0: there is one of that name (EEXIST). Whether any node is like that is found when hosts are asked for. */
+/* success 0: there is one of that name (EEXIST), or there are too many (ENOSPC). Whether any node is like that is found when hosts are asked for. */
 CARMI_API carmi_request carmi_define_class(struct carmi *c, const struct carmi_class *definition,
                                            int tag);
-/* success 0: there is none (EINVAL), or the program has hosts of it, or waits for some (EBUSY). */
+/* success 0: there is none (EINVAL); or the program was started with it, has hosts of it, or waits for some (EBUSY). */
 CARMI_API carmi_request carmi_remove_class(struct carmi *c, const char *class_name, int tag);
 
 #ifdef __cplusplus

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/classes.h"
-
 /* Clusters are smaller; and a host has one node. */
 enum { UNIVERSE = 1 << 18, ROWS_AT_ONCE = 64, FOLLOW_OUTPUT = 1, FOLLOW_FAMILY = 4 };
 
@@ -177,8 +175,7 @@ static void surveyed(struct steward *s) {
         if (t->survey != s->surveys && t->job != 0)
             errand_ask(s, ERRAND_LOOK, SUBJECT_JOB, t->job, 0);
     }
-    if (!s->given)
-        errand_ask(s, ERRAND_GIVEN, SUBJECT_CLASSES, s->head != 0 ? s->head : s->own, 0);
+    s->ready = true;
 }
 
 static bool is_host(const struct steward *s, const struct job_row *row) {
@@ -294,13 +291,6 @@ static void info_rows(struct steward *s, struct call *c, const struct message_ro
         fail_call(s, c, CARMI_HOST_INFO, ESRCH, "its node is gone");
 }
 
-static void given_rows(struct steward *s, const struct message_rows *r) {
-    struct host_class one;
-    for (size_t at = 0; class_next(r->rows, &at, &one) > 0;)
-        class_add(s, one.name, one.need, one.ppn);
-    s->given = s->ready = true;
-}
-
 static void each_job(struct steward *s, enum errand_kind kind, struct call *c,
                      const struct job_row *row) {
     if (kind == ERRAND_SURVEY)
@@ -350,8 +340,8 @@ static void on_rows(struct steward *s, const struct message_rows *r) {
     struct call *c = call_find(s, e->call);
     if (e->kind == ERRAND_LOOK)
         look_rows(s, e->job, r);
-    else if (e->kind == ERRAND_GIVEN)
-        given_rows(s, r);
+    else if (e->kind == ERRAND_CLASSES && c != NULL)
+        class_rows(s, c, r);
     else if (e->kind == ERRAND_INFO_HOST && c != NULL)
         info_host(s, c, r);
     else if (e->kind == ERRAND_INFO_NODE && c != NULL)
@@ -372,6 +362,8 @@ static void on_answer(struct steward *s, const struct message_answer *a) {
     if (e->kind == ERRAND_ADD) {
         s->adds_unanswered--;
         hosts_answered(s, c, a);
+    } else if ((e->kind == ERRAND_DEFINE || e->kind == ERRAND_UNDEFINE) && c != NULL) {
+        class_answered(s, e->kind, c, a);
     } else if (e->kind == ERRAND_OFFER) {
         struct message_offered none = {.error = -EAGAIN, .text = a->text};
         ship_offered(s, e->call, &none);
@@ -435,8 +427,8 @@ static bool make_sets(struct steward *s) {
 
 int steward_init(struct steward *s, uint64_t seed, uint32_t own) {
     *s = (struct steward){.seed = seed, .own = own};
-    struct list *const lists[] = {&s->errands, &s->calls,   &s->hosts,    &s->tasks,
-                                  &s->classes, &s->letters, &s->given_out};
+    struct list *const lists[] = {&s->errands, &s->calls,   &s->hosts,
+                                  &s->tasks,   &s->letters, &s->given_out};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         list_init(lists[i]);
     if (!make_sets(s)) {
@@ -456,8 +448,6 @@ void steward_fini(struct steward *s) {
         task_free(s, CONTAINER_OF(l, struct task, at));
     LIST_EACH_SAFE (l, &s->hosts)
         free(CONTAINER_OF(l, struct host, at));
-    LIST_EACH_SAFE (l, &s->classes)
-        class_free(CONTAINER_OF(l, struct class_known, at));
     list_move_all(&s->letters, &s->given_out);
     LIST_EACH_SAFE (l, &s->letters)
         letter_free(CONTAINER_OF(l, struct letter, at));

@@ -36,7 +36,9 @@ enum call_kind {
     CALL_RESUME_NOTIFY,
     CALL_SPAWN,
     CALL_PROCESSES,
-    CALL_CLASSES
+    CALL_CLASSES,
+    CALL_ADD_TO_BE,       /* until it is known what its class is like; */
+    CALL_ADD_NOTIFY_TO_BE /* that there is such a class */
 };
 
 enum slot { SLOT_WAITS, SLOT_HERE, SLOT_TOLD, SLOT_GONE };
@@ -100,24 +102,19 @@ struct task {
     uint32_t survey;
 };
 
-struct class_known {
-    struct list at;
-    char *name, *expression;
-    uint32_t processors;
-};
-
 /* ---- what is said to the manager ---- */
 
 enum errand_kind {
     ERRAND_FOLLOW,
     ERRAND_SURVEY, /* what there is, for ourselves */
     ERRAND_LOOK,   /* at one job */
-    ERRAND_GIVEN,  /* classes of the submission */
     ERRAND_CONFIG,
     ERRAND_PROCESSES,
     ERRAND_INFO_HOST,
     ERRAND_INFO_NODE,
-    ERRAND_CLASSES,
+    ERRAND_CLASSES, /* to list them, or to use one */
+    ERRAND_DEFINE,
+    ERRAND_UNDEFINE,
     ERRAND_ADD,
     ERRAND_DELETE,
     ERRAND_SPAWN,
@@ -142,15 +139,14 @@ struct steward {
     uint64_t seed;    /* of request numbers: no other program draws the same */
     uint32_t own;     /* job of this process */
     uint32_t head;    /* of its family; 0: not known yet */
-    bool given;       /* classes of the submission are known */
-    bool ready;       /* and all else that is asked for first */
+    bool ready;       /* what is asked for first is known */
     bool failed;      /* no memory */
     bool anew;        /* that we begin anew is to be said */
     uint64_t numbers; /* of requests to the manager */
     int64_t calls_made;
     uint32_t surveys;
     uint32_t adds_unanswered;
-    struct list errands, calls, hosts, tasks, classes;
+    struct list errands, calls, hosts, tasks;
     struct list letters, given_out;
     uint8_t *scratch; /* PETITION_BYTES_MAX */
     struct nodeset sets[2], none;
@@ -180,8 +176,7 @@ void *letter_block(struct steward *s, struct letter *l, size_t bytes);
 void letter_hosts(struct steward *s, struct letter *l, const carmi_host *hosts, size_t count);
 void letter_failed(struct steward *s, struct letter *l, int error, struct bytes text);
 void letter_free(struct letter *l);
-/* All classes that there are. */
-void letter_classes(struct steward *s, struct letter *l);
+void letter_classes(struct steward *s, struct letter *l, struct bytes rows);
 /* What a host is like, as names and values. */
 void letter_attributes(struct steward *s, struct letter *l, const struct call *c,
                        const struct node_row *row);
@@ -193,10 +188,13 @@ struct call *call_find(const struct steward *s, carmi_request id);
 void call_end(struct call *c);
 bool call_set_hosts(struct steward *s, struct call *c, const carmi_host *hosts, size_t count);
 bool call_add_host(struct steward *s, struct call *c, carmi_host host);
-void class_free(struct class_known *k);
-struct class_known *class_find(const struct steward *s, const char *name);
-struct class_known *class_add(struct steward *s, struct bytes name, struct bytes expression,
-                              uint32_t processors);
+
+/* carmi_classes.c: what the manager knows of classes, it alone */
+void class_change(struct steward *s, struct call *c, enum verb verb, const struct carmi_class *d);
+void class_answered(struct steward *s, enum errand_kind kind, struct call *c,
+                    const struct message_answer *a);
+/* All that there are: a call lists them, or uses one. */
+void class_rows(struct steward *s, struct call *c, const struct message_rows *r);
 
 /* carmi_steward.c */
 struct errand *errand_add(struct steward *s, enum errand_kind kind, uint16_t type, union message *m,

@@ -130,21 +130,25 @@ static void start(struct bench *b) {
         nodeset_init(&b->sets[i], 64, b->storage[i]);
 }
 
-static void begin(struct bench *b) {
-    struct sheet s = {.len = 0};
-    start(b);
-    add_row(&s, OWN, JOB_RUN, STATE_RUNNING);
-    greet(b, &s);
-    CHECK(asks(b, SUBJECT_CLASSES, OWN));
-    CHECK(!b->carmi.steward.ready);
+/* The one class that there is, to who asks. */
+static void answer_classes(struct bench *b) {
     uint8_t one[64];
     struct host_class given = {.least = 1, .most = 2, .ppn = 2, .name = bytes_from_str("given")};
+    CHECK(asks(b, SUBJECT_CLASSES, OWN));
     long len = class_store(&given, room_of(one, sizeof one));
     union message m = {.rows = {.request = {b->heard.ask.request[0], b->heard.ask.request[1]},
                                 .subject = SUBJECT_CLASSES,
                                 .last = true,
                                 .rows = bytes_of(one, (size_t)len)}};
     say(b, MESSAGE_ROWS, &m);
+}
+
+static void begin(struct bench *b) {
+    struct sheet s = {.len = 0};
+    start(b);
+    add_row(&s, OWN, JOB_RUN, STATE_RUNNING);
+    CHECK(!b->carmi.steward.ready);
+    greet(b, &s);
     CHECK_EQ(next(b), MESSAGE_NONE);
     CHECK(b->carmi.steward.ready && b->carmi.steward.head == OWN);
 }
@@ -175,6 +179,7 @@ static bool silent(struct bench *b) {
 /* Hosts that are asked for: the request to the manager is in b->heard. */
 static carmi_request grow(struct bench *b, unsigned count, unsigned increment) {
     carmi_request r = carmi_addhosts(&b->carmi, "given", count, increment, TAG);
+    answer_classes(b);
     CHECK_EQ(next(b), MESSAGE_SUBMIT);
     CHECK(b->heard.submit.parent == OWN && b->heard.submit.kind == JOB_ALLOC &&
           b->heard.submit.ppn == 2);
@@ -493,13 +498,56 @@ static void test_time_ends_among_signals(void) {
     finish(&b);
 }
 
+/* A class is defined or removed; with this answer. */
+static void change(struct bench *b, enum verb verb, int error) {
+    struct host_class h;
+    size_t at = 0;
+    CHECK(acts(b, verb, OWN) && class_next(b->heard.act.text, &at, &h) == 1);
+    CHECK(bytes_equal(h.name, bytes_from_str("large")));
+    answer(b, b->heard.act.request, error == 0 ? ANSWER_DONE : ANSWER_REFUSED, OWN,
+           error == 0 ? 1 : (uint32_t)error);
+}
+
+static void test_classes_are_the_managers(void) {
+    static struct bench b;
+    struct carmi_message m;
+    const struct carmi_class large = {.name = "large", .expression = "MEMORY>=1GB"};
+    begin(&b);
+    carmi_request r = carmi_define_class(&b.carmi, &large, TAG);
+    CHECK(silent(&b));
+    change(&b, VERB_DEFINE, 0);
+    CHECK(tells(&b, r, CARMI_CLASS_DEFINED, 0, &m) && m.success && m.last);
+    r = carmi_define_class(&b.carmi, &large, TAG);
+    change(&b, VERB_DEFINE, EEXIST);
+    CHECK(tells(&b, r, CARMI_CLASS_DEFINED, 0, &m) && !m.success && m.error == EEXIST);
+    r = carmi_remove_class(&b.carmi, "large", TAG);
+    say(&b, MESSAGE_NONE, NULL); /* what was not answered is said again */
+    CHECK(acts(&b, VERB_UNDEFINE, OWN));
+    CHECK_EQ(next(&b), MESSAGE_NONE);
+    struct sheet s = {.len = 0};
+    add_row(&s, OWN, JOB_RUN, STATE_RUNNING);
+    greet(&b, &s);
+    change(&b, VERB_UNDEFINE, EBUSY);
+    CHECK(tells(&b, r, CARMI_CLASS_REMOVED, 0, &m) && !m.success && m.error == EBUSY);
+    r = carmi_addhosts(&b.carmi, "large", 1, 1, TAG);
+    CHECK_EQ(carmi_wait(&b.carmi, carmi_remove_class(&b.carmi, "large", TAG), &m, 0), 1);
+    CHECK_EQ(m.error, EBUSY);
+    answer_classes(&b); /* another has removed it */
+    CHECK(tells(&b, r, CARMI_HOSTS_ADDED, 0, &m) && !m.success && m.error == EINVAL && m.last);
+    r = carmi_add_notify(&b.carmi, "given", TAG);
+    answer_classes(&b);
+    CHECK(silent(&b) && steward_outstanding(&b.carmi.steward, r));
+    finish(&b);
+}
+
 static void test_messages_of_one_request_are_found_among_others(void) {
     static struct bench b;
     struct carmi_message m;
     begin(&b);
     carmi_request one = carmi_get_class_definitions(&b.carmi, TAG);
-    carmi_request two = carmi_define_class(&b.carmi, &(struct carmi_class){.name = "given"}, TAG);
-    CHECK(carmi_wait(&b.carmi, two, &m, 0) == 1 && m.error == EEXIST);
+    carmi_request two = carmi_define_class(&b.carmi, &(struct carmi_class){.name = ""}, TAG);
+    answer_classes(&b);
+    CHECK(carmi_wait(&b.carmi, two, &m, 0) == 1 && m.error == EINVAL);
     CHECK(tells(&b, one, CARMI_CLASSES, 0, &m) && m.class_count == 1);
     CHECK_STR(m.classes[0].name, "given");
     CHECK_EQ(carmi_wait(&b.carmi, one, &m, 0), -ESRCH);
@@ -520,6 +568,7 @@ int main(void) {
     TEST(test_a_host_lacks_the_program);
     TEST(test_a_program_that_is_nowhere);
     TEST(test_time_ends_among_signals);
+    TEST(test_classes_are_the_managers);
     TEST(test_messages_of_one_request_are_found_among_others);
     return tap_finish();
 }

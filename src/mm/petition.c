@@ -184,6 +184,8 @@ static const char *judge_act(const struct mm *m, uint32_t head, const struct mes
     case VERB_RESUME:
     case VERB_END:
     case VERB_KILL:
+    case VERB_DEFINE:
+    case VERB_UNDEFINE:
         break;
     default:
         return "a program may not ask for that";

@@ -253,6 +253,69 @@ static void test_hosts(void) {
     teardown(&b);
 }
 
+static void change_class(struct bench *b, struct talk *t, enum verb verb, const char *name,
+                         uint64_t request) {
+    uint8_t text[64], job[4];
+    struct host_class h = {.most = 1, .ppn = 1, .name = bytes_from_str(name)};
+    long len = class_store(&h, room_of(text, sizeof text));
+    CHECK(len > 0);
+    store_le32(job, 1);
+    union message m = {.act = {.request = {request, 9},
+                               .verb = (uint8_t)verb,
+                               .nodes = &b->none,
+                               .jobs = bytes_of(job, 4),
+                               .text = bytes_of(text, (size_t)len)}};
+    talk(b, t, MESSAGE_ACT, &m);
+}
+
+/* What was answered at once, as an errno; 0: done, or when it is durable. */
+static uint32_t changed(struct bench *b) {
+    if (replies(b) == 0)
+        keep(b);
+    struct message_answer a = inside(b, MESSAGE_ANSWER).answer;
+    return a.code == ANSWER_DONE ? 0 : a.count;
+}
+
+static void test_classes(void) {
+    struct bench b;
+    struct talk t = begin_talk(&b);
+    struct talk other = {.run = t.run, .number = 5};
+    change_class(&b, &t, VERB_DEFINE, "any", 70);
+    CHECK_EQ(changed(&b), 0);
+    change_class(&b, &t, VERB_DEFINE, "any", 70); /* the answer was lost */
+    CHECK_EQ(changed(&b), 0);
+    change_class(&b, &other, VERB_DEFINE, "any", 71);
+    CHECK_EQ(changed(&b), EEXIST);
+    ask(&b, &other, SUBJECT_CLASSES, 1);
+    CHECK_EQ(inside(&b, MESSAGE_ROWS).rows.total, 1);
+    ask_host(&b, &t, 1);
+    keep(&b);
+    change_class(&b, &other, VERB_UNDEFINE, "any", 72);
+    CHECK_EQ(changed(&b), EBUSY);
+    act(&b, &t, VERB_END, 3);
+    for (int i = 0; i < 4; i++)
+        keep(&b);
+    change_class(&b, &other, VERB_UNDEFINE, "any", 73);
+    CHECK_EQ(changed(&b), 0);
+    change_class(&b, &other, VERB_UNDEFINE, "any", 73);
+    CHECK_EQ(changed(&b), 0);
+    change_class(&b, &t, VERB_UNDEFINE, "any", 74);
+    CHECK_EQ(changed(&b), EINVAL);
+    ask(&b, &t, SUBJECT_CLASSES, 1);
+    CHECK_EQ(inside(&b, MESSAGE_ROWS).rows.total, 0);
+    for (uint32_t i = 0; i < 33; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "c%u", i);
+        change_class(&b, &t, VERB_DEFINE, name, 80 + i);
+        CHECK_EQ(changed(&b), i < 32 ? 0 : ENOSPC);
+        t.heard = t.said + 9;
+    }
+    CHECK(b.mm->definition_count > 0);
+    classes_drop(b.mm, 1);
+    CHECK_EQ(b.mm->definition_count, 0);
+    teardown(&b);
+}
+
 /* A process on host 3, with something that goes there before. */
 static void ask_process(struct bench *b, struct talk *t, const struct message_copy *copy,
                         enum goal goal) {
@@ -457,6 +520,7 @@ int main(void) {
     TEST(test_of_its_own_affairs);
     TEST(test_not_of_others);
     TEST(test_hosts);
+    TEST(test_classes);
     TEST(test_programs_that_it_gives);
     TEST(test_a_file_is_made_ready);
     TEST(test_what_no_client_could_say);

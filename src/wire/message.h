@@ -428,6 +428,9 @@ enum verb {
     VERB_MEASURE, /* launcher only, no run: answer MEASURED for each that runs */
     /* from clients, about jobs; and to launchers */
     VERB_PIDS, /* answered by PIDS; value: of launchers, who has asked */
+    /* from programs, about their job; text: a class, as wire/classes.h has it. Who is refused is told an errno as count. */
+    VERB_DEFINE,
+    VERB_UNDEFINE, /* only its name says something */
     VERBS
 };
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 from harness import play
-from teller import Teller
+from teller import Teller, program
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
 PYTHON = next(p for p in ('/usr/bin/python3', sys.executable) if os.path.exists(p))     # that any user may execute
@@ -33,6 +33,33 @@ def classes(t):
     p.does('del', *hosts)
     t.check('but when they are gone', p.does('remove', 'any') == ['removed', 'last'])
     t.check('the end', p.end())
+
+
+def shared(t):
+    """What one process defines the others know, also those that are started later, and after the manager's end."""
+    p = Teller(t, '-N', '2', '--stdin', '0')
+    p.does('define', 'any')
+    host = p.grows('any')[0]
+    t.write('told', 'classes\ndefine any\ndefine more PROCESSORS>=1\nremove any\nadd any 1 1\n')
+    number = p.ask('on', host, '/bin/sh', '-c', f'{program(t)}<{t.path("told")}'.replace(' ', '\t'))
+    while (said := p.hear(number)) and said[-1] != 'last':
+        pass
+    t.check('a process of it has ended', 'status 0' in ' '.join(said), said)
+    kept = ' '.join(p.kept)     # of that process, whose requests have numbers of their own
+    t.check('it knows the class', 'classes any::1 last' in kept, p.kept)
+    t.check('cannot define it again', 'defined failed File exists' in kept, p.kept)
+    t.check('nor remove it while there are hosts', 'removed failed Device or resource busy' in kept, p.kept)
+    p.kept = []
+    t.check('and has defined another', p.does('classes')[1:] == ['any::1', 'more:PROCESSORS>=1:1', 'last'])
+    os.kill(t.daemon('storm-mm'), signal.SIGKILL)
+    t.check('which stays when the manager dies', p.does('classes')[1:] == ['any::1', 'more:PROCESSORS>=1:1', 'last'])
+    t.check('and is removed by who has not defined it', p.does('remove', 'more') == ['removed', 'last'])
+    os.kill(t.daemon('storm-mm'), signal.SIGKILL)
+    t.check('for good', p.does('classes')[1:] == ['any::1', 'last'])
+    t.check('the end', p.end())
+    p = Teller(t)
+    t.check('another program has none of them', p.does('classes') == ['classes', 'last'])
+    t.check('the end of it', p.end())
 
 
 def hosts(t):
@@ -226,4 +253,4 @@ def python(t):
     t.check('nothing is left', t.until(lambda: not jobs(t)), jobs(t))
 
 
-play(classes, hosts, cannot, spawns, notices, survives, given, python, seesaw)
+play(classes, shared, hosts, cannot, spawns, notices, survives, given, python, seesaw)

@@ -40,12 +40,14 @@ def shared(t):
     p = Teller(t, '-N', '2', '--stdin', '0')
     p.does('define', 'any')
     host = p.grows('any')[0]
+    for _ in range(8):      # requests of the other have numbers below those of this
+        p.does('config')
     t.write('told', 'classes\ndefine any\ndefine more PROCESSORS>=1\nremove any\nadd any 1 1\n')
     number = p.ask('on', host, '/bin/sh', '-c', f'{program(t)}<{t.path("told")}'.replace(' ', '\t'))
     while (said := p.hear(number)) and said[-1] != 'last':
         pass
     t.check('a process of it has ended', 'status 0' in ' '.join(said), said)
-    kept = ' '.join(p.kept)     # of that process, whose requests have numbers of their own
+    kept = ' '.join(p.kept)
     t.check('it knows the class', 'classes any::1 last' in kept, p.kept)
     t.check('cannot define it again', 'defined failed File exists' in kept, p.kept)
     t.check('nor remove it while there are hosts', 'removed failed Device or resource busy' in kept, p.kept)

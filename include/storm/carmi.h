@@ -143,8 +143,9 @@ CARMI_API carmi_request carmi_resume_notify(struct carmi *c, size_t count, const
 /* ---- processes: A.3 -------------------------------------------------------------------------- */
 
 /* Starts a process on a host of the class, the one with the fewest of them, or on this very host. argv ends in NULL; NULL: the
- * executable alone. It has this program's environment, folder and output. Two messages: SPAWNED, then EXITED, which is the last; of a program
- * that could not be executed that has success 0 and the reason. A host takes as many processes at once as it has processors: others wait. */
+ * executable alone. It has this program's environment, folder and output. A program that the host lacks is sent there, if it
+ * is on the node of this process. Two messages: SPAWNED, then EXITED, which is the last. Of a program that could not be executed there may be
+ * only one, SPAWNED, which is then the last; the last has success 0 and the reason. A host takes as many processes at once as it has processors: others wait. */
 CARMI_API carmi_request carmi_class_spawn(struct carmi *c, const char *executable,
                                           char *const argv[], const char *class_name, int tag);
 CARMI_API carmi_request carmi_host_spawn(struct carmi *c, const char *executable,
@@ -155,11 +156,12 @@ CARMI_API carmi_request carmi_process_info(struct carmi *c, int tag);
 
 /* ---- classes: A.4 ---------------------------------------------------------------------------- */
 
+/* All processes of a program have the same classes, also those that it has started on hosts. */
 CARMI_API carmi_request carmi_get_class_definitions(struct carmi *c, int tag);
-/* success 0: there is one of that name (EEXIST). Whether any node is like that is found when hosts are asked for. */
+/* success 0: there is one of that name (EEXIST), or there are too many (ENOSPC). Whether any node is like that is found when hosts are asked for. */
 CARMI_API carmi_request carmi_define_class(struct carmi *c, const struct carmi_class *definition,
                                            int tag);
-/* success 0: there is none (EINVAL), or the program has hosts of it, or waits for some (EBUSY). */
+/* success 0: there is none (EINVAL); or the program was started with it, has hosts of it, or waits for some (EBUSY). */
 CARMI_API carmi_request carmi_remove_class(struct carmi *c, const char *class_name, int tag);
 
 #ifdef __cplusplus

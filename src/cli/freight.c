@@ -65,20 +65,11 @@ void freight_ledger(char *out, size_t cap) {
         snprintf(out, cap, "%s/digests", home);
 }
 
-enum { ITEMS_MAX = CLOSURE_LIBRARIES_MAX + 2, OBJECT_BYTES = 400 };
+enum { ITEMS_MAX = CLOSURE_LIBRARIES_MAX + 2 };
 
 static const char *name_of(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
-}
-
-/* "ab/ab12.../name": where a depot keeps a file. */
-static void name_object(const struct entry *e, char out[OBJECT_BYTES]) {
-    char hex[65];
-    for (int i = 0; i < 32; i++)
-        snprintf(hex + 2 * i, 3, "%02x", e->sum[i]);
-    snprintf(out, OBJECT_BYTES, "%.2s/%s/%.*s", hex, hex, (int)e->path.len,
-             (const char *)e->path.at);
 }
 
 /* The entry of that name. */
@@ -110,18 +101,18 @@ static uint32_t list_items(const struct freight_bundle *b, struct survey_item *i
 
 /* Pairs of strings: the name, and where the file is in a depot. */
 static int make_outfit(struct freight_bundle *b, const struct survey_item *items, uint32_t count) {
-    char object[OBJECT_BYTES];
+    char object[ENTRY_OBJECT_BYTES];
     size_t len = 0;
     struct entry e;
-    b->outfit = malloc(count * (size_t)(2 * OBJECT_BYTES));
+    b->outfit = malloc(count * (size_t)(2 * ENTRY_OBJECT_BYTES));
     if (b->outfit == NULL)
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++) {
         if (!find_entry(b->survey, items[i].name, &e))
             return -ENOENT;
-        name_object(&e, object);
-        len += (size_t)snprintf(b->outfit + len, OBJECT_BYTES, "%s", items[i].name) + 1;
-        len += (size_t)snprintf(b->outfit + len, OBJECT_BYTES, "%s", object) + 1;
+        entry_object(&e, object);
+        len += (size_t)snprintf(b->outfit + len, ENTRY_OBJECT_BYTES, "%s", items[i].name) + 1;
+        len += (size_t)snprintf(b->outfit + len, ENTRY_OBJECT_BYTES, "%s", object) + 1;
     }
     long stubborn = closure_stubborn(b->closure, room_of(b->stubborn, sizeof b->stubborn));
     if (stubborn < 0)
@@ -169,7 +160,7 @@ static int look_over_program(struct freight_bundle *b, const struct sending *s, 
     if (r == 0 && !find_entry(b->survey, name_of(b->program), &e))
         r = -ENOENT;
     if (r == 0)
-        name_object(&e, b->image);
+        entry_object(&e, b->image);
     free(items);
     return r;
 }

@@ -254,33 +254,17 @@ carmi_request carmi_get_host_info(struct carmi *c, carmi_host host, int tag) {
     return carmi_begun(c, call);
 }
 
-static void order_hosts(struct steward *s, struct call *call, const struct class_known *k) {
-    union message m = {.submit = {.kind = JOB_ALLOC,
-                                  .flags = JOB_FAMILY | JOB_LENT | JOB_DETACHED,
-                                  .nodes = 1,
-                                  .ppn = k->processors,
-                                  .procs = k->processors,
-                                  .array_first = call->count > 1 ? 1 : 0,
-                                  .array_last = call->count > 1 ? call->count : 0,
-                                  .parent = s->head,
-                                  .together = call->increment > 1 ? call->increment : 0,
-                                  .name = bytes_from_str(k->name),
-                                  .on = &s->none,
-                                  .exclude = &s->none}};
-    if (k->expression[0] != '\0') {
-        m.submit.flags |= JOB_NEEDS;
-        m.submit.need = bytes_from_str(k->expression);
-    }
-    if (errand_add(s, ERRAND_ADD, MESSAGE_SUBMIT, &m, call->id) != NULL)
-        s->adds_unanswered++;
+/* Until it is known what its class is like, if there is one. */
+static void ask_class(struct steward *s, struct call *call, const char *name) {
+    call->class_name = steward_copy(s, bytes_from_str(name));
+    errand_ask(s, ERRAND_CLASSES, SUBJECT_CLASSES, s->head != 0 ? s->head : s->own, call->id);
 }
 
 carmi_request carmi_addhosts(struct carmi *c, const char *class_name, unsigned count,
                              unsigned increment, int tag) {
     struct steward *s = &c->steward;
-    struct call *call = call_add(s, CALL_ADD, tag);
-    const struct class_known *k = class_name == NULL ? NULL : class_find(s, class_name);
-    if (k == NULL)
+    struct call *call = call_add(s, CALL_ADD_TO_BE, tag);
+    if (class_name == NULL)
         return answer(c, call, CARMI_HOSTS_ADDED, EINVAL, "there is no such class");
     if (count == 0 || count > CARMI_HOSTS_MAX)
         return answer(c, call, CARMI_HOSTS_ADDED, EINVAL,
@@ -289,12 +273,11 @@ carmi_request carmi_addhosts(struct carmi *c, const char *class_name, unsigned c
         return -ENOMEM;
     call->count = call->waits = count;
     call->increment = increment == 0 ? 1 : increment > count ? count : increment;
-    call->class_name = steward_copy(s, bytes_from_str(class_name));
     call->slots = calloc(count, 1);
-    if (call->slots == NULL || call->class_name == NULL)
+    if (call->slots == NULL)
         s->failed = true;
     else
-        order_hosts(s, call, k);
+        ask_class(s, call, class_name);
     return carmi_begun(c, call);
 }
 
@@ -349,68 +332,61 @@ carmi_request carmi_resume_notify(struct carmi *c, size_t count, const carmi_hos
 
 /* Those that are there already are told of at once. */
 carmi_request carmi_add_notify(struct carmi *c, const char *class_name, int tag) {
-    struct call *call = call_add(&c->steward, CALL_ADD_NOTIFY, tag);
-    if (class_name != NULL && class_find(&c->steward, class_name) == NULL)
-        return answer(c, call, CARMI_HOSTS_ADDED, EINVAL, "there is no such class");
+    struct steward *s = &c->steward;
+    struct call *call =
+        call_add(s, class_name == NULL ? CALL_ADD_NOTIFY : CALL_ADD_NOTIFY_TO_BE, tag);
     if (call != NULL && class_name != NULL)
-        call->class_name = steward_copy(&c->steward, bytes_from_str(class_name));
-    if (call != NULL)
-        hosts_present(&c->steward, call);
+        ask_class(s, call, class_name);
+    else if (call != NULL)
+        hosts_present(s, call);
     return carmi_begun(c, call);
 }
 
 /* ---- classes ---- */
 
-static bool in_use(const struct steward *s, const char *name) {
-    LIST_EACH (l, &s->hosts) {
-        const struct host *h = CONTAINER_OF(l, struct host, at);
-        if (h->stage != STAGE_GONE && strcmp(h->class_name, name) == 0)
-            return true;
-    }
+/* Hosts of it that we have just asked for: the manager may not know of them yet. */
+static bool is_awaited(const struct steward *s, const char *name) {
     LIST_EACH (l, &s->calls) {
         const struct call *call = CONTAINER_OF(l, struct call, at);
-        if (call->kind == CALL_ADD && call->class_name != NULL &&
+        if ((call->kind == CALL_ADD || call->kind == CALL_ADD_TO_BE) && call->class_name != NULL &&
             strcmp(call->class_name, name) == 0)
             return true;
     }
     return false;
 }
 
+static bool is_name(const char *name) {
+    size_t len = name == NULL ? 0 : strlen(name);
+    return len > 0 && len <= CLASS_NAME_MAX;
+}
+
 carmi_request carmi_define_class(struct carmi *c, const struct carmi_class *d, int tag) {
     struct call *call = call_add(&c->steward, CALL_CLASSES, tag);
-    const char *expression = d->expression == NULL ? "" : d->expression;
-    size_t len = d->name == NULL ? 0 : strlen(d->name);
-    if (len == 0 || len > CLASS_NAME_MAX || strlen(expression) > NEED_TEXT_MAX)
+    if (!is_name(d->name) || (d->expression != NULL && strlen(d->expression) > NEED_TEXT_MAX))
         return answer(c, call, CARMI_CLASS_DEFINED, EINVAL,
                       "a class needs a short name and an expression");
-    if (class_find(&c->steward, d->name) != NULL)
-        return answer(c, call, CARMI_CLASS_DEFINED, EEXIST, "there is a class of that name");
-    class_add(&c->steward, bytes_from_str(d->name), bytes_from_str(expression), d->processors);
-    return answer(c, call, CARMI_CLASS_DEFINED, 0, "");
+    if (call != NULL)
+        class_change(&c->steward, call, VERB_DEFINE, d);
+    return carmi_begun(c, call);
 }
 
 carmi_request carmi_remove_class(struct carmi *c, const char *class_name, int tag) {
     carmi_pump(c);
     struct call *call = call_add(&c->steward, CALL_CLASSES, tag);
-    struct class_known *k = class_name == NULL ? NULL : class_find(&c->steward, class_name);
-    if (k == NULL)
+    if (!is_name(class_name))
         return answer(c, call, CARMI_CLASS_REMOVED, EINVAL, "there is no such class");
-    if (in_use(&c->steward, class_name))
+    if (is_awaited(&c->steward, class_name))
         return answer(c, call, CARMI_CLASS_REMOVED, EBUSY,
                       "the program has hosts of it, or waits for some");
-    class_free(k);
-    return answer(c, call, CARMI_CLASS_REMOVED, 0, "");
+    if (call != NULL)
+        class_change(&c->steward, call, VERB_UNDEFINE, &(struct carmi_class){.name = class_name});
+    return carmi_begun(c, call);
 }
 
 carmi_request carmi_get_class_definitions(struct carmi *c, int tag) {
     struct steward *s = &c->steward;
     struct call *call = call_add(s, CALL_CLASSES, tag);
-    struct letter *l = call == NULL ? NULL : letter_add(s, call, CARMI_CLASSES);
-    if (l == NULL)
-        return -ENOMEM;
-    letter_classes(s, l);
-    carmi_request id = call->id;
-    call_end(call);
-    show(c);
-    return id;
+    if (call != NULL)
+        errand_ask(s, ERRAND_CLASSES, SUBJECT_CLASSES, s->head != 0 ? s->head : s->own, call->id);
+    return carmi_begun(c, call);
 }

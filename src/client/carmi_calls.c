@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A program's steward: requests that are outstanding, and classes. */
+/* A program's steward: requests that are outstanding. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,36 +82,4 @@ bool steward_letter(struct steward *s, carmi_request call, struct carmi_message 
         return true;
     }
     return false;
-}
-
-/* ---- classes ---- */
-
-struct class_known *class_find(const struct steward *s, const char *name) {
-    LIST_EACH (l, &s->classes) {
-        struct class_known *k = CONTAINER_OF(l, struct class_known, at);
-        if (strcmp(k->name, name) == 0)
-            return k;
-    }
-    return NULL;
-}
-
-struct class_known *class_add(struct steward *s, struct bytes name, struct bytes expression,
-                              uint32_t processors) {
-    struct class_known *k = calloc(1, sizeof *k);
-    if (k == NULL) {
-        s->failed = true;
-        return NULL;
-    }
-    k->name = steward_copy(s, name);
-    k->expression = steward_copy(s, expression);
-    k->processors = processors == 0 ? 1 : processors;
-    list_push_back(&s->classes, &k->at);
-    return k;
-}
-
-void class_free(struct class_known *k) {
-    list_remove(&k->at);
-    free(k->name);
-    free(k->expression);
-    free(k);
 }

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "client/carmi_steward.h"
+#include "wire/classes.h"
 
 struct letter *letter_add(struct steward *s, const struct call *c, enum carmi_kind kind) {
     struct letter *l = calloc(1, sizeof *l);
@@ -135,30 +136,27 @@ void letter_attributes(struct steward *s, struct letter *l, const struct call *c
 
 /* ---- classes ---- */
 
-static const char *put(char **at, const char *text) {
-    size_t len = strlen(text) + 1;
-    const char *copy = memcpy(*at, text, len);
-    *at += len;
+/* The NUL is there already. */
+static const char *put(char **at, struct bytes text) {
+    const char *copy = *at;
+    if (text.len > 0)
+        memcpy(*at, text.at, text.len);
+    *at += text.len + 1;
     return copy;
 }
 
-void letter_classes(struct steward *s, struct letter *l) {
+void letter_classes(struct steward *s, struct letter *l, struct bytes rows) {
+    struct host_class one;
     size_t count = 0, bytes = 0;
-    LIST_EACH (at, &s->classes) {
-        const struct class_known *k = CONTAINER_OF(at, struct class_known, at);
-        count++;
-        bytes += strlen(k->name) + strlen(k->expression) + 2;
-    }
-    struct carmi_class *list = letter_block(s, l, count * sizeof *list);
+    for (size_t at = 0; class_next(rows, &at, &one) > 0; count++)
+        bytes += one.name.len + one.need.len + 2;
+    struct carmi_class *list = l == NULL ? NULL : letter_block(s, l, count * sizeof *list);
     char *text = list == NULL ? NULL : letter_block(s, l, bytes);
     if (text == NULL)
         return;
     l->message.classes = list;
-    LIST_EACH (at, &s->classes) {
-        const struct class_known *k = CONTAINER_OF(at, struct class_known, at);
-        list[l->message.class_count++] =
-            (struct carmi_class){.name = put(&text, k->name),
-                                 .expression = put(&text, k->expression),
-                                 .processors = k->processors};
-    }
+    for (size_t at = 0; class_next(rows, &at, &one) > 0;)
+        list[l->message.class_count++] = (struct carmi_class){.name = put(&text, one.name),
+                                                              .expression = put(&text, one.need),
+                                                              .processors = one.ppn};
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "client/carmi_inside.h"
+#include "os/which.h"
 #include "wire/spec.h"
 
 enum { NAME_BYTES = 40 };
@@ -48,15 +49,26 @@ static mode_t mask(void) {
     return now;
 }
 
-/* Length of the spec, or -errno. */
-static long make_spec(const char *executable, char *const argv[], struct room out) {
+/* The file that would be executed here, as whoever gives it will look for it: no part of its path is a link. NULL: there is none. */
+static char *own_file(const char *program, const char *folder) {
+    char path[PATH_MAX];
+    if (which(program, getenv("PATH"), folder, path) < 0 || access(path, R_OK) < 0)
+        return NULL;
+    return realpath(path, NULL);
+}
+
+/* Length of the spec, or -errno. A program that is here is looked for on its host before it begins. */
+static long make_spec(struct task *t, char *const argv[], struct room out) {
     char folder[PATH_MAX], program[PATH_MAX];
-    char *const alone[] = {(char *)(uintptr_t)executable, NULL};
+    char *const alone[] = {t->executable, NULL};
     if (getcwd(folder, sizeof folder) == NULL ||
-        !find_program(executable, folder, program, sizeof program))
+        !find_program(t->executable, folder, program, sizeof program))
         return -ENAMETOOLONG;
-    struct spec spec = {
-        .umask = mask(), .folder = bytes_from_str(folder), .program = bytes_from_str(program)};
+    t->program = own_file(program, folder);
+    struct spec spec = {.umask = mask(),
+                        .folder = bytes_from_str(folder),
+                        .program = bytes_from_str(program),
+                        .seen = t->program != NULL};
     uint8_t *arguments = join(argv != NULL && argv[0] != NULL ? argv : alone, &spec.arguments.len);
     uint8_t *environment = join(environ, &spec.environment.len);
     spec.arguments.at = arguments;
@@ -67,44 +79,59 @@ static long make_spec(const char *executable, char *const argv[], struct room ou
     return len == -ENOBUFS ? -E2BIG : len;
 }
 
-static int order(struct steward *s, struct call *call, const struct host *h, const char *executable,
-                 char *const argv[]) {
+static int keep_spec(struct task *t, char *const argv[]) {
     uint8_t *spec = malloc(PETITION_BYTES_MAX);
-    long len =
-        spec == NULL ? -ENOMEM : make_spec(executable, argv, room_of(spec, PETITION_BYTES_MAX));
-    const char *name = base_name(executable);
-    size_t name_len = strlen(name) < NAME_BYTES ? strlen(name) : NAME_BYTES;
-    if (len >= 0) {
-        union message m = {.submit = {.kind = JOB_STEP,
-                                      .flags = JOB_DETACHED,
-                                      .nodes = 1,
-                                      .ppn = 1,
-                                      .procs = 1,
-                                      .inside = h->job,
-                                      .name = bytes_of(name, name_len),
-                                      .on = &s->none,
-                                      .exclude = &s->none,
-                                      .spec = bytes_of(spec, (size_t)len)}};
-        if (errand_add(s, ERRAND_SPAWN, MESSAGE_SUBMIT, &m, call->id) == NULL)
-            len = s->failed ? -ENOMEM : -E2BIG;
-    }
-    free(spec);
+    long len = spec == NULL ? -ENOMEM : make_spec(t, argv, room_of(spec, PETITION_BYTES_MAX));
+    uint8_t *shorter = len <= 0 ? NULL : realloc(spec, (size_t)len);
+    t->spec = shorter != NULL ? shorter : spec;
+    t->spec_len = len < 0 ? 0 : (size_t)len;
     return len < 0 ? (int)len : 0;
 }
 
-static int add_task(struct steward *s, struct call *call, struct host *h, const char *executable) {
+int task_order(struct steward *s, const struct task *t, struct bytes spec, struct bytes files) {
+    const char *name = base_name(t->executable);
+    size_t name_len = strlen(name) < NAME_BYTES ? strlen(name) : NAME_BYTES;
+    union message m = {.submit = {.kind = JOB_STEP,
+                                  .flags = JOB_DETACHED | (t->program != NULL ? JOB_LOOK : 0),
+                                  .nodes = 1,
+                                  .ppn = 1,
+                                  .procs = 1,
+                                  .inside = t->host,
+                                  .name = bytes_of(name, name_len),
+                                  .on = &s->none,
+                                  .exclude = &s->none,
+                                  .files = files,
+                                  .spec = spec}};
+    if (errand_add(s, ERRAND_SPAWN, MESSAGE_SUBMIT, &m, t->call) == NULL)
+        return s->failed ? -ENOMEM : -E2BIG;
+    return 0;
+}
+
+static struct task *add_task(struct steward *s, const struct call *call, struct host *h,
+                             const char *executable) {
     struct task *t = calloc(1, sizeof *t);
     char *name = t == NULL ? NULL : steward_copy(s, bytes_from_str(executable));
     if (name == NULL) {
         free(t);
-        return -ENOMEM;
+        return NULL;
     }
     t->call = call->id;
     t->host = h->job;
     t->executable = name;
     h->tasks++;
     list_push_back(&s->tasks, &t->at);
-    return 0;
+    return t;
+}
+
+static int begin_task(struct steward *s, const struct call *call, struct host *h,
+                      const char *executable, char *const argv[]) {
+    struct task *t = add_task(s, call, h, executable);
+    int r = t == NULL ? -ENOMEM : keep_spec(t, argv);
+    if (r == 0)
+        r = task_order(s, t, bytes_of(t->spec, t->spec_len), (struct bytes){0});
+    if (r < 0 && t != NULL)
+        task_free(s, t);
+    return r;
 }
 
 static carmi_request spawn_on(struct carmi *c, struct host *h, const char *executable,
@@ -113,9 +140,7 @@ static carmi_request spawn_on(struct carmi *c, struct host *h, const char *execu
     struct call *call = call_add(s, CALL_SPAWN, tag);
     if (call == NULL)
         return -ENOMEM;
-    int r = h == NULL ? 0 : order(s, call, h, executable, argv);
-    if (h != NULL && r == 0)
-        r = add_task(s, call, h, executable);
+    int r = h == NULL ? 0 : begin_task(s, call, h, executable, argv);
     carmi_request id = call->id;
     if (h == NULL)
         letter_failed(s, letter_add(s, call, CARMI_SPAWNED), ESRCH,

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/classes.h"
-
 /* Clusters are smaller; and a host has one node. */
 enum { UNIVERSE = 1 << 18, ROWS_AT_ONCE = 64, FOLLOW_OUTPUT = 1, FOLLOW_FAMILY = 4 };
 
@@ -26,6 +24,7 @@ static void set_request(struct steward *s, uint16_t type, union message *m, uint
     uint64_t *request = type == MESSAGE_ACT      ? m->act.request
                         : type == MESSAGE_ASK    ? m->ask.request
                         : type == MESSAGE_SUBMIT ? m->submit.request
+                        : type == MESSAGE_OFFER  ? m->offer.request
                                                  : NULL;
     if (request == NULL)
         return;
@@ -176,8 +175,7 @@ static void surveyed(struct steward *s) {
         if (t->survey != s->surveys && t->job != 0)
             errand_ask(s, ERRAND_LOOK, SUBJECT_JOB, t->job, 0);
     }
-    if (!s->given)
-        errand_ask(s, ERRAND_GIVEN, SUBJECT_CLASSES, s->head != 0 ? s->head : s->own, 0);
+    s->ready = true;
 }
 
 static bool is_host(const struct steward *s, const struct job_row *row) {
@@ -293,13 +291,6 @@ static void info_rows(struct steward *s, struct call *c, const struct message_ro
         fail_call(s, c, CARMI_HOST_INFO, ESRCH, "its node is gone");
 }
 
-static void given_rows(struct steward *s, const struct message_rows *r) {
-    struct host_class one;
-    for (size_t at = 0; class_next(r->rows, &at, &one) > 0;)
-        class_add(s, one.name, one.need, one.ppn);
-    s->given = s->ready = true;
-}
-
 static void each_job(struct steward *s, enum errand_kind kind, struct call *c,
                      const struct job_row *row) {
     if (kind == ERRAND_SURVEY)
@@ -349,8 +340,8 @@ static void on_rows(struct steward *s, const struct message_rows *r) {
     struct call *c = call_find(s, e->call);
     if (e->kind == ERRAND_LOOK)
         look_rows(s, e->job, r);
-    else if (e->kind == ERRAND_GIVEN)
-        given_rows(s, r);
+    else if (e->kind == ERRAND_CLASSES && c != NULL)
+        class_rows(s, c, r);
     else if (e->kind == ERRAND_INFO_HOST && c != NULL)
         info_host(s, c, r);
     else if (e->kind == ERRAND_INFO_NODE && c != NULL)
@@ -371,9 +362,22 @@ static void on_answer(struct steward *s, const struct message_answer *a) {
     if (e->kind == ERRAND_ADD) {
         s->adds_unanswered--;
         hosts_answered(s, c, a);
+    } else if ((e->kind == ERRAND_DEFINE || e->kind == ERRAND_UNDEFINE) && c != NULL) {
+        class_answered(s, e->kind, c, a);
+    } else if (e->kind == ERRAND_OFFER) {
+        struct message_offered none = {.error = -EAGAIN, .text = a->text};
+        ship_offered(s, e->call, &none);
     } else if (t != NULL) {
         task_answered(s, t, a);
     }
+    errand_free(e);
+}
+
+static void on_offered(struct steward *s, const struct message_offered *o) {
+    struct errand *e = errand_find(s, o->request);
+    if (e == NULL || e->kind != ERRAND_OFFER)
+        return;
+    ship_offered(s, e->call, o);
     errand_free(e);
 }
 
@@ -404,6 +408,8 @@ void steward_hear(struct steward *s, uint16_t type, struct bytes body) {
         on_news(s, &m.news);
     else if (type == MESSAGE_OUTPUT)
         task_output(s, &m.output);
+    else if (type == MESSAGE_OFFERED)
+        on_offered(s, &m.offered);
 }
 
 /* ---- life ---- */
@@ -421,8 +427,8 @@ static bool make_sets(struct steward *s) {
 
 int steward_init(struct steward *s, uint64_t seed, uint32_t own) {
     *s = (struct steward){.seed = seed, .own = own};
-    struct list *const lists[] = {&s->errands, &s->calls,   &s->hosts,    &s->tasks,
-                                  &s->classes, &s->letters, &s->given_out};
+    struct list *const lists[] = {&s->errands, &s->calls,   &s->hosts,
+                                  &s->tasks,   &s->letters, &s->given_out};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         list_init(lists[i]);
     if (!make_sets(s)) {
@@ -442,8 +448,6 @@ void steward_fini(struct steward *s) {
         task_free(s, CONTAINER_OF(l, struct task, at));
     LIST_EACH_SAFE (l, &s->hosts)
         free(CONTAINER_OF(l, struct host, at));
-    LIST_EACH_SAFE (l, &s->classes)
-        class_free(CONTAINER_OF(l, struct class_known, at));
     list_move_all(&s->letters, &s->given_out);
     LIST_EACH_SAFE (l, &s->letters)
         letter_free(CONTAINER_OF(l, struct letter, at));

@@ -36,7 +36,9 @@ enum call_kind {
     CALL_RESUME_NOTIFY,
     CALL_SPAWN,
     CALL_PROCESSES,
-    CALL_CLASSES
+    CALL_CLASSES,
+    CALL_ADD_TO_BE,       /* until it is known what its class is like; */
+    CALL_ADD_NOTIFY_TO_BE /* that there is such a class */
 };
 
 enum slot { SLOT_WAITS, SLOT_HERE, SLOT_TOLD, SLOT_GONE };
@@ -85,19 +87,19 @@ struct task {
     carmi_request call;
     uint32_t host;
     char *executable;
-    bool told;    /* that it runs */
-    bool settled; /* it is over, and only its output may be missing */
+    /* Until it runs: what it is to be, and its file here, if there is one. A host that lacks that is sent it. */
+    uint8_t *spec;
+    size_t spec_len;
+    char *program;
+    uint32_t sendings; /* it was sent so often */
+    bool awaits;       /* that the file is made ready */
+    bool told;         /* that it runs */
+    bool settled;      /* it is over, and only its output may be missing */
     uint64_t taken[2], output;
     uint32_t status;
     uint64_t cpu_ns;
     int error; /* it could not be started: errno */
     uint32_t survey;
-};
-
-struct class_known {
-    struct list at;
-    char *name, *expression;
-    uint32_t processors;
 };
 
 /* ---- what is said to the manager ---- */
@@ -106,15 +108,17 @@ enum errand_kind {
     ERRAND_FOLLOW,
     ERRAND_SURVEY, /* what there is, for ourselves */
     ERRAND_LOOK,   /* at one job */
-    ERRAND_GIVEN,  /* classes of the submission */
     ERRAND_CONFIG,
     ERRAND_PROCESSES,
     ERRAND_INFO_HOST,
     ERRAND_INFO_NODE,
-    ERRAND_CLASSES,
+    ERRAND_CLASSES, /* to list them, or to use one */
+    ERRAND_DEFINE,
+    ERRAND_UNDEFINE,
     ERRAND_ADD,
     ERRAND_DELETE,
     ERRAND_SPAWN,
+    ERRAND_OFFER, /* of a program's file */
     ERRAND_QUIET, /* whatever the answer is */
     ERRAND_TAKEN  /* has none */
 };
@@ -135,15 +139,14 @@ struct steward {
     uint64_t seed;    /* of request numbers: no other program draws the same */
     uint32_t own;     /* job of this process */
     uint32_t head;    /* of its family; 0: not known yet */
-    bool given;       /* classes of the submission are known */
-    bool ready;       /* and all else that is asked for first */
+    bool ready;       /* what is asked for first is known */
     bool failed;      /* no memory */
     bool anew;        /* that we begin anew is to be said */
     uint64_t numbers; /* of requests to the manager */
     int64_t calls_made;
     uint32_t surveys;
     uint32_t adds_unanswered;
-    struct list errands, calls, hosts, tasks, classes;
+    struct list errands, calls, hosts, tasks;
     struct list letters, given_out;
     uint8_t *scratch; /* PETITION_BYTES_MAX */
     struct nodeset sets[2], none;
@@ -173,8 +176,7 @@ void *letter_block(struct steward *s, struct letter *l, size_t bytes);
 void letter_hosts(struct steward *s, struct letter *l, const carmi_host *hosts, size_t count);
 void letter_failed(struct steward *s, struct letter *l, int error, struct bytes text);
 void letter_free(struct letter *l);
-/* All classes that there are. */
-void letter_classes(struct steward *s, struct letter *l);
+void letter_classes(struct steward *s, struct letter *l, struct bytes rows);
 /* What a host is like, as names and values. */
 void letter_attributes(struct steward *s, struct letter *l, const struct call *c,
                        const struct node_row *row);
@@ -186,10 +188,13 @@ struct call *call_find(const struct steward *s, carmi_request id);
 void call_end(struct call *c);
 bool call_set_hosts(struct steward *s, struct call *c, const carmi_host *hosts, size_t count);
 bool call_add_host(struct steward *s, struct call *c, carmi_host host);
-void class_free(struct class_known *k);
-struct class_known *class_find(const struct steward *s, const char *name);
-struct class_known *class_add(struct steward *s, struct bytes name, struct bytes expression,
-                              uint32_t processors);
+
+/* carmi_classes.c: what the manager knows of classes, it alone */
+void class_change(struct steward *s, struct call *c, enum verb verb, const struct carmi_class *d);
+void class_answered(struct steward *s, enum errand_kind kind, struct call *c,
+                    const struct message_answer *a);
+/* All that there are: a call lists them, or uses one. */
+void class_rows(struct steward *s, struct call *c, const struct message_rows *r);
 
 /* carmi_steward.c */
 struct errand *errand_add(struct steward *s, enum errand_kind kind, uint16_t type, union message *m,
@@ -223,3 +228,16 @@ void task_news(struct steward *s, struct task *t, const struct message_news *n);
 void task_row(struct steward *s, struct task *t, const struct job_row *row);
 void task_output(struct steward *s, const struct message_output *o);
 void task_free(struct steward *s, struct task *t);
+/* The manager need not keep it any more. */
+void task_release(struct steward *s, const struct task *t);
+/* It could not be done, or not any more. */
+void task_fail(struct steward *s, struct task *t, int error, struct bytes why);
+
+/* carmi_spawn.c: asks for the process; `files` go to its host before, if there are any. 0 or -errno. */
+int task_order(struct steward *s, const struct task *t, struct bytes spec, struct bytes files);
+
+/* carmi_ship.c */
+/* It is over: because its host lacks the program? Then that is sent, and it begins anew. */
+bool task_ships(struct steward *s, struct task *t, const struct message_news *n);
+/* The file is ready, or is not. */
+void ship_offered(struct steward *s, carmi_request call, const struct message_offered *o);

@@ -29,6 +29,8 @@ void task_free(struct steward *s, struct task *t) {
         h->tasks--;
     list_remove(&t->at);
     free(t->executable);
+    free(t->program);
+    free(t->spec);
     free(t);
 }
 
@@ -47,11 +49,13 @@ static void tell_spawned(struct steward *s, struct task *t) {
     const struct call *c = call_find(s, t->call);
     struct letter *l = c == NULL || t->told ? NULL : letter(s, c, t, CARMI_SPAWNED);
     t->told = true;
+    free(t->spec);
+    t->spec = NULL;
     if (l != NULL)
         l->message.last = 0;
 }
 
-static void fail(struct steward *s, struct task *t, int error, struct bytes why) {
+void task_fail(struct steward *s, struct task *t, int error, struct bytes why) {
     struct call *c = call_find(s, t->call);
     if (c != NULL) {
         letter_failed(s, letter(s, c, t, t->told ? CARMI_EXITED : CARMI_SPAWNED), error, why);
@@ -61,16 +65,16 @@ static void fail(struct steward *s, struct task *t, int error, struct bytes why)
 }
 
 /* The manager need not keep it any more. */
-static void release(struct steward *s, const struct task *t) {
+void task_release(struct steward *s, const struct task *t) {
     carmi_host job = t->job;
     errand_act(s, ERRAND_QUIET, VERB_UNFOLLOW, 0, &job, 1, 0);
 }
 
 static void exited(struct steward *s, struct task *t) {
     struct call *c = call_find(s, t->call);
-    release(s, t);
+    task_release(s, t);
     if (t->error != 0) {
-        fail(s, t, t->error, bytes_from_str("it could not be started"));
+        task_fail(s, t, t->error, bytes_from_str("it could not be started"));
         return;
     }
     tell_spawned(s, t);
@@ -91,11 +95,11 @@ void task_answered(struct steward *s, struct task *t, const struct message_answe
         t->survey = s->surveys;
         return;
     }
-    fail(s, t,
-         a->code == ANSWER_FULL      ? EAGAIN
-         : a->code == ANSWER_UNKNOWN ? ESRCH
-                                     : EINVAL,
-         a->text);
+    task_fail(s, t,
+              a->code == ANSWER_FULL      ? EAGAIN
+              : a->code == ANSWER_UNKNOWN ? ESRCH
+                                          : EINVAL,
+              a->text);
 }
 
 static bool all_taken(const struct task *t) {
@@ -108,6 +112,8 @@ void task_news(struct steward *s, struct task *t, const struct message_news *n) 
         tell_spawned(s, t);
     if (!state_over((enum job_state)n->state) || !n->settled)
         return;
+    if (task_ships(s, t, n))
+        return;
     t->settled = true;
     t->output = n->held ? n->output : 0;
     t->status = n->status;
@@ -119,7 +125,7 @@ void task_news(struct steward *s, struct task *t, const struct message_news *n) 
 
 void task_row(struct steward *s, struct task *t, const struct job_row *row) {
     if (row == NULL) {
-        fail(s, t, ESRCH, bytes_from_str("it is over, and nobody knows how any more"));
+        task_fail(s, t, ESRCH, bytes_from_str("it is over, and nobody knows how any more"));
         return;
     }
     t->survey = s->surveys;

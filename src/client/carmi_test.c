@@ -13,7 +13,9 @@
 
 #include "client/carmi_inside.h"
 #include "tap.h"
+#include "wire/bundle.h"
 #include "wire/classes.h"
+#include "wire/spec.h"
 
 enum { OWN = 3, HOST = 40, TAG = 5 };
 
@@ -128,21 +130,25 @@ static void start(struct bench *b) {
         nodeset_init(&b->sets[i], 64, b->storage[i]);
 }
 
-static void begin(struct bench *b) {
-    struct sheet s = {.len = 0};
-    start(b);
-    add_row(&s, OWN, JOB_RUN, STATE_RUNNING);
-    greet(b, &s);
-    CHECK(asks(b, SUBJECT_CLASSES, OWN));
-    CHECK(!b->carmi.steward.ready);
+/* The one class that there is, to who asks. */
+static void answer_classes(struct bench *b) {
     uint8_t one[64];
     struct host_class given = {.least = 1, .most = 2, .ppn = 2, .name = bytes_from_str("given")};
+    CHECK(asks(b, SUBJECT_CLASSES, OWN));
     long len = class_store(&given, room_of(one, sizeof one));
     union message m = {.rows = {.request = {b->heard.ask.request[0], b->heard.ask.request[1]},
                                 .subject = SUBJECT_CLASSES,
                                 .last = true,
                                 .rows = bytes_of(one, (size_t)len)}};
     say(b, MESSAGE_ROWS, &m);
+}
+
+static void begin(struct bench *b) {
+    struct sheet s = {.len = 0};
+    start(b);
+    add_row(&s, OWN, JOB_RUN, STATE_RUNNING);
+    CHECK(!b->carmi.steward.ready);
+    greet(b, &s);
     CHECK_EQ(next(b), MESSAGE_NONE);
     CHECK(b->carmi.steward.ready && b->carmi.steward.head == OWN);
 }
@@ -173,6 +179,7 @@ static bool silent(struct bench *b) {
 /* Hosts that are asked for: the request to the manager is in b->heard. */
 static carmi_request grow(struct bench *b, unsigned count, unsigned increment) {
     carmi_request r = carmi_addhosts(&b->carmi, "given", count, increment, TAG);
+    answer_classes(b);
     CHECK_EQ(next(b), MESSAGE_SUBMIT);
     CHECK(b->heard.submit.parent == OWN && b->heard.submit.kind == JOB_ALLOC &&
           b->heard.submit.ppn == 2);
@@ -347,6 +354,130 @@ static void test_a_process(void) {
     finish(&b);
 }
 
+/* A process that could not begin. */
+static void failed(struct bench *b, uint32_t job, enum spawn_step step, int error) {
+    nodeset_clear(&b->sets[0]);
+    nodeset_clear(&b->sets[1]);
+    union message m = {.news = {.job = job,
+                                .run = run_of(job, 1),
+                                .state = STATE_FAILED,
+                                .settled = true,
+                                .cause = CAUSE_FAILED,
+                                .step = (uint8_t)step,
+                                .value = (uint32_t)error,
+                                .nodes = &b->sets[0],
+                                .waiting = &b->sets[1]}};
+    say(b, MESSAGE_NEWS, &m);
+}
+
+/* A file is ready, on node 5, to what was heard last. */
+static void offered(struct bench *b, int error) {
+    uint8_t manifest[256], descriptor[512];
+    struct entry e = {
+        .kind = ENTRY_FILE, .mode = 0755, .bytes = 3, .sum = {0xab}, .path = bytes_from_str("sh")};
+    long len = entry_encode(&e, room_of(manifest, sizeof manifest));
+    CHECK(len > 0);
+    struct bundle bundle = {.goal = GOAL_SPOOL,
+                            .bytes = (uint64_t)len + 3,
+                            .manifest_bytes = (uint32_t)len,
+                            .pieces = 1,
+                            .page_pieces = 64,
+                            .piece_bytes = (uint32_t)len + 3,
+                            .pages = bytes_of("0123456789abcdef", 16),
+                            .manifest = bytes_of(manifest, (size_t)len)};
+    len = bundle_encode(&bundle, room_of(descriptor, sizeof descriptor));
+    CHECK(len > 0);
+    union message m = {
+        .offered = {.request = {b->heard.offer.request[0], b->heard.offer.request[1]},
+                    .node = 5,
+                    .offer = 77,
+                    .error = error,
+                    .text = bytes_from_str(error == 0 ? "" : "it is gone"),
+                    .descriptor = bytes_of(descriptor, error == 0 ? (size_t)len : 0)}};
+    say(b, MESSAGE_OFFERED, &m);
+}
+
+/* With what goes before, and from the cache. */
+static bool asks_with_files(struct bench *b) {
+    union message copy;
+    struct spec spec;
+    if (next(b) != MESSAGE_SUBMIT)
+        return false;
+    CHECK_EQ(message_decode(MESSAGE_COPY, b->heard.submit.files, b->sets, &copy), 0);
+    CHECK_EQ(spec_decode(b->heard.submit.spec, &spec), 0);
+    CHECK(copy.copy.source == 5 && copy.copy.offer == 77 && copy.copy.address.len == 0);
+    return spec.image.len > 6 && memcmp(spec.image.at, "ab/ab00", 7) == 0;
+}
+
+static carmi_request spawn(struct bench *b, uint32_t job) {
+    carmi_request r = carmi_class_spawn(&b->carmi, "/bin/sh", NULL, "given", TAG);
+    CHECK_EQ(next(b), MESSAGE_SUBMIT);
+    CHECK(b->heard.submit.files.len == 0 && (b->heard.submit.flags & JOB_LOOK) != 0);
+    answer(b, b->heard.submit.request, ANSWER_DONE, job, 1);
+    return r;
+}
+
+static void begin_with_host(struct bench *b) {
+    struct carmi_message m;
+    begin(b);
+    grow(b, 1, 1);
+    answer(b, b->heard.submit.request, ANSWER_DONE, HOST, 1);
+    news(b, HOST, STATE_RUNNING);
+    CHECK_EQ(carmi_next(&b->carmi, &m), 1);
+}
+
+static void test_a_host_lacks_the_program(void) {
+    static struct bench b;
+    struct carmi_message m;
+    begin_with_host(&b);
+    carmi_request one = spawn(&b, HOST + 9), two = spawn(&b, HOST + 10);
+    failed(&b, HOST + 9, SPAWN_HIDDEN, ENOENT);
+    CHECK(acts(&b, VERB_UNFOLLOW, HOST + 9));
+    CHECK_EQ(next(&b), MESSAGE_OFFER);
+    struct message_offer asked = b.heard.offer;
+    CHECK(asked.program && asked.path.len > 0 && asked.path.at[0] == '/');
+    failed(&b, HOST + 10, SPAWN_HIDDEN, ENOENT); /* who waits for the same asks once */
+    CHECK(acts(&b, VERB_UNFOLLOW, HOST + 10));
+    CHECK_EQ(next(&b), MESSAGE_NONE);
+    CHECK(silent(&b));
+    b.heard.offer = asked;
+    offered(&b, 0);
+    CHECK(asks_with_files(&b));
+    answer(&b, b.heard.submit.request, ANSWER_DONE, HOST + 11, 1);
+    CHECK(asks_with_files(&b));
+    answer(&b, b.heard.submit.request, ANSWER_DONE, HOST + 12, 1);
+    news(&b, HOST + 11, STATE_RUNNING);
+    CHECK(tells(&b, one, CARMI_SPAWNED, 1, &m) && m.process == HOST + 11 && !m.last);
+    news(&b, HOST + 11, STATE_DONE);
+    CHECK(tells(&b, one, CARMI_EXITED, 1, &m) && m.process == HOST + 11 && m.last);
+    CHECK(acts(&b, VERB_UNFOLLOW, HOST + 11));
+    failed(&b, HOST + 12, SPAWN_COPY, EIO); /* it is made ready anew */
+    CHECK(acts(&b, VERB_UNFOLLOW, HOST + 12));
+    CHECK_EQ(next(&b), MESSAGE_OFFER);
+    offered(&b, -ENOENT);
+    CHECK(tells(&b, two, CARMI_SPAWNED, 1, &m) && m.last && !m.success && m.error == ENOENT);
+    CHECK_STR(m.text, "it is gone");
+    finish(&b);
+}
+
+/* One that is not here either is as it ever was; and nothing is sent for other reasons. */
+static void test_a_program_that_is_nowhere(void) {
+    static struct bench b;
+    struct carmi_message m;
+    begin_with_host(&b);
+    carmi_request r = carmi_class_spawn(&b.carmi, "/nowhere/at/all", NULL, "given", TAG);
+    CHECK_EQ(next(&b), MESSAGE_SUBMIT);
+    CHECK_EQ(b.heard.submit.flags & JOB_LOOK, 0);
+    answer(&b, b.heard.submit.request, ANSWER_DONE, HOST + 9, 1);
+    failed(&b, HOST + 9, SPAWN_PROGRAM, ENOENT);
+    CHECK(tells(&b, r, CARMI_SPAWNED, 1, &m) && m.last && !m.success && m.error == ENOENT);
+    CHECK(acts(&b, VERB_UNFOLLOW, HOST + 9));
+    r = spawn(&b, HOST + 10);
+    failed(&b, HOST + 10, SPAWN_FOLDER, ENOENT);
+    CHECK(tells(&b, r, CARMI_SPAWNED, 1, &m) && m.last && !m.success && m.error == ENOENT);
+    finish(&b);
+}
+
 static void ignore(int number) {
     (void)number;
 }
@@ -367,13 +498,56 @@ static void test_time_ends_among_signals(void) {
     finish(&b);
 }
 
+/* A class is defined or removed; with this answer. */
+static void change(struct bench *b, enum verb verb, int error) {
+    struct host_class h;
+    size_t at = 0;
+    CHECK(acts(b, verb, OWN) && class_next(b->heard.act.text, &at, &h) == 1);
+    CHECK(bytes_equal(h.name, bytes_from_str("large")));
+    answer(b, b->heard.act.request, error == 0 ? ANSWER_DONE : ANSWER_REFUSED, OWN,
+           error == 0 ? 1 : (uint32_t)error);
+}
+
+static void test_classes_are_the_managers(void) {
+    static struct bench b;
+    struct carmi_message m;
+    const struct carmi_class large = {.name = "large", .expression = "MEMORY>=1GB"};
+    begin(&b);
+    carmi_request r = carmi_define_class(&b.carmi, &large, TAG);
+    CHECK(silent(&b));
+    change(&b, VERB_DEFINE, 0);
+    CHECK(tells(&b, r, CARMI_CLASS_DEFINED, 0, &m) && m.success && m.last);
+    r = carmi_define_class(&b.carmi, &large, TAG);
+    change(&b, VERB_DEFINE, EEXIST);
+    CHECK(tells(&b, r, CARMI_CLASS_DEFINED, 0, &m) && !m.success && m.error == EEXIST);
+    r = carmi_remove_class(&b.carmi, "large", TAG);
+    say(&b, MESSAGE_NONE, NULL); /* what was not answered is said again */
+    CHECK(acts(&b, VERB_UNDEFINE, OWN));
+    CHECK_EQ(next(&b), MESSAGE_NONE);
+    struct sheet s = {.len = 0};
+    add_row(&s, OWN, JOB_RUN, STATE_RUNNING);
+    greet(&b, &s);
+    change(&b, VERB_UNDEFINE, EBUSY);
+    CHECK(tells(&b, r, CARMI_CLASS_REMOVED, 0, &m) && !m.success && m.error == EBUSY);
+    r = carmi_addhosts(&b.carmi, "large", 1, 1, TAG);
+    CHECK_EQ(carmi_wait(&b.carmi, carmi_remove_class(&b.carmi, "large", TAG), &m, 0), 1);
+    CHECK_EQ(m.error, EBUSY);
+    answer_classes(&b); /* another has removed it */
+    CHECK(tells(&b, r, CARMI_HOSTS_ADDED, 0, &m) && !m.success && m.error == EINVAL && m.last);
+    r = carmi_add_notify(&b.carmi, "given", TAG);
+    answer_classes(&b);
+    CHECK(silent(&b) && steward_outstanding(&b.carmi.steward, r));
+    finish(&b);
+}
+
 static void test_messages_of_one_request_are_found_among_others(void) {
     static struct bench b;
     struct carmi_message m;
     begin(&b);
     carmi_request one = carmi_get_class_definitions(&b.carmi, TAG);
-    carmi_request two = carmi_define_class(&b.carmi, &(struct carmi_class){.name = "given"}, TAG);
-    CHECK(carmi_wait(&b.carmi, two, &m, 0) == 1 && m.error == EEXIST);
+    carmi_request two = carmi_define_class(&b.carmi, &(struct carmi_class){.name = ""}, TAG);
+    answer_classes(&b);
+    CHECK(carmi_wait(&b.carmi, two, &m, 0) == 1 && m.error == EINVAL);
     CHECK(tells(&b, one, CARMI_CLASSES, 0, &m) && m.class_count == 1);
     CHECK_STR(m.classes[0].name, "given");
     CHECK_EQ(carmi_wait(&b.carmi, one, &m, 0), -ESRCH);
@@ -391,7 +565,10 @@ int main(void) {
     TEST(test_cancelled_before_it_is_answered);
     TEST(test_given_back);
     TEST(test_a_process);
+    TEST(test_a_host_lacks_the_program);
+    TEST(test_a_program_that_is_nowhere);
     TEST(test_time_ends_among_signals);
+    TEST(test_classes_are_the_managers);
     TEST(test_messages_of_one_request_are_found_among_others);
     return tap_finish();
 }

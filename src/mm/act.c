@@ -295,6 +295,8 @@ void act_heard(struct mm *m, uint32_t link, const struct message_act *a) {
         drain(m, link, a);
     else if (a->verb == VERB_STOP)
         stop(m, link, a);
+    else if (a->verb == VERB_DEFINE || a->verb == VERB_UNDEFINE)
+        classes_heard(m, link, a);
     else if (a->verb == VERB_POLICY)
         policy_heard(m, link, a);
     else

@@ -160,6 +160,8 @@ static void add_classes(struct rows *out, const struct job *j) {
     struct host_class one;
     for (uint32_t i = 0; family_class(out->m, j, i, &one); i++)
         took(out, class_store(&one, room_in(out)));
+    for (uint32_t at = 0; classes_next(out->m, j->id, &at, &one);)
+        took(out, class_store(&one, room_in(out)));
 }
 
 /* Jobs that are not over, by number; true if that were all. */

@@ -48,6 +48,7 @@ void family_joined(struct mm *m, const struct job *j) {
 
 void family_left(struct mm *m, const struct job *j) {
     struct job *parent = parent_of(m, j);
+    classes_drop(m, j->id);
     m->hosts -= j->parent != 0;
     if (parent == NULL || parent->children == 0 || --parent->children > 0)
         return;
@@ -67,6 +68,16 @@ void family_end(struct mm *m, const struct job *parent) {
         if (j->id != 0 && j->parent == parent->id && !state_over((enum job_state)j->state))
             end_job(m, j, REASON_PARENT, 0, true);
     }
+}
+
+bool family_has(const struct mm *m, uint32_t head, struct bytes name) {
+    for (uint32_t i = 0; i < places(m); i++) {
+        const struct job *j = &m->jobs[i];
+        if (j->id != 0 && j->parent == head && !state_over((enum job_state)j->state) &&
+            bytes_equal(bytes_of(j->name, j->name_len), name))
+            return true;
+    }
+    return false;
 }
 
 bool family_parts(struct mm *m, const struct job *j, struct running *r) {

@@ -506,7 +506,7 @@ static void answer_offer(struct mm *m, uint32_t link, const uint64_t request[2],
                                    .node = node,
                                    .error = error,
                                    .text = bytes_from_str(text)}};
-    say_link(m->out, link, MESSAGE_OFFERED, &o, (struct bytes){0});
+    client_say(m, link, MESSAGE_OFFERED, &o);
 }
 
 void files_offer(struct mm *m, uint32_t link, const struct message_offer *o) {
@@ -524,7 +524,7 @@ void files_offered(struct mm *m, uint32_t node, const struct message_offered *o)
             continue;
         union message told = {.offered = *o};
         told.offered.node = node;
-        say_link(m->out, a->link, MESSAGE_OFFERED, &told, (struct bytes){0});
+        client_say(m, a->link, MESSAGE_OFFERED, &told);
         return;
     }
 }

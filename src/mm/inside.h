@@ -167,6 +167,16 @@ struct classed {
     struct court_section sections[COURT_SECTIONS_MAX];
 };
 
+/* A class that a program has defined: see classes.c. */
+struct definition {
+    uint32_t head;       /* of the family; 0: none */
+    uint64_t request[2]; /* that has defined it, or removed */
+    uint32_t ppn;
+    bool gone; /* removed: only who has asked for that is remembered */
+    uint16_t name_len, need_len;
+    char name[CLASS_NAME_MAX], need[NEED_TEXT_MAX];
+};
+
 /* Nodes a job insists on or will not have. */
 struct wish {
     struct nodeset on, exclude;
@@ -306,7 +316,7 @@ struct asker {
     uint64_t request[2];
 };
 
-enum { ASKERS_MAX = 64 };
+enum { ASKERS_MAX = 1024 }; /* a program has few at once */
 
 /* A completion about files has this in its tag; others have a run. */
 #define FILES_TAG ((uint64_t)1 << 62)
@@ -415,10 +425,12 @@ struct mm {
     struct wish *wishes;
     struct sectioned *sectioned;
     struct classed *classed;
-    uint32_t lent;          /* that run, and are lent */
-    uint32_t hosts;         /* that jobs have or wait for */
-    bool splitting;         /* a place in court becomes several: nobody arrives there */
-    uint16_t *lent_by_node; /* room for loans.c, and a set: */
+    struct definition *definitions;
+    uint32_t definition_count; /* places that are taken */
+    uint32_t lent;             /* that run, and are lent */
+    uint32_t hosts;            /* that jobs have or wait for */
+    bool splitting;            /* a place in court becomes several: nobody arrives there */
+    uint16_t *lent_by_node;    /* room for loans.c, and a set: */
     struct nodeset called;
     struct owners owners;
     struct nodeset section_sets[COURT_SECTIONS_MAX]; /* of the run below; 0: of none */
@@ -583,6 +595,8 @@ size_t family_bytes(const struct mm_config *c);
 void family_init(struct mm *m, struct arena *a);
 /* The job that it belongs to, or it itself. */
 uint32_t family_head(const struct mm *m, uint32_t job);
+/* Are there hosts of that class, or do any wait? */
+bool family_has(const struct mm *m, uint32_t head, struct bytes name);
 /* A class of a job's hosts; false: there are not so many. */
 bool family_class(const struct mm *m, const struct job *j, uint32_t index, struct host_class *ret);
 void family_joined(struct mm *m, const struct job *j);
@@ -837,6 +851,17 @@ bool client_follows(const struct mm *m, uint32_t link, uint32_t job);
 void client_say(struct mm *m, uint32_t link, uint16_t type, const union message *what);
 /* The same with what came so. */
 void client_pass(struct mm *m, uint32_t link, const struct input_message *in);
+
+/* classes.c: what programs define */
+size_t classes_bytes(void);
+void classes_init(struct mm *m, struct arena *a);
+/* The next that a family has defined, from place *at on; false: that were all. */
+bool classes_next(const struct mm *m, uint32_t head, uint32_t *at, struct host_class *ret);
+void classes_heard(struct mm *m, uint32_t link, const struct message_act *a);
+struct class_change;
+void classes_replay(struct mm *m, uint32_t head, const struct class_change *c);
+/* It is over, or begins anew. */
+void classes_drop(struct mm *m, uint32_t head);
 
 /* petition.c: programs that talk to us as clients do */
 size_t petition_bytes(void);

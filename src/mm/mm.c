@@ -121,6 +121,7 @@ static void measure_parts(const struct mm_config *c, struct arena *a) {
     arena_take(a, vitals_bytes(c), 8);
     arena_take(a, needs_bytes(c), 8);
     arena_take(a, family_bytes(c), 8);
+    arena_take(a, classes_bytes(), 8);
     arena_take(a, petition_bytes(), 8);
     arena_take(a, owners_bytes(c), 8);
 }
@@ -129,6 +130,7 @@ static void init_parts(struct mm *m, struct arena *a) {
     vitals_init(m, a);
     needs_init(m, a);
     family_init(m, a);
+    classes_init(m, a);
     petition_init(m, a);
     owners_init(m, a);
 }

@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "mm/inside.h"
 #include "rm/say.h"
+#include "wire/bundle.h"
 
 enum {
     PETITIONERS_MAX = 1024,
@@ -183,6 +184,8 @@ static const char *judge_act(const struct mm *m, uint32_t head, const struct mes
     case VERB_RESUME:
     case VERB_END:
     case VERB_KILL:
+    case VERB_DEFINE:
+    case VERB_UNDEFINE:
         break;
     default:
         return "a program may not ask for that";
@@ -201,14 +204,31 @@ static const char *judge_ask(const struct mm *m, uint32_t head, const struct mes
     return petition_of_family(m, head, a->job) ? NULL : "that job is not of this program's family";
 }
 
-static const char *judge_submit(const struct mm *m, uint32_t head, const struct message_submit *s) {
+/* What goes before it comes from the node of who says so, into caches: nobody is sent to another address. */
+static bool gives_own(struct mm *m, uint32_t node, const struct message_submit *s) {
+    union message c;
+    struct bundle b;
+    if (s->files.len == 0)
+        return true;
+    return (s->flags & JOB_SEVERAL) == 0 &&
+           message_decode(MESSAGE_COPY, s->files, m->scratch, &c) == 0 && c.copy.source == node &&
+           c.copy.address.len == 0 && bundle_decode(c.copy.descriptor, &b) == 0 &&
+           b.goal == GOAL_SPOOL;
+}
+
+static const char *judge_submit(struct mm *m, const struct petitioner *t, uint32_t head,
+                                const struct message_submit *s) {
     bool step = s->kind == JOB_STEP && petition_of_family(m, head, s->inside);
     bool host = (s->flags & JOB_FAMILY) != 0 && s->parent == head;
-    return step || host ? NULL : "a program may only ask for hosts, and start processes on these";
+    if (!step && !host)
+        return "a program may only ask for hosts, and start processes on these";
+    return s->inputs.len == 0 && gives_own(m, t->node, s)
+               ? NULL
+               : "a program may only give programs of its own node";
 }
 
 /* NULL, or why it is refused. */
-static const char *judge(const struct mm *m, const struct petitioner *t, uint16_t type,
+static const char *judge(struct mm *m, const struct petitioner *t, uint16_t type,
                          const union message *c) {
     uint32_t head = family_head(m, run_job(t->run));
     if (type == MESSAGE_ACT)
@@ -216,8 +236,8 @@ static const char *judge(const struct mm *m, const struct petitioner *t, uint16_
     if (type == MESSAGE_ASK)
         return judge_ask(m, head, &c->ask);
     if (type == MESSAGE_SUBMIT)
-        return judge_submit(m, head, &c->submit);
-    return type == MESSAGE_TAKEN ? NULL : "a program may not say that";
+        return judge_submit(m, t, head, &c->submit);
+    return type == MESSAGE_TAKEN || type == MESSAGE_OFFER ? NULL : "a program may not say that";
 }
 
 static void refuse_ask(struct mm *m, struct petitioner *t, const struct message_ask *a,
@@ -247,6 +267,7 @@ static void refuse_any(struct mm *m, struct petitioner *t, uint16_t type, const 
         refuse(m, t,
                type == MESSAGE_ACT      ? c->act.request
                : type == MESSAGE_SUBMIT ? c->submit.request
+               : type == MESSAGE_OFFER  ? c->offer.request
                                         : NULL,
                code, why);
 }
@@ -256,6 +277,17 @@ static bool understood(struct mm *m, const struct message_petition *p, union mes
     const struct message_rule *rule = message_rule(p->type);
     return rule != NULL && (rule->from & 1U << ROLE_CLIENT) != 0 &&
            p->body.len <= rule->max_bytes && message_decode(p->type, p->body, m->scratch, ret) == 0;
+}
+
+/* Whatever it says of where: it has one file of its own node made ready, as it sees that. */
+static void take_offer(struct mm *m, const struct petitioner *t, const struct message_offer *o) {
+    struct message_offer own = *o;
+    nodeset_clear(&m->work);
+    nodeset_add(&m->work, t->node);
+    own.set = &m->work;
+    own.pattern = false;
+    own.program = true;
+    files_offer(m, t->link, &own);
 }
 
 static void take(struct mm *m, struct petitioner *t, const struct message_petition *p) {
@@ -270,7 +302,10 @@ static void take(struct mm *m, struct petitioner *t, const struct message_petiti
         return;
     }
     struct input_message in = {.link = t->link, .peer = t->node, .type = p->type, .body = p->body};
-    client_message(m, &in);
+    if (p->type == MESSAGE_OFFER)
+        take_offer(m, t, &c.offer);
+    else
+        client_message(m, &in);
 }
 
 /* ---- hearing ---- */

@@ -2,6 +2,8 @@
 /* Programs that talk to the manager: of their own affairs only, in conversations that begin anew where something is lost. */
 #include "manager_alone.h"
 
+#include "wire/bundle.h"
+
 enum { NODE = 1, OTHER_NODE = 3 };
 
 static void keep(struct bench *b) {
@@ -251,6 +253,148 @@ static void test_hosts(void) {
     teardown(&b);
 }
 
+static void change_class(struct bench *b, struct talk *t, enum verb verb, const char *name,
+                         uint64_t request) {
+    uint8_t text[64], job[4];
+    struct host_class h = {.most = 1, .ppn = 1, .name = bytes_from_str(name)};
+    long len = class_store(&h, room_of(text, sizeof text));
+    CHECK(len > 0);
+    store_le32(job, 1);
+    union message m = {.act = {.request = {request, 9},
+                               .verb = (uint8_t)verb,
+                               .nodes = &b->none,
+                               .jobs = bytes_of(job, 4),
+                               .text = bytes_of(text, (size_t)len)}};
+    talk(b, t, MESSAGE_ACT, &m);
+}
+
+/* What was answered at once, as an errno; 0: done, or when it is durable. */
+static uint32_t changed(struct bench *b) {
+    if (replies(b) == 0)
+        keep(b);
+    struct message_answer a = inside(b, MESSAGE_ANSWER).answer;
+    return a.code == ANSWER_DONE ? 0 : a.count;
+}
+
+static void test_classes(void) {
+    struct bench b;
+    struct talk t = begin_talk(&b);
+    struct talk other = {.run = t.run, .number = 5};
+    change_class(&b, &t, VERB_DEFINE, "any", 70);
+    CHECK_EQ(changed(&b), 0);
+    change_class(&b, &t, VERB_DEFINE, "any", 70); /* the answer was lost */
+    CHECK_EQ(changed(&b), 0);
+    change_class(&b, &other, VERB_DEFINE, "any", 71);
+    CHECK_EQ(changed(&b), EEXIST);
+    ask(&b, &other, SUBJECT_CLASSES, 1);
+    CHECK_EQ(inside(&b, MESSAGE_ROWS).rows.total, 1);
+    ask_host(&b, &t, 1);
+    keep(&b);
+    change_class(&b, &other, VERB_UNDEFINE, "any", 72);
+    CHECK_EQ(changed(&b), EBUSY);
+    act(&b, &t, VERB_END, 3);
+    for (int i = 0; i < 4; i++)
+        keep(&b);
+    change_class(&b, &other, VERB_UNDEFINE, "any", 73);
+    CHECK_EQ(changed(&b), 0);
+    change_class(&b, &other, VERB_UNDEFINE, "any", 73);
+    CHECK_EQ(changed(&b), 0);
+    change_class(&b, &t, VERB_UNDEFINE, "any", 74);
+    CHECK_EQ(changed(&b), EINVAL);
+    ask(&b, &t, SUBJECT_CLASSES, 1);
+    CHECK_EQ(inside(&b, MESSAGE_ROWS).rows.total, 0);
+    for (uint32_t i = 0; i < 33; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "c%u", i);
+        change_class(&b, &t, VERB_DEFINE, name, 80 + i);
+        CHECK_EQ(changed(&b), i < 32 ? 0 : ENOSPC);
+        t.heard = t.said + 9;
+    }
+    CHECK(b.mm->definition_count > 0);
+    classes_drop(b.mm, 1);
+    CHECK_EQ(b.mm->definition_count, 0);
+    teardown(&b);
+}
+
+/* A process on host 3, with something that goes there before. */
+static void ask_process(struct bench *b, struct talk *t, const struct message_copy *copy,
+                        enum goal goal) {
+    uint8_t descriptor[256], files[512];
+    struct bundle bundle = {.goal = (uint8_t)goal,
+                            .bytes = 9,
+                            .manifest_bytes = 1,
+                            .pieces = 1,
+                            .page_pieces = 64,
+                            .piece_bytes = 9,
+                            .to = bytes_from_str(goal == GOAL_PATH ? "/etc" : ""),
+                            .pages = bytes_of("0123456789abcdef", 16)};
+    union message c = {.copy = *copy};
+    long len = bundle_encode(&bundle, room_of(descriptor, sizeof descriptor));
+    CHECK(len > 0);
+    c.copy.slots = 1;
+    c.copy.set = &b->none;
+    c.copy.descriptor = bytes_of(descriptor, (size_t)len);
+    len = message_encode(MESSAGE_COPY, &c, room_of(files, sizeof files));
+    CHECK(len > 0);
+    union message m = {.submit = {.request = {++b->requests, 2},
+                                  .kind = JOB_STEP,
+                                  .flags = JOB_DETACHED,
+                                  .nodes = 1,
+                                  .ppn = 1,
+                                  .procs = 1,
+                                  .inside = 1,
+                                  .on = &b->none,
+                                  .exclude = &b->none,
+                                  .files = bytes_of(files, (size_t)len)}};
+    talk(b, t, MESSAGE_SUBMIT, &m);
+}
+
+/* Programs that it gives are of its own node, and go to caches; nobody is sent to another address for them. */
+static void test_programs_that_it_gives(void) {
+    struct bench b;
+    struct talk t = begin_talk(&b);
+    ask_process(&b, &t, &(struct message_copy){.source = OTHER_NODE}, GOAL_SPOOL);
+    CHECK(refused(&b, "programs of its own node"));
+    ask_process(&b, &t,
+                &(struct message_copy){.source = NO_NODE, .address = bytes_from_str("1.2.3.4:5")},
+                GOAL_SPOOL);
+    CHECK(refused(&b, "programs of its own node"));
+    ask_process(&b, &t, &(struct message_copy){.source = NODE}, GOAL_PATH);
+    CHECK(refused(&b, "programs of its own node"));
+    ask_process(&b, &t, &(struct message_copy){.source = NODE}, GOAL_SPOOL);
+    keep(&b);
+    CHECK(replies(&b) == 0 || !refused(&b, "programs of its own node"));
+    teardown(&b);
+}
+
+/* Whatever it says: the node is its own. */
+static void test_a_file_is_made_ready(void) {
+    struct bench b;
+    struct talk t = begin_talk(&b);
+    union message m = {.offer = {.request = {++b.requests, 2},
+                                 .pattern = true,
+                                 .set = &b.set,
+                                 .path = bytes_from_str("/bin/true")}};
+    CHECK_EQ(nodeset_parse(&b.set, "n3", "n", NULL), 0);
+    talk(&b, &t, MESSAGE_OFFER, &m);
+    uint32_t asked = 0;
+    for (uint32_t i = 0; i < b.out.count; i++) {
+        const struct effect *e = &b.out.list[i];
+        union message o;
+        if (e->kind != EFFECT_REQUEST || e->request.type != MESSAGE_OFFER)
+            continue;
+        CHECK_EQ(message_decode(MESSAGE_OFFER, e->request.body, b.sets, &o), 0);
+        CHECK(o.offer.program && !o.offer.pattern && nodeset_count(e->request.set) == 1 &&
+              nodeset_has(e->request.set, NODE));
+        asked++;
+    }
+    CHECK_EQ(asked, 1);
+    union message offered = {.offered = {.request = {b.requests, 2}, .offer = 7}};
+    say(&b, 0, NODE, MESSAGE_OFFERED, &offered);
+    CHECK_EQ(inside(&b, MESSAGE_OFFERED).offered.node, NODE);
+    teardown(&b);
+}
+
 static void test_what_no_client_could_say(void) {
     struct bench b;
     struct talk t = begin_talk(&b);
@@ -376,6 +520,9 @@ int main(void) {
     TEST(test_of_its_own_affairs);
     TEST(test_not_of_others);
     TEST(test_hosts);
+    TEST(test_classes);
+    TEST(test_programs_that_it_gives);
+    TEST(test_a_file_is_made_ready);
     TEST(test_what_no_client_could_say);
     TEST(test_it_must_run_there);
     TEST(test_where_counts_do_not_fit_it_begins_anew);

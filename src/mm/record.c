@@ -159,6 +159,23 @@ uint64_t record_reserve(struct mm *m, const struct message_reserve *w) {
     return finish(m, &c, RESERVE_KEY, true, false);
 }
 
+static void walk_class(struct codec *c, struct class_change *w) {
+    codec_u64(c, &w->request[0]);
+    codec_u64(c, &w->request[1]);
+    codec_u32(c, &w->what.ppn);
+    codec_bytes(c, &w->what.name, 1);
+    codec_bytes(c, &w->what.need, 1);
+}
+
+uint64_t record_class(struct mm *m, const struct job *head, const struct class_change *w) {
+    struct codec c =
+        begin(m, (struct record_head){
+                     .event = EVENT_CLASS, .job = head->id, .count = w->removed, .at = wall(m)});
+    struct class_change copy = *w;
+    walk_class(&c, &copy);
+    return finish(m, &c, head->key, false, false);
+}
+
 /* ---- taking up again ---- */
 
 /* Numbers that were given out once are not given out again. */
@@ -296,6 +313,13 @@ static void replay_reserve(struct mm *m, const struct record_head *h, struct cod
         reserve_replay(m, &w, h->at);
 }
 
+static void replay_class(struct mm *m, const struct record_head *h, struct codec *c) {
+    struct class_change w = {.removed = h->count != 0};
+    walk_class(c, &w);
+    if (!c->failed && w.what.name.len <= CLASS_NAME_MAX && w.what.need.len <= NEED_TEXT_MAX)
+        classes_replay(m, h->job, &w);
+}
+
 void record_replay(struct mm *m, const struct input_replay *in) {
     struct record_head h = {0};
     struct codec c = {.in = in->body.at, .len = in->body.len};
@@ -313,6 +337,7 @@ void record_replay(struct mm *m, const struct input_replay *in) {
         replay_submit(m, &h, bytes_of(in->body.at + c.at, in->body.len - c.at));
         break;
     case EVENT_START:
+        classes_drop(m, h.job);
         if (j != NULL)
             replay_undo(m, j);
         replay_start(m, &h, &c);
@@ -338,6 +363,10 @@ void record_replay(struct mm *m, const struct input_replay *in) {
         break;
     case EVENT_RESERVE:
         replay_reserve(m, &h, &c);
+        break;
+    case EVENT_CLASS:
+        if (j != NULL)
+            replay_class(m, &h, &c);
         break;
     case EVENT_HOLD:
         if (j != NULL && job_running(m, j) != NULL) {

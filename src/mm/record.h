@@ -3,6 +3,7 @@
 #pragma once
 
 #include "mm/chronicle.h"
+#include "wire/classes.h"
 #include "wire/codec.h"
 
 struct job;
@@ -20,6 +21,7 @@ enum event {
     EVENT_AWAIT,   /* what became of what a submission waits for */
     EVENT_POLICY,  /* another scheduling policy */
     EVENT_RESERVE, /* nodes are reserved, or no more */
+    EVENT_CLASS,   /* a program has defined a class, or removed one */
     EVENTS
 };
 
@@ -51,6 +53,14 @@ uint64_t record_end(struct mm *m, const struct job *j);
 uint64_t record_await(struct mm *m, const struct job *first, uint32_t on, bool good);
 uint64_t record_drain(struct mm *m, const struct nodeset *set, bool drained, struct bytes reason);
 uint64_t record_reserve(struct mm *m, const struct message_reserve *w);
+
+/* Of a class that a program defines. */
+struct class_change {
+    uint64_t request[2];
+    bool removed;
+    struct host_class what;
+};
+uint64_t record_class(struct mm *m, const struct job *head, const struct class_change *w);
 uint64_t record_policy(struct mm *m, const char *name, uint32_t slots, uint64_t quantum_ns);
 void record_replay(struct mm *m, const struct input_replay *in);
 /* The SUBMIT in the event that opened a job's key. */

@@ -90,6 +90,7 @@ static bool is_launched(const struct job *j) {
 
 void start_job(struct mm *m, struct job *j, const struct nodeset *set) {
     j->attempt++;
+    classes_drop(m, j->id);
     struct running *r = running_new(m, j, set);
     j->state = STATE_STARTING;
     j->started_ns = wall(m);

@@ -12,6 +12,7 @@
 #include "os/jobfolders.h"
 #include "os/mark.h"
 #include "os/outfits.h"
+#include "os/which.h"
 #include "wire/setup.h"
 #include "wire/spec.h"
 
@@ -33,12 +34,29 @@ static int find_image(const char *folder, const struct spec_program *s) {
     return r == 0 && s->outfit.len > 0 ? outfits_check(objects, s->outfit) : r;
 }
 
-static int find_program(const struct spec_program *s) {
+static const char *path_in(struct bytes environment) {
+    size_t at = 0;
+    for (const char *s; (s = strings_next(environment, &at)) != NULL;)
+        if (strncmp(s, "PATH=", 5) == 0)
+            return s + 5;
+    return NULL;
+}
+
+/* It is there, whatever it is; that it cannot be executed is found when that is tried. */
+static int find_any(const struct spec *s, const char *name) {
+    char path[PATH_MAX], folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%.*s", (int)s->folder.len, (const char *)s->folder.at);
+    return which(name, path_in(s->environment), folder, path) == -ENOENT ? -ENOENT : 0;
+}
+
+static int find_program(const struct spec *spec, const struct spec_program *s) {
     char path[PATH_MAX];
     struct stat st;
     if (snprintf(path, sizeof path, "%.*s", (int)s->program.len, (const char *)s->program.at) >=
         (int)sizeof path)
         return -ENAMETOOLONG;
+    if (s->inode == 0)
+        return find_any(spec, path);
     if (stat(path, &st) < 0)
         return -errno;
     bool same = st.st_dev == s->device && st.st_ino == s->inode &&
@@ -46,10 +64,11 @@ static int find_program(const struct spec_program *s) {
     return same ? 0 : -ESTALE;
 }
 
-static void look_at(const char *folder, const struct spec_program *p, struct input_looked *ret) {
+static void look_at(const char *folder, const struct spec *s, const struct spec_program *p,
+                    struct input_looked *ret) {
     bool sent = p->image.len > 0;
     ret->step = sent ? SPAWN_IMAGE : SPAWN_HIDDEN;
-    ret->error = sent ? find_image(folder, p) : p->seen ? find_program(p) : 0;
+    ret->error = sent ? find_image(folder, p) : p->seen ? find_program(s, p) : 0;
 }
 
 /* Ranks of a node ascend, and so do those of programs. */
@@ -64,7 +83,7 @@ static void look_at_all(const char *folder, const struct setup *setup, const str
                 ret->error = -EBADMSG;
                 return;
             }
-        look_at(folder, &p, ret);
+        look_at(folder, s, &p, ret);
         while (i < setup->count && (p.ranks == 0 || setup_rank(setup, i) - p.first < p.ranks))
             i++;
     }

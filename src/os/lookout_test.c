@@ -112,6 +112,29 @@ static void test_another_file(void) {
     scratch_free(&s);
 }
 
+/* Whoever starts it does not mind which: any that is there will do. */
+static void test_any_file(void) {
+    struct scratch s = scratch_new();
+    enum spawn_step step;
+    char path[64];
+    s.spec.seen = true;
+    CHECK_EQ(look(&s, &step), 0);
+    CHECK_EQ(chmod(s.program, 0644), 0); /* that is told when it is executed */
+    CHECK_EQ(look(&s, &step), 0);
+    unlink(s.program);
+    CHECK_EQ(look(&s, &step), -ENOENT);
+    CHECK_EQ(step, SPAWN_HIDDEN);
+    int len = snprintf(path, sizeof path, "PATH=/nowhere:%s", s.folder);
+    s.spec.environment = bytes_of(path, (size_t)len + 1);
+    snprintf(s.program, sizeof s.program, "%s/program", s.folder);
+    write_file(s.program, "one");
+    snprintf(s.program, sizeof s.program, "program");
+    CHECK_EQ(look(&s, &step), 0);
+    snprintf(s.program, sizeof s.program, "another");
+    CHECK_EQ(look(&s, &step), -ENOENT);
+    scratch_free(&s);
+}
+
 static void test_what_was_sent(void) {
     struct scratch s = scratch_new();
     enum spawn_step step;
@@ -180,6 +203,7 @@ static void test_nonsense(void) {
 int main(void) {
     TEST(test_the_same_file);
     TEST(test_another_file);
+    TEST(test_any_file);
     TEST(test_what_was_sent);
     TEST(test_inputs);
     TEST(test_several);

@@ -149,8 +149,8 @@ void porter_present(struct porter *p, const struct input_message *in) {
     make_room(p);
     const struct depot_config *depot = p->config.depot;
     bool machine = depot->top != NULL && run_folder_of(m.offer.path) == 0;
-    o.error =
-        gather_survey(&m.offer, machine ? depot->top : depot->root, p->config.digest, &s, why);
+    const char *root = m.offer.program ? "/" : machine ? depot->top : depot->root;
+    o.error = gather_survey(&m.offer, root, p->config.digest, &s, why);
     if (o.error == 0 && (o.offer = porter_offer(p, s)) == 0) {
         snprintf(why, sizeof why, "too many copies are under way there");
         o.error = -EBUSY;

@@ -14,10 +14,9 @@
 #include "os/jobfolders.h"
 #include "os/outfits.h"
 #include "os/mark.h"
+#include "os/which.h"
 #include "wire/message.h"
 #include "wire/outfit.h"
-
-#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
 /* The variables that are ours, whatever the submitter had. */
 enum variable {
@@ -236,46 +235,16 @@ static const char *variable_of(const struct recipe *r, const char *name) {
     return value != NULL ? value : value_in(r->spec.environment, name, strlen(name));
 }
 
-static const char *path_of(const struct recipe *r) {
-    const char *path = variable_of(r, "PATH");
-    return path != NULL ? path : DEFAULT_PATH;
-}
-
-/* 0 if there is something here that can be executed. */
-static int look_at(const char *path) {
-    struct stat st;
-    if (stat(path, &st) < 0)
-        return -errno;
-    if (!S_ISREG(st.st_mode))
-        return -EACCES;
-    return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0 ? -errno : 0;
-}
-
-/* A place in the path that is not absolute is meant from the folder where the process will run. */
-static int look_in(const struct recipe *r, const char *place, size_t len, char path[PATH_MAX]) {
-    bool absolute = len > 0 && place[0] == '/';
-    int n = snprintf(path, PATH_MAX, "%s%s%.*s%s%.*s", absolute || !r->folder ? "" : r->folder,
-                     absolute || !r->folder ? "" : "/", (int)len, place, len > 0 ? "/" : "",
-                     (int)r->spec.program.len, (const char *)r->spec.program.at);
-    return n >= PATH_MAX ? -ENAMETOOLONG : look_at(path);
-}
-
-/* The first that can be executed; that one is there but cannot be says more than that there is none. */
 static void find_program(struct recipe *r) {
-    char path[PATH_MAX];
-    r->error = -ENOENT;
-    for (const char *place = path_of(r); place != NULL;) {
-        const char *end = strchrnul(place, ':');
-        int found = look_in(r, place, (size_t)(end - place), path);
-        if (found == 0) {
-            r->program = strdup(path);
-            r->error = r->program == NULL ? -ENOMEM : 0;
-            return;
-        }
-        if (found == -EACCES)
-            r->error = found;
-        place = *end == ':' ? end + 1 : NULL;
-    }
+    char path[PATH_MAX], name[NAME_MAX + 1];
+    struct bytes p = r->spec.program;
+    snprintf(name, sizeof name, "%.*s", (int)p.len, (const char *)p.at);
+    r->error =
+        p.len > NAME_MAX ? -ENAMETOOLONG : which(name, variable_of(r, "PATH"), r->folder, path);
+    if (r->error < 0)
+        return;
+    r->program = strdup(path);
+    r->error = r->program == NULL ? -ENOMEM : 0;
 }
 
 /* The arguments of the loader, in place of the program's own: a vector, and behind it what it points to. */

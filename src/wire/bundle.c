@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* Of the length in a row; the others are the length itself. */
 #define ROW_HOLE (1U << 31)
 enum { ROW_LENGTH_BYTES = 4 };
@@ -209,4 +211,14 @@ bool manifest_fits(struct bytes manifest, uint64_t bytes) {
     while ((status = entry_next(manifest, &at, &e)) == 1 && e.bytes <= left)
         left -= e.bytes;
     return status == 0 && left == 0;
+}
+
+void entry_object(const struct entry *e, char out[ENTRY_OBJECT_BYTES]) {
+    struct text t;
+    text_init(&t, out, ENTRY_OBJECT_BYTES);
+    text_hex(&t, e->sum, 1);
+    text_char(&t, '/');
+    text_hex(&t, e->sum, sizeof e->sum);
+    text_char(&t, '/');
+    text_strn(&t, (const char *)e->path.at, e->path.len);
 }

@@ -103,6 +103,9 @@ struct entry {
 long entry_encode(const struct entry *e, struct room out);
 /* The entry at *at, which moves on. 1, 0 at the end, or -EBADMSG. */
 int entry_next(struct bytes manifest, size_t *at, struct entry *ret);
+/* "ab/ab12.../name": where a node's cache keeps a file. */
+enum { ENTRY_OBJECT_BYTES = 400 };
+void entry_object(const struct entry *e, char out[ENTRY_OBJECT_BYTES]);
 /* Whether a path may stand in an entry. */
 bool entry_path_fits(struct bytes path);
 /* Whether all of it decodes, and it and the files that it names are as long as the stream. */

@@ -613,6 +613,7 @@ static void walk_offer(struct codec *c, union message *m) {
     walk_request_id(c, m->offer.request);
     codec_u32(c, &m->offer.piece_bytes);
     codec_bool(c, &m->offer.pattern);
+    codec_bool(c, &m->offer.program);
     codec_set(c, m->offer.set);
     codec_bytes(c, &m->offer.path, 1);
 }

@@ -428,6 +428,9 @@ enum verb {
     VERB_MEASURE, /* launcher only, no run: answer MEASURED for each that runs */
     /* from clients, about jobs; and to launchers */
     VERB_PIDS, /* answered by PIDS; value: of launchers, who has asked */
+    /* from programs, about their job; text: a class, as wire/classes.h has it. Who is refused is told an errno as count. */
+    VERB_DEFINE,
+    VERB_UNDEFINE, /* only its name says something */
     VERBS
 };
 
@@ -778,8 +781,9 @@ struct message_offer {
     uint64_t request[2];  /* drawn by the client */
     uint32_t piece_bytes; /* about; 0: the usual */
     bool pattern;         /* the last part of the path may hold * ? [] */
-    struct nodeset *set;  /* who; of no meaning to a mover */
-    struct bytes path;    /* absolute, as the node sees it */
+    bool program; /* one that a process asks for: as that sees it, though nodes share a machine */
+    struct nodeset *set; /* who; of no meaning to a mover */
+    struct bytes path;   /* absolute, as the node sees it */
 };
 
 struct message_offered {

@@ -46,7 +46,7 @@ struct spec {
     struct bytes error; /* empty: where output goes */
     uint8_t own;        /* enum own_folder */
     bool inside;        /* the processes run there, and not in `folder` */
-    /* The program's file as the submitter sees it: nodes that see another do not run it. */
+    /* The program's file as the submitter sees it: nodes that see another do not run it. Without an inode: any will do that is there. */
     bool seen;
     uint64_t device, inode, bytes, mtime_ns;
     /* What follows came later: specs of before end here. */

@@ -3,84 +3,17 @@
 """CARMI: each call of <storm/carmi.h> on a real cluster, with what can go wrong, and with daemons that are killed. Speaks TAP."""
 import json
 import os
-import queue
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import threading
 
-from harness import PATIENCE, play
+from harness import play
+from teller import Teller, program
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
 PYTHON = next(p for p in ('/usr/bin/python3', sys.executable) if os.path.exists(p))     # that any user may execute
-
-
-def program(t):
-    to = os.path.join(t.bin, 'carmi_teller')
-    if not os.path.exists(to):
-        shutil.copy(os.path.join(os.path.dirname(os.environ['STORM']), 'tests', 'carmi_teller'), to)
-    return to
-
-
-class Teller:
-    """A job whose program does what it is told."""
-
-    def __init__(self, t, *options):
-        self.t = t
-        self.p = t.start('run', *(options or ('-w', 'n0')), program(t), stderr=subprocess.DEVNULL)
-        self.lines = queue.Queue()
-        self.kept = []
-        threading.Thread(target=self.listen, daemon=True).start()
-        t.check('it begins', self.line() == 'ready')
-
-    def listen(self):
-        for line in self.p.stdout:
-            self.lines.put(line.decode().rstrip('\n'))
-
-    def line(self):
-        try:
-            return self.lines.get(timeout=PATIENCE)
-        except queue.Empty:
-            return ''
-
-    def ask(self, *words):
-        """The number of the request."""
-        self.p.stdin.write((' '.join(str(w) for w in words) + '\n').encode())
-        self.p.stdin.flush()
-        while True:
-            line = self.line()
-            if line == '' or line.startswith(('request', 'refused')):
-                return line.split()[-1] if line.startswith('request') else line
-            self.kept.append(line)
-
-    def hear(self, number):
-        """The next message of a request, as words behind its number."""
-        for i, line in enumerate(self.kept):
-            if line.split()[0] == number:
-                return self.kept.pop(i).split()[1:]
-        while True:
-            line = self.line()
-            if line == '' or line.split()[0] == number:
-                return line.split()[1:]
-            self.kept.append(line)
-
-    def does(self, *words):
-        return self.hear(self.ask(*words))
-
-    def grows(self, name, count=1, increment=1):
-        """Hosts, when all are there."""
-        number, hosts = self.ask('add', name, count, increment), []
-        while True:
-            said = self.hear(number)
-            hosts += [w for w in said[1:] if w.isdigit()]
-            if not said or said[-1] == 'last':
-                return hosts
-
-    def end(self):
-        self.p.stdin.close()
-        return self.p.wait(timeout=PATIENCE) == 0
 
 
 def jobs(t):
@@ -100,6 +33,35 @@ def classes(t):
     p.does('del', *hosts)
     t.check('but when they are gone', p.does('remove', 'any') == ['removed', 'last'])
     t.check('the end', p.end())
+
+
+def shared(t):
+    """What one process defines the others know, also those that are started later, and after the manager's end."""
+    p = Teller(t, '-N', '2', '--stdin', '0')
+    p.does('define', 'any')
+    host = p.grows('any')[0]
+    for _ in range(8):      # requests of the other have numbers below those of this
+        p.does('config')
+    t.write('told', 'classes\ndefine any\ndefine more PROCESSORS>=1\nremove any\nadd any 1 1\n')
+    number = p.ask('on', host, '/bin/sh', '-c', f'{program(t)}<{t.path("told")}'.replace(' ', '\t'))
+    while (said := p.hear(number)) and said[-1] != 'last':
+        pass
+    t.check('a process of it has ended', 'status 0' in ' '.join(said), said)
+    kept = ' '.join(p.kept)
+    t.check('it knows the class', 'classes any::1 last' in kept, p.kept)
+    t.check('cannot define it again', 'defined failed File exists' in kept, p.kept)
+    t.check('nor remove it while there are hosts', 'removed failed Device or resource busy' in kept, p.kept)
+    p.kept = []
+    t.check('and has defined another', p.does('classes')[1:] == ['any::1', 'more:PROCESSORS>=1:1', 'last'])
+    os.kill(t.daemon('storm-mm'), signal.SIGKILL)
+    t.check('which stays when the manager dies', p.does('classes')[1:] == ['any::1', 'more:PROCESSORS>=1:1', 'last'])
+    t.check('and is removed by who has not defined it', p.does('remove', 'more') == ['removed', 'last'])
+    os.kill(t.daemon('storm-mm'), signal.SIGKILL)
+    t.check('for good', p.does('classes')[1:] == ['any::1', 'last'])
+    t.check('the end', p.end())
+    p = Teller(t)
+    t.check('another program has none of them', p.does('classes') == ['classes', 'last'])
+    t.check('the end of it', p.end())
 
 
 def hosts(t):
@@ -293,4 +255,4 @@ def python(t):
     t.check('nothing is left', t.until(lambda: not jobs(t)), jobs(t))
 
 
-play(classes, hosts, cannot, spawns, notices, survives, given, python, seesaw)
+play(classes, shared, hosts, cannot, spawns, notices, survives, given, python, seesaw)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* CARMI for programs: processes on hosts. */
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,17 +16,23 @@ enum { NAME_BYTES = 40 };
 
 extern char **environ;
 
-/* Strings one behind the other, each with its NUL; NULL: there is no memory. */
-static uint8_t *join(char *const strings[], size_t *ret_len) {
-    size_t len = 0;
+/* Strings one behind the other, each with its NUL, and one more in the place of another of the same name; NULL: there is no memory. */
+static uint8_t *join(char *const strings[], const char *more, size_t *ret_len) {
+    size_t len = strlen(more) + 1, name = strcspn(more, "=") + 1;
     for (size_t i = 0; strings[i] != NULL; i++)
         len += strlen(strings[i]) + 1;
     uint8_t *all = malloc(len + 1);
     *ret_len = 0;
     for (size_t i = 0; all != NULL && strings[i] != NULL; i++) {
         size_t each = strlen(strings[i]) + 1;
+        if (*more != '\0' && strncmp(strings[i], more, name) == 0)
+            continue;
         memcpy(all + *ret_len, strings[i], each);
         *ret_len += each;
+    }
+    if (all != NULL && *more != '\0') {
+        memcpy(all + *ret_len, more, strlen(more) + 1);
+        *ret_len += strlen(more) + 1;
     }
     return all;
 }
@@ -49,16 +56,20 @@ static mode_t mask(void) {
 }
 
 /* Length of the spec, or -errno. */
-static long make_spec(const char *executable, char *const argv[], struct room out) {
-    char folder[PATH_MAX], program[PATH_MAX];
+static long make_spec(const struct carmi *c, const char *executable, char *const argv[],
+                      struct room out) {
+    char folder[PATH_MAX], program[PATH_MAX], parent[80];
     char *const alone[] = {(char *)(uintptr_t)executable, NULL};
     if (getcwd(folder, sizeof folder) == NULL ||
         !find_program(executable, folder, program, sizeof program))
         return -ENAMETOOLONG;
     struct spec spec = {
         .umask = mask(), .folder = bytes_from_str(folder), .program = bytes_from_str(program)};
-    uint8_t *arguments = join(argv != NULL && argv[0] != NULL ? argv : alone, &spec.arguments.len);
-    uint8_t *environment = join(environ, &spec.environment.len);
+    snprintf(parent, sizeof parent, CARMI_PARENT "=%" PRIu32 ":%" PRIu64, c->steward.head,
+             c->post.self);
+    uint8_t *arguments =
+        join(argv != NULL && argv[0] != NULL ? argv : alone, "", &spec.arguments.len);
+    uint8_t *environment = join(environ, parent, &spec.environment.len);
     spec.arguments.at = arguments;
     spec.environment.at = environment;
     long len = arguments == NULL || environment == NULL ? -ENOMEM : spec_encode(&spec, out);
@@ -67,11 +78,12 @@ static long make_spec(const char *executable, char *const argv[], struct room ou
     return len == -ENOBUFS ? -E2BIG : len;
 }
 
-static int order(struct steward *s, struct call *call, const struct host *h, const char *executable,
+static int order(struct carmi *c, struct call *call, const struct host *h, const char *executable,
                  char *const argv[]) {
+    struct steward *s = &c->steward;
     uint8_t *spec = malloc(PETITION_BYTES_MAX);
     long len =
-        spec == NULL ? -ENOMEM : make_spec(executable, argv, room_of(spec, PETITION_BYTES_MAX));
+        spec == NULL ? -ENOMEM : make_spec(c, executable, argv, room_of(spec, PETITION_BYTES_MAX));
     const char *name = base_name(executable);
     size_t name_len = strlen(name) < NAME_BYTES ? strlen(name) : NAME_BYTES;
     if (len >= 0) {
@@ -113,7 +125,7 @@ static carmi_request spawn_on(struct carmi *c, struct host *h, const char *execu
     struct call *call = call_add(s, CALL_SPAWN, tag);
     if (call == NULL)
         return -ENOMEM;
-    int r = h == NULL ? 0 : order(s, call, h, executable, argv);
+    int r = h == NULL ? 0 : order(c, call, h, executable, argv);
     if (h != NULL && r == 0)
         r = add_task(s, call, h, executable);
     carmi_request id = call->id;

@@ -188,6 +188,7 @@ static int open_kernel(struct shift *s) {
                                    .pes = s->config.pes,
                                    .system_cores = s->config.system_cores,
                                    .each = s->config.each,
+                                   .at = s->config.at,
                                    .objects = s->objects,
                                    .root = s->root,
                                    .groups = s->config.pl.groups,

@@ -60,9 +60,10 @@ static bool hear_one(struct carmi *c) {
     return true;
 }
 
-/* The program's descriptor is readable while there is a letter; beside that when the line is. */
+/* The program's descriptor is readable while there is a letter; beside that when the line is. Who looks into rings would not be woken. */
 static void show(struct carmi *c) {
-    bool now = !list_empty(&c->steward.letters) || c->error != 0;
+    bool now = !list_empty(&c->steward.letters) || c->error != 0 ||
+               (c->post.awake && c->post.ringed > 0);
     struct epoll_event e = {.events = EPOLLIN | (c->more ? (uint32_t)EPOLLOUT : 0U)};
     uint64_t count = 1;
     if (c->more != c->watched_out)
@@ -86,19 +87,49 @@ static void pump(struct carmi *c) {
 
 void carmi_pump(struct carmi *c) {
     pump(c);
+    while (!c->post.awake && post_sleep(&c->post))
+        post_glance(&c->post);
     show(c);
 }
 
-/* The next letter, of any call or of this one. Where there is none, those that have sent something are told that it is here. */
 static bool take(struct carmi *c, carmi_request call, struct carmi_message *ret) {
-    pump(c);
     bool found = steward_letter(&c->steward, call, ret);
     if (found && ret->kind == CARMI_DATA)
         post_read(&c->post, ret->bytes);
-    if (!found)
+    return found;
+}
+
+/* The next letter, of any call or of this one, that is here or in rings. Where there is none, those that have sent something are told
+ * that it has come. */
+static bool take_now(struct carmi *c, carmi_request call, struct carmi_message *ret) {
+    bool found, more = true;
+    pump(c);
+    while (!(found = take(c, call, ret)) && more) {
         post_idle(&c->post);
+        more = post_sleep(&c->post);
+        if (more)
+            post_glance(&c->post);
+    }
     show(c);
     return found;
+}
+
+/* The same, and a short look for what comes into rings. */
+static bool take_soon(struct carmi *c, carmi_request call, struct carmi_message *ret) {
+    post_wake(&c->post);
+    pump(c);
+    bool found = take(c, call, ret);
+    if (!found) {
+        post_idle(&c->post);
+        if (post_spin(&c->post)) {
+            post_glance(&c->post);
+            found = take(c, call, ret);
+        }
+    }
+    if (!found)
+        return take_now(c, call, ret);
+    show(c);
+    return true;
 }
 
 static uint64_t now_ms(void) {
@@ -204,13 +235,13 @@ int carmi_fd(const struct carmi *c) {
 }
 
 int carmi_next(struct carmi *c, struct carmi_message *ret) {
-    return take(c, 0, ret) ? 1 : c->error;
+    return take_now(c, 0, ret) ? 1 : c->error;
 }
 
 int carmi_receive(struct carmi *c, struct carmi_message *ret, int timeout_ms) {
     uint64_t until = timeout_ms < 0 ? UINT64_MAX : now_ms() + (uint64_t)timeout_ms;
     for (;;) {
-        int r = carmi_next(c, ret);
+        int r = take_soon(c, 0, ret) ? 1 : c->error;
         if (r != 0 || !wait_more(c, until))
             return r;
     }
@@ -219,7 +250,7 @@ int carmi_receive(struct carmi *c, struct carmi_message *ret, int timeout_ms) {
 int carmi_wait(struct carmi *c, carmi_request request, struct carmi_message *ret, int timeout_ms) {
     uint64_t until = timeout_ms < 0 ? UINT64_MAX : now_ms() + (uint64_t)timeout_ms;
     for (;;) {
-        if (take(c, request, ret))
+        if (take_soon(c, request, ret))
             return 1;
         if (c->error != 0)
             return c->error;

@@ -25,11 +25,12 @@ static carmi_request judge(const void *data, size_t bytes) {
     return bytes > CARMI_DATA_MAX ? -EMSGSIZE : bytes > 0 && data == NULL ? -EINVAL : 0;
 }
 
-/* It may be answered already. */
+/* It may be answered already. Who waits for answers itself need not look now. */
 static carmi_request begun(struct carmi *c, struct call *call, carmi_request id, int error) {
     if (error != 0)
         call_end(call);
-    carmi_pump(c);
+    if (!c->post.awake || !list_empty(&c->steward.errands) || !list_empty(&c->steward.letters))
+        carmi_pump(c);
     return error != 0 ? error : c->steward.failed ? -ENOMEM : id;
 }
 
@@ -43,6 +44,10 @@ carmi_request carmi_send(struct carmi *c, carmi_process process, int tag, const 
         return -ENOMEM;
     carmi_request id = call->id;
     int error = process == 0 ? -EINVAL : post_send(&c->post, call, process, bytes_of(data, bytes));
+    if (error == -EAGAIN) { /* perhaps it has taken something meanwhile */
+        carmi_pump(c);
+        error = post_send(&c->post, call, process, bytes_of(data, bytes));
+    }
     return begun(c, call, id, error);
 }
 

@@ -230,7 +230,8 @@ bool post_hello(struct link *l, const struct peer_hello *hello) {
     l->peer = peer_get(p, hello->from);
     if (l->peer == NULL)
         return false;
-    link_hail(l, NULL);
+    struct peer_hello answered = *hello;
+    link_hail(l, &answered);
     post_up(l);
     return true;
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "client/carmi_steward.h"
+#include "client/rings.h"
 #include "wire/peer.h"
 
 enum {
@@ -54,6 +55,11 @@ struct link {
     bool connecting, up, lost;
     bool unwatched; /* it has ended, and cannot be read from now */
     uint32_t events;
+    /* Of one node: bytes go through memory, and the socket only wakes. */
+    struct rings rings;
+    bool ringed;
+    bool ended; /* the socket is; there may be something in the rings */
+    int memory; /* descriptor that goes, or has come, with HELLO; -1: none */
     /* outwards */
     uint8_t out[LINK_BYTES];
     size_t out_from, out_to;
@@ -95,6 +101,10 @@ struct post {
     uint64_t delay_ms; /* until those that are not there are looked for again */
     uint32_t untold;   /* DATA that have come and were not acknowledged */
     bool stalled;      /* a link has more, and the program is to read first */
+    uint32_t ringed;   /* links that are */
+    bool awake;        /* we look into the rings: nobody need wake us */
+    long processors;   /* of this machine */
+    uint32_t spins;    /* so often they are looked into before we sleep: more where that was of use */
 };
 
 /* Opens what others reach us by. 0 or -errno. */
@@ -104,6 +114,12 @@ void post_close(struct post *p);
 /* All that can be said and heard now; and where there is nothing left to read: acknowledges what has come. */
 void post_pump(struct post *p);
 void post_idle(struct post *p);
+/* Of rings: we look ourselves, until post_sleep, which is true if there is something; post_spin looks for a short while. What is there
+ * is read by post_pump, or, if it is only that, by post_glance. */
+void post_wake(struct post *p);
+bool post_sleep(struct post *p);
+bool post_spin(struct post *p);
+void post_glance(struct post *p);
 /* The program has read that much. */
 void post_read(struct post *p, size_t bytes);
 
@@ -131,7 +147,9 @@ void post_settle(struct post *p, struct peer *peer, struct sending *s, int error
 
 /* post_link.c */
 struct link *link_new(struct post *p, int fd, bool ours, struct peer *peer);
-void link_hail(struct link *l, const struct peer_hello *hello);
+void link_hail(struct link *l, struct peer_hello *hello);
+/* Of one with rings: it looks into them. */
+void link_look(struct link *l);
 void link_event(struct link *l, uint32_t events);
 void link_write(struct link *l);
 void link_read(struct link *l);

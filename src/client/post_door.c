@@ -14,7 +14,15 @@
 #include "client/post.h"
 #include "os/address.h"
 
-enum { EVENTS_MAX = 32, GUESTS_MAX = 32, ROUNDS_MAX = 16 };
+enum { EVENTS_MAX = 32, GUESTS_MAX = 32, ROUNDS_MAX = 16, SPINS_MIN = 16, SPINS_MAX = 2048 };
+
+static void pause_processor(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
 
 /* ---- where ---- */
 
@@ -96,6 +104,8 @@ static int open_all(struct post *p) {
 int post_open(struct post *p, struct steward *s, carmi_process self) {
     *p = (struct post){
         .open = true, .steward = s, .self = self, .epoll = -1, .timer = -1, .near = -1, .far = -1};
+    p->processors = sysconf(_SC_NPROCESSORS_ONLN);
+    p->spins = SPINS_MAX;
     list_init(&p->peers);
     list_init(&p->links);
     list_init(&p->pendings);
@@ -177,6 +187,7 @@ void post_pump(struct post *p) {
     if (!p->open)
         return;
     resume(p);
+    post_glance(p);
     int n = EVENTS_MAX;
     for (int round = 0; n == EVENTS_MAX && round < ROUNDS_MAX; round++) {
         n = epoll_wait(p->epoll, events, EVENTS_MAX, 0);
@@ -185,6 +196,58 @@ void post_pump(struct post *p) {
         sweep(p);
     }
     post_sweep(p);
+}
+
+/* ---- rings ---- */
+
+#define RINGED_EACH(link, p)                                                                 \
+    for (struct list *l_ = (p)->links.next; (p)->ringed > 0 && l_ != &(p)->links; l_ = l_->next) \
+        for (struct link *link = CONTAINER_OF(l_, struct link, at);                          \
+             link != NULL && link->ringed && !link->lost; link = NULL)
+
+void post_wake(struct post *p) {
+    if (!p->open || p->awake)
+        return;
+    p->awake = true;
+    RINGED_EACH (link, p)
+        rings_go_on(&link->rings);
+}
+
+static bool has_more(const struct link *l) {
+    return l->out_to > 0 || l->going != NULL;
+}
+
+bool post_sleep(struct post *p) {
+    bool some = false;
+    p->awake = false;
+    RINGED_EACH (link, p) {
+        bool reads = p->inbox < POST_INBOX_MAX && rings_wait_in(&link->rings);
+        bool writes = has_more(link) && rings_wait_out(&link->rings);
+        some = some || reads || writes || (link->ended && p->inbox < POST_INBOX_MAX);
+    }
+    return some;
+}
+
+bool post_spin(struct post *p) {
+    uint32_t most = p->ringed == 0 || p->processors < 2 ? 0 : p->spins;
+    for (uint32_t i = 0; i < most; i++) {
+        RINGED_EACH (link, p)
+            if (rings_ready(&link->rings)) {
+                p->spins = p->spins < SPINS_MAX ? 2 * p->spins : SPINS_MAX;
+                return true;
+            }
+        pause_processor();
+    }
+    p->spins = p->spins > SPINS_MIN ? p->spins / 2 : SPINS_MIN;
+    return false;
+}
+
+void post_glance(struct post *p) {
+    if (p->ringed == 0)
+        return;
+    RINGED_EACH (link, p)
+        link_look(link);
+    sweep(p);
 }
 
 void post_idle(struct post *p) {

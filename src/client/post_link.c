@@ -26,6 +26,7 @@ struct link *link_new(struct post *p, int fd, bool ours, struct peer *peer) {
     l->fd = fd;
     l->ours = l->connecting = ours;
     l->events = e.events;
+    l->memory = -1;
     list_init(&l->unacked);
     list_push_back(&p->links, &l->at);
     return l;
@@ -34,6 +35,10 @@ struct link *link_new(struct post *p, int fd, bool ours, struct peer *peer) {
 void link_free(struct link *l) {
     list_remove(&l->at);
     close(l->fd);
+    if (l->memory >= 0)
+        close(l->memory);
+    l->post->ringed -= l->ringed;
+    rings_free(&l->rings);
     if (l->letter != NULL)
         letter_free(l->letter);
     free(l);
@@ -41,11 +46,44 @@ void link_free(struct link *l) {
 
 /* ---- outwards ---- */
 
+static size_t write_rings(struct link *l, const uint8_t *at, size_t len) {
+    long n = rings_write(&l->rings, at, len);
+    l->lost = l->lost || n < 0;
+    return n < 0 ? 0 : (size_t)n;
+}
+
+/* With the first byte goes the memory. */
+static ssize_t write_with_memory(struct link *l, const uint8_t *at, size_t len) {
+    union {
+        char room[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control = {{0}};
+    struct iovec part = {.iov_base = (void *)(uintptr_t)at, .iov_len = len};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control.room,
+                             .msg_controllen = sizeof control.room};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof l->memory);
+    memcpy(CMSG_DATA(c), &l->memory, sizeof l->memory);
+    ssize_t n = sendmsg(l->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n > 0) {
+        close(l->memory);
+        l->memory = -1;
+    }
+    return n;
+}
+
 /* Bytes that were taken, 0: none now; the link may be lost by it. */
 static size_t write_some(struct link *l, const uint8_t *at, size_t len) {
     ssize_t n;
+    if (l->ringed)
+        return write_rings(l, at, len);
     do
-        n = send(l->fd, at, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+        n = l->memory >= 0 ? write_with_memory(l, at, len)
+                           : send(l->fd, at, len, MSG_DONTWAIT | MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
     l->lost = l->lost || (n < 0 && errno != EAGAIN && errno != ENOBUFS);
     return n < 0 ? 0 : (size_t)n;
@@ -119,6 +157,13 @@ static struct sending *next(const struct link *l) {
     return first == NULL ? NULL : CONTAINER_OF(first, struct sending, at);
 }
 
+/* One that is awake looks itself. If the socket is full of such bytes it will wake, too. */
+static void wake_other(struct link *l) {
+    if (l->ringed && rings_wake(&l->rings) && send(l->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+        errno != EAGAIN && errno != EINTR)
+        l->ended = true;
+}
+
 void link_write(struct link *l) {
     while (!l->lost && (l->going == NULL || put_body(l))) {
         struct sending *s = next(l);
@@ -132,27 +177,60 @@ void link_write(struct link *l) {
     if (l->up && l->going == NULL && l->told != l->received && has_room(l, PEER_HEAD_BYTES))
         put_head(l, PEER_ACK, 0, 0);
     flush(l);
+    wake_other(l);
     link_watch(l);
 }
 
-void link_hail(struct link *l, const struct peer_hello *hello) {
-    if (hello != NULL) {
+/* One of ours is welcomed with rings or without. */
+static void use_rings(struct link *l, bool so) {
+    l->ringed = so;
+    l->post->ringed += so;
+    if (!so)
+        rings_free(&l->rings);
+    else if (!l->post->awake)
+        rings_wait_in(&l->rings); /* and is read from, now */
+}
+
+/* Memory for one of the same node; where there is none, the socket does. */
+static void offer_rings(struct link *l, struct peer_hello *hello) {
+    l->memory = l->near ? rings_make(&l->rings) : -1;
+    hello->rings = l->memory >= 0 ? RINGS_BYTES : 0;
+}
+
+static bool take_rings(struct link *l, const struct peer_hello *hello) {
+    bool taken = l->memory >= 0 && hello->rings == RINGS_BYTES &&
+                 rings_take(&l->rings, l->memory) == 0;
+    if (l->memory >= 0)
+        close(l->memory);
+    l->memory = -1;
+    return taken;
+}
+
+void link_hail(struct link *l, struct peer_hello *hello) {
+    if (l->ours) {
+        offer_rings(l, hello);
         put_head(l, PEER_HELLO, PEER_HELLO_BYTES, 0);
         peer_hello_write(hello, l->out + l->out_to);
         l->out_to += PEER_HELLO_BYTES;
-    } else {
-        put_head(l, PEER_WELCOME, 0, 0);
+        link_write(l);
+        return;
     }
-    link_write(l);
+    bool so = take_rings(l, hello);
+    put_head(l, PEER_WELCOME, 0, so);
+    if (!flush(l))
+        l->lost = true; /* into an empty socket it goes, or nowhere */
+    use_rings(l, so);
 }
 
 void link_watch(struct link *l) {
     bool reads = l->post->inbox < POST_INBOX_MAX;
+    if (l->ringed) /* as it is: bytes on the socket wake */
+        reads = true;
     bool writes = l->connecting || l->out_to > 0 || l->going != NULL || next(l) != NULL;
     struct epoll_event e = {.events = (reads ? (uint32_t)EPOLLIN : 0U) |
-                                      (writes ? (uint32_t)EPOLLOUT : 0U),
+                                      (writes && !l->ringed ? (uint32_t)EPOLLOUT : 0U),
                             .data.ptr = l};
-    if (e.events == l->events || (l->unwatched && !reads))
+    if (e.events == l->events || l->ended || (l->unwatched && !reads))
         return;
     l->events = e.events;
     epoll_ctl(l->post->epoll, l->unwatched ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, l->fd, &e);
@@ -205,6 +283,11 @@ static bool on_frame(struct link *l) {
         return peer_hello_read(&hello, bytes_of(l->head + PEER_HEAD_BYTES, PEER_HELLO_BYTES)) &&
                post_hello(l, &hello);
     case PEER_WELCOME:
+        if (l->now.tag == 1 && l->rings.memory == NULL)
+            return false;
+        use_rings(l, l->now.tag == 1);
+        if (l->ringed)
+            l->in_from = l->in_to = 0; /* what is behind it only wakes */
         post_up(l);
         return true;
     case PEER_DATA:
@@ -238,11 +321,43 @@ static void filled(struct link *l) {
         l->lost = true;
 }
 
+/* What has ended may have left something. */
+static size_t read_rings(struct link *l, uint8_t *at, size_t len) {
+    bool ended = l->ended;
+    long n = rings_read(&l->rings, at, len);
+    l->lost = l->lost || n < 0 || (n == 0 && ended);
+    return n < 0 ? 0 : (size_t)n;
+}
+
+/* With HELLO may come memory. */
+static ssize_t read_with_memory(struct link *l, uint8_t *at, size_t len) {
+    union {
+        char room[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec part = {.iov_base = at, .iov_len = len};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control.room,
+                             .msg_controllen = sizeof control.room};
+    ssize_t n = recvmsg(l->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&message);
+    if (c == NULL || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
+        c->cmsg_len != CMSG_LEN(sizeof l->memory))
+        return n;
+    if (l->memory >= 0)
+        close(l->memory);
+    memcpy(&l->memory, CMSG_DATA(c), sizeof l->memory);
+    return n;
+}
+
 /* Bytes, 0: none now; the link may be lost by it. */
 static size_t read_some(struct link *l, uint8_t *at, size_t len) {
     ssize_t n;
+    if (l->ringed)
+        return read_rings(l, at, len);
     do
-        n = recv(l->fd, at, len, MSG_DONTWAIT);
+        n = l->up ? recv(l->fd, at, len, MSG_DONTWAIT) : read_with_memory(l, at, len);
     while (n < 0 && errno == EINTR);
     l->lost = l->lost || n == 0 || (n < 0 && errno != EAGAIN);
     return n < 0 ? 0 : (size_t)n;
@@ -275,10 +390,31 @@ void link_read(struct link *l) {
             filled(l);
     }
     l->post->stalled = l->post->stalled || l->post->inbox >= POST_INBOX_MAX;
-    if (!l->lost && l->received - l->told >= TOLD_MOST)
+    if (!l->lost && l->received - l->told >= TOLD_MOST) {
         link_write(l);
-    else
+    } else {
+        wake_other(l);
         link_watch(l);
+    }
+}
+
+/* Bytes on the socket of one that has rings. */
+static void hear_bell(struct link *l) {
+    uint8_t waste[256];
+    ssize_t n;
+    do
+        n = recv(l->fd, waste, sizeof waste, MSG_DONTWAIT);
+    while (n == (ssize_t)sizeof waste || (n < 0 && errno == EINTR));
+    if (n == 0 || (n < 0 && errno != EAGAIN)) {
+        epoll_ctl(l->post->epoll, EPOLL_CTL_DEL, l->fd, NULL);
+        l->ended = true;
+    }
+}
+
+void link_look(struct link *l) {
+    link_read(l);
+    if (!l->lost && (l->out_to > 0 || l->going != NULL || next(l) != NULL))
+        link_write(l);
 }
 
 /* It has ended, of which epoll always tells; what it has left is read later. */
@@ -299,6 +435,11 @@ static bool connected(struct link *l) {
 }
 
 void link_event(struct link *l, uint32_t events) {
+    if (l->ringed) {
+        hear_bell(l);
+        link_look(l);
+        return;
+    }
     if (l->connecting && (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0)
         l->lost = !connected(l);
     if (!l->lost && !l->connecting && (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0)

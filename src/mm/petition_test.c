@@ -377,8 +377,9 @@ static uint32_t peers_in(struct bench *b, struct peer_row *ret) {
     union message m = inside(b, MESSAGE_ROWS);
     uint32_t count = 0;
     CHECK(m.rows.last && m.rows.wrong.len == 0);
-    for (size_t at = 0; peer_row_next(m.rows.rows, &at, ret) > 0;)
-        count++;
+    struct peer_row row;
+    for (size_t at = 0; peer_row_next(m.rows.rows, &at, &row) > 0; count++)
+        *ret = row;
     return count;
 }
 

@@ -30,7 +30,7 @@ bool peer_head_read(struct peer_head *ret, const uint8_t in[PEER_HEAD_BYTES]) {
                               .tag = load_le32(in + 8),
                               .received = load_le32(in + 12)};
     return word >> 8 == PEER_VERSION && fits(ret->kind, ret->len) &&
-           (ret->kind == PEER_DATA || ret->tag == 0);
+           (ret->kind == PEER_DATA || ret->tag <= (ret->kind == PEER_WELCOME));
 }
 
 void peer_hello_write(const struct peer_hello *h, uint8_t out[PEER_HELLO_BYTES]) {

@@ -2,7 +2,8 @@
 /* What processes of one program say to each other, on connections of their own (docs/decisions/0056-messages.md).
  *
  * Whoever has connected says HELLO first: who it is, whom it wants, and the token of that one, which only its family
- * knows. It is answered by WELCOME, or the connection is closed. Then both send DATA. Every frame tells how many
+ * knows. It is answered by WELCOME, or the connection is closed. With HELLO may come memory for two rings (client/rings.h); if
+ * WELCOME has tag 1 all that follows is there, and bytes on the connection only wake. Then both send DATA. Every frame tells how many
  * DATA its sender has received on this connection; ACK says nothing else. */
 #pragma once
 
@@ -20,7 +21,7 @@ enum {
 struct peer_head {
     uint32_t kind; /* enum peer_kind */
     uint32_t len;  /* of the body that follows */
-    uint32_t tag;  /* DATA */
+    uint32_t tag;  /* DATA; WELCOME: 1, by the rings */
     uint32_t received;
 };
 

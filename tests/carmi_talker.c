@@ -137,10 +137,10 @@ static void in_order(carmi_process to) {
 static void large(carmi_process to) {
     for (size_t i = 0; i < LARGE; i++)
         block[i] = byte_of(3, i);
-    check("the largest is sent", is_sent(carmi_send(c, to, ECHO, block, LARGE), 0) &&
-                                     m.process == to && m.count == 1);
-    check("and comes back", hears(CARMI_DATA, 0) && m.bytes == LARGE &&
-                                memcmp(m.data, block, LARGE) == 0);
+    check("the largest is sent",
+          is_sent(carmi_send(c, to, ECHO, block, LARGE), 0) && m.process == to && m.count == 1);
+    check("and comes back",
+          hears(CARMI_DATA, 0) && m.bytes == LARGE && memcmp(m.data, block, LARGE) == 0);
     check("none is larger", carmi_send(c, to, ECHO, block, LARGE + 1) == -EMSGSIZE);
 }
 
@@ -177,7 +177,8 @@ static int ranks(void) {
     pings(other);
     in_order(other);
     large(other);
-    check("it is asked to leave", is_sent(carmi_send(c, other, LEAVE, "", 0), 0) || m.error == ESRCH);
+    check("it is asked to leave",
+          is_sent(carmi_send(c, other, LEAVE, "", 0), 0) || m.error == ESRCH);
     check("and is gone", is_sent(carmi_send(c, other, ECHO, "", 0), ESRCH));
     check("there is no such rank",
           is_sent(carmi_send(c, self | (carmi_process)9 << 32, ECHO, "", 0), ESRCH));
@@ -209,9 +210,9 @@ static int family(void) {
     carmi_process to = spawn(host, &life);
     check("a process is started", host != 0 && to != 0);
     check("it is sent to at once", is_sent(carmi_send(c, to, WHO, "", 0), 0));
-    check("it knows its parent",
-          hears(CARMI_DATA, 0) && m.tag == WHO && m.bytes == 16 && load_le64(m.data) == to &&
-              load_le64((const uint8_t *)m.data + 8) == carmi_self(c));
+    check("it knows its parent", hears(CARMI_DATA, 0) && m.tag == WHO && m.bytes == 16 &&
+                                     load_le64(m.data) == to &&
+                                     load_le64((const uint8_t *)m.data + 8) == carmi_self(c));
     check("on another node", !is_near(to));
     pings(to);
     in_order(to);
@@ -246,8 +247,8 @@ static int classes(void) {
                                  m.count == CLASS && m.process == 0);
     check("each of it hears it", word_from_each(to, CLASS));
     is_sent(carmi_send(c, apart, ECHO, "here", 4), 0);
-    check("one of another class does not", hears(CARMI_DATA, 0) && m.process == apart &&
-                                               memcmp(m.data, "here", 4) == 0);
+    check("one of another class does not",
+          hears(CARMI_DATA, 0) && m.process == apart && memcmp(m.data, "here", 4) == 0);
     carmi_broadcast(c, "many", ECHO, "once", 4);
     to[CLASS] = spawn(host, &late);
     is_sent(carmi_send(c, to[CLASS], ECHO, "late", 4), 0);
@@ -264,8 +265,8 @@ static int classes(void) {
               memcmp(m.data, "2nd ", 4) == 0);
     carmi_send(c, to[CLASS], QUIT, "", 0);
     hears(CARMI_EXITED, late);
-    check("all are told", is_sent(carmi_broadcast(c, NULL, ECHO, "word", 4), 0) &&
-                              m.count == CLASS + 1);
+    check("all are told",
+          is_sent(carmi_broadcast(c, NULL, ECHO, "word", 4), 0) && m.count == CLASS + 1);
     check("nobody is of that class",
           is_sent(carmi_broadcast(c, "none", ECHO, "word", 4), 0) && m.count == 0);
     return 0;
@@ -286,12 +287,13 @@ static int survives(void) {
     carmi_process to = spawn(host, &life);
     is_sent(carmi_send(c, to, ECHO, "word", 4), 0);
     hears(CARMI_DATA, 0);
-    carmi_request ready = carmi_host_spawn(c, self_name, (char *[]){self_name, "child", NULL}, host, OURS);
+    carmi_request ready =
+        carmi_host_spawn(c, self_name, (char *[]){self_name, "child", NULL}, host, OURS);
     hears(CARMI_SPAWNED, ready);
     carmi_process second = m.process;
     wait_for_line("kill");
-    check("what was connected goes on", carmi_send(c, to, ECHO, "word", 4) > 0 &&
-                                            hears(CARMI_DATA, 0) && m.process == to);
+    check("what was connected goes on",
+          carmi_send(c, to, ECHO, "word", 4) > 0 && hears(CARMI_DATA, 0) && m.process == to);
     check("what was not is found", carmi_send(c, second, ECHO, "word", 4) > 0 &&
                                        hears(CARMI_DATA, 0) && m.process == second);
     check("and all by a broadcast",
@@ -303,7 +305,8 @@ static int deaf(void) {
     carmi_request life, other_life;
     carmi_host host = grow("any", 2, "");
     carmi_process silent = spawn(host, &life), other = spawn(host, &other_life);
-    check("one is there", is_sent(carmi_send(c, other, ECHO, "word", 4), 0) && hears(CARMI_DATA, 0));
+    check("one is there",
+          is_sent(carmi_send(c, other, ECHO, "word", 4), 0) && hears(CARMI_DATA, 0));
     carmi_send(c, silent, DEAF, "", 0);
     carmi_request r = 0;
     uint32_t sent = 0;
@@ -328,8 +331,7 @@ static bool is_let_in(const struct entry *e, bool near, uint64_t token) {
     int done;
     uint8_t frame[PEER_HEAD_BYTES + PEER_HELLO_BYTES], answer[PEER_HEAD_BYTES];
     struct peer_head head = {.kind = PEER_HELLO, .len = PEER_HELLO_BYTES};
-    struct peer_hello hello = {
-        .from = 1 << 30, .to = e->id, .token = {token, e->reach.token[1]}};
+    struct peer_hello hello = {.from = 1 << 30, .to = e->id, .token = {token, e->reach.token[1]}};
     peer_head_write(&head, frame);
     peer_hello_write(&hello, frame + PEER_HEAD_BYTES);
     post_address(near, &e->reach, &at);
@@ -412,7 +414,8 @@ static void measure(carmi_process to, const char *where) {
     carmi_send(c, to, ECHO, "", 0);
     hears(CARMI_DATA, 0);
     double rate = BLOCKS * (double)MIB / (now() - from);
-    printf("%s: 100 bytes there and back %.1f us, 1 MiB %.2f GB/s\n", where, turn * 1e6, rate / 1e9);
+    printf("%s: 100 bytes there and back %.1f us, 1 MiB %.2f GB/s\n", where, turn * 1e6,
+           rate / 1e9);
     fflush(stdout);
 }
 
@@ -430,8 +433,8 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         int (*play)(void);
-    } scenes[] = {{"child", child},       {"ranks", ranks},         {"family", family},
-                  {"classes", classes},   {"survives", survives},   {"deaf", deaf},
+    } scenes[] = {{"child", child},         {"ranks", ranks},       {"family", family},
+                  {"classes", classes},     {"survives", survives}, {"deaf", deaf},
                   {"strangers", strangers}, {"one_wait", one_wait}, {"speed", speed}};
     int r = argc < 2 ? -EINVAL : carmi_init(&c);
     self_name = argv[0];

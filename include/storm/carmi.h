@@ -54,7 +54,7 @@ enum carmi_kind {
     CARMI_CLASS_REMOVED,
     CARMI_PEERS, /* processes */
     CARMI_SENT,  /* process (0: it was a broadcast), count */
-    CARMI_DATA   /* request 0; process, tag, data, bytes: from another process, with the tag that it was sent with */
+    CARMI_DATA /* request 0; process, tag, data, bytes: from another process, with the tag that it was sent with */
 };
 
 struct carmi_attribute {

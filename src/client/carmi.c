@@ -62,8 +62,8 @@ static bool hear_one(struct carmi *c) {
 
 /* The program's descriptor is readable while there is a letter; beside that when the line is. Who looks into rings would not be woken. */
 static void show(struct carmi *c) {
-    bool now = !list_empty(&c->steward.letters) || c->error != 0 ||
-               (c->post.awake && c->post.ringed > 0);
+    bool now =
+        !list_empty(&c->steward.letters) || c->error != 0 || (c->post.awake && c->post.ringed > 0);
     struct epoll_event e = {.events = EPOLLIN | (c->more ? (uint32_t)EPOLLOUT : 0U)};
     uint64_t count = 1;
     if (c->more != c->watched_out)

@@ -76,8 +76,8 @@ static void add(struct steward *s, const struct peer_row *row) {
         e->name = steward_copy(s, row->name);
         list_push_back(&s->book_next, &e->at);
     }
-    size_t len = row->class_name.len < sizeof e->class_name ? row->class_name.len
-                                                            : sizeof e->class_name - 1;
+    size_t len =
+        row->class_name.len < sizeof e->class_name ? row->class_name.len : sizeof e->class_name - 1;
     e->id = id;
     e->number = row->number;
     e->node = row->node;

@@ -427,9 +427,8 @@ static bool make_sets(struct steward *s) {
 
 int steward_init(struct steward *s, uint64_t seed, uint32_t own) {
     *s = (struct steward){.seed = seed, .own = own};
-    struct list *const lists[] = {&s->errands, &s->calls,   &s->hosts,    &s->tasks,
-                                  &s->classes, &s->letters, &s->given_out, &s->book,
-                                  &s->book_next};
+    struct list *const lists[] = {&s->errands, &s->calls,     &s->hosts, &s->tasks,    &s->classes,
+                                  &s->letters, &s->given_out, &s->book,  &s->book_next};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         list_init(lists[i]);
     if (!make_sets(s)) {

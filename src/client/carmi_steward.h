@@ -175,10 +175,10 @@ struct steward {
     struct message_reach reach; /* token 0: it is not */
     const struct steward_ear *ear;
     void *ear_context;
-    struct list book, book_next;  /* of entries; what is being read */
-    uint32_t books, books_asked;  /* numbers of these two */
-    bool book_again;              /* it is to be asked for once more */
-    uint8_t *scratch; /* PETITION_BYTES_MAX */
+    struct list book, book_next; /* of entries; what is being read */
+    uint32_t books, books_asked; /* numbers of these two */
+    bool book_again;             /* it is to be asked for once more */
+    uint8_t *scratch;            /* PETITION_BYTES_MAX */
     struct nodeset sets[2], none;
     /* What a process has written, to be written by the owner before anything else is fed in: 1 or 2, 0: nothing. */
     uint8_t output_to;
@@ -203,6 +203,8 @@ bool steward_outstanding(const struct steward *s, carmi_request call);
 /* carmi_letters.c */
 struct letter *letter_add(struct steward *s, const struct call *c, enum carmi_kind kind);
 void *letter_block(struct steward *s, struct letter *l, size_t bytes);
+/* The same, not cleared: all of it will be written. */
+void *letter_data(struct steward *s, struct letter *l, size_t bytes);
 void letter_hosts(struct steward *s, struct letter *l, const carmi_host *hosts, size_t count);
 void letter_failed(struct steward *s, struct letter *l, int error, struct bytes text);
 void letter_free(struct letter *l);

@@ -156,9 +156,8 @@ static bool is_near(const struct post *p, const struct entry *e) {
 }
 
 static void hail(struct link *l, const struct entry *e) {
-    struct peer_hello hello = {.from = l->post->self,
-                               .to = e->id,
-                               .token = {e->reach.token[0], e->reach.token[1]}};
+    struct peer_hello hello = {
+        .from = l->post->self, .to = e->id, .token = {e->reach.token[0], e->reach.token[1]}};
     link_hail(l, &hello);
 }
 
@@ -224,8 +223,8 @@ static void on_job(void *context, uint32_t job, uint32_t procs) {
 
 bool post_hello(struct link *l, const struct peer_hello *hello) {
     struct post *p = l->post;
-    if (hello->to != p->self || hello->from == p->self ||
-        hello->token[0] != p->reach.token[0] || hello->token[1] != p->reach.token[1])
+    if (hello->to != p->self || hello->from == p->self || hello->token[0] != p->reach.token[0] ||
+        hello->token[1] != p->reach.token[1])
         return false;
     l->peer = peer_get(p, hello->from);
     if (l->peer == NULL)
@@ -308,9 +307,8 @@ static bool enqueue(struct post *p, struct peer *peer, const struct pending *wha
 
 /* To ourselves. */
 static void keep(struct post *p, const struct pending *what) {
-    struct letter *l =
-        letter_add(p->steward, &(struct call){.tag = (int)what->tag}, CARMI_DATA);
-    uint8_t *data = l == NULL ? NULL : letter_block(p->steward, l, what->cargo->len);
+    struct letter *l = letter_add(p->steward, &(struct call){.tag = (int)what->tag}, CARMI_DATA);
+    uint8_t *data = l == NULL ? NULL : letter_data(p->steward, l, what->cargo->len);
     if (data == NULL)
         return;
     if (what->cargo->len > 0)

@@ -104,7 +104,7 @@ struct post {
     uint32_t ringed;   /* links that are */
     bool awake;        /* we look into the rings: nobody need wake us */
     long processors;   /* of this machine */
-    uint32_t spins;    /* so often they are looked into before we sleep: more where that was of use */
+    uint32_t spins; /* so often they are looked into before we sleep: more where that was of use */
 };
 
 /* Opens what others reach us by. 0 or -errno. */

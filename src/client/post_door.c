@@ -32,8 +32,8 @@ static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 static void name_door(uint64_t door, struct address *ret) {
     char name[32];
     int len = snprintf(name, sizeof name, "storm-carmi-%016llx", (unsigned long long)door);
-    *ret = (struct address){.len =
-                                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)};
+    *ret = (struct address){
+        .len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)};
     ret->local.sun_family = AF_UNIX;
     memcpy(ret->local.sun_path + 1, name, (size_t)len); /* no file: it begins with a NUL */
 }
@@ -62,8 +62,8 @@ static void set_ip(struct message_reach *r) {
     const char *told = getenv("STORM_ADDRESS");
     uint8_t ip[16];
     memcpy(ip, mapped, sizeof mapped);
-    if (told == NULL || (inet_pton(AF_INET, told, ip + sizeof mapped) != 1 &&
-                         inet_pton(AF_INET6, told, ip) != 1))
+    if (told == NULL ||
+        (inet_pton(AF_INET, told, ip + sizeof mapped) != 1 && inet_pton(AF_INET6, told, ip) != 1))
         memcpy(ip + sizeof mapped, (const uint8_t[]){127, 0, 0, 1}, 4);
     r->ip[0] = load_le64(ip);
     r->ip[1] = load_le64(ip + 8);
@@ -200,17 +200,17 @@ void post_pump(struct post *p) {
 
 /* ---- rings ---- */
 
-#define RINGED_EACH(link, p)                                                                 \
+#define RINGED_EACH(link, p)                                                                     \
     for (struct list *l_ = (p)->links.next; (p)->ringed > 0 && l_ != &(p)->links; l_ = l_->next) \
-        for (struct link *link = CONTAINER_OF(l_, struct link, at);                          \
+        for (struct link *link = CONTAINER_OF(l_, struct link, at);                              \
              link != NULL && link->ringed && !link->lost; link = NULL)
 
 void post_wake(struct post *p) {
     if (!p->open || p->awake)
         return;
     p->awake = true;
-    RINGED_EACH (link, p)
-        rings_go_on(&link->rings);
+    RINGED_EACH(link, p)
+    rings_go_on(&link->rings);
 }
 
 static bool has_more(const struct link *l) {
@@ -220,7 +220,7 @@ static bool has_more(const struct link *l) {
 bool post_sleep(struct post *p) {
     bool some = false;
     p->awake = false;
-    RINGED_EACH (link, p) {
+    RINGED_EACH(link, p) {
         bool reads = p->inbox < POST_INBOX_MAX && rings_wait_in(&link->rings);
         bool writes = has_more(link) && rings_wait_out(&link->rings);
         some = some || reads || writes || (link->ended && p->inbox < POST_INBOX_MAX);
@@ -231,11 +231,11 @@ bool post_sleep(struct post *p) {
 bool post_spin(struct post *p) {
     uint32_t most = p->ringed == 0 || p->processors < 2 ? 0 : p->spins;
     for (uint32_t i = 0; i < most; i++) {
-        RINGED_EACH (link, p)
-            if (rings_ready(&link->rings)) {
-                p->spins = p->spins < SPINS_MAX ? 2 * p->spins : SPINS_MAX;
-                return true;
-            }
+        RINGED_EACH(link, p)
+        if (rings_ready(&link->rings)) {
+            p->spins = p->spins < SPINS_MAX ? 2 * p->spins : SPINS_MAX;
+            return true;
+        }
         pause_processor();
     }
     p->spins = p->spins > SPINS_MIN ? p->spins / 2 : SPINS_MIN;
@@ -245,8 +245,8 @@ bool post_spin(struct post *p) {
 void post_glance(struct post *p) {
     if (p->ringed == 0)
         return;
-    RINGED_EACH (link, p)
-        link_look(link);
+    RINGED_EACH(link, p)
+    link_look(link);
     sweep(p);
 }
 

@@ -152,8 +152,7 @@ static bool put_body(struct link *l) {
 }
 
 static struct sending *next(const struct link *l) {
-    struct list *first =
-        l->up && l->peer->link == l ? list_first(&l->peer->queue) : NULL;
+    struct list *first = l->up && l->peer->link == l ? list_first(&l->peer->queue) : NULL;
     return first == NULL ? NULL : CONTAINER_OF(first, struct sending, at);
 }
 
@@ -198,8 +197,8 @@ static void offer_rings(struct link *l, struct peer_hello *hello) {
 }
 
 static bool take_rings(struct link *l, const struct peer_hello *hello) {
-    bool taken = l->memory >= 0 && hello->rings == RINGS_BYTES &&
-                 rings_take(&l->rings, l->memory) == 0;
+    bool taken =
+        l->memory >= 0 && hello->rings == RINGS_BYTES && rings_take(&l->rings, l->memory) == 0;
     if (l->memory >= 0)
         close(l->memory);
     l->memory = -1;
@@ -262,7 +261,7 @@ static bool begin_letter(struct link *l) {
     letter->message.last = 0;
     letter->message.process = l->peer->id;
     letter->message.bytes = l->now.len;
-    letter->message.data = letter_block(s, letter, l->now.len);
+    letter->message.data = letter_data(s, letter, l->now.len);
     return letter->message.data != NULL;
 }
 
@@ -378,8 +377,7 @@ static size_t fetch(struct link *l, struct room to) {
 
 void link_read(struct link *l) {
     size_t most = READ_MOST;
-    while (!l->lost && l->post->inbox < POST_INBOX_MAX &&
-           (most > 0 || l->in_from < l->in_to)) {
+    while (!l->lost && l->post->inbox < POST_INBOX_MAX && (most > 0 || l->in_from < l->in_to)) {
         struct room to = place(l);
         size_t n = fetch(l, to);
         if (n == 0)

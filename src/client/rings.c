@@ -35,7 +35,7 @@ int rings_make(struct rings *r) {
     if (fd < 0)
         return -errno;
     int e = ftruncate(fd, MEMORY_BYTES) < 0 || fcntl(fd, F_ADD_SEALS, SEALS) < 0 ? -errno
-                                                                               : map(r, fd, true);
+                                                                                 : map(r, fd, true);
     if (e < 0) {
         close(fd);
         return e;

@@ -75,20 +75,14 @@ static bool parse_socket(const char *path, struct address *ret) {
 }
 
 static bool parse(struct program *p, int argc, char **argv) {
-    static const struct option options[] = {{"socket", required_argument, NULL, 's'},
-                                            {"node", required_argument, NULL, 'n'},
-                                            {"key-fd", required_argument, NULL, 'k'},
-                                            {"cgroup", required_argument, NULL, 'c'},
-                                            {"each", required_argument, NULL, 'e'},
-                                            {"at", required_argument, NULL, 'a'},
-                                            {"confine", required_argument, NULL, 'f'},
-                                            {"rations", required_argument, NULL, 'm'},
-                                            {"system-cores", required_argument, NULL, 'y'},
-                                            {"home", required_argument, NULL, 'h'},
-                                            {"strobe", required_argument, NULL, 'r'},
-                                            {"first", required_argument, NULL, 'i'},
-                                            {"pes", required_argument, NULL, 'p'},
-                                            {0}};
+    static const struct option options[] = {
+        {"socket", required_argument, NULL, 's'},       {"node", required_argument, NULL, 'n'},
+        {"key-fd", required_argument, NULL, 'k'},       {"cgroup", required_argument, NULL, 'c'},
+        {"each", required_argument, NULL, 'e'},         {"at", required_argument, NULL, 'a'},
+        {"confine", required_argument, NULL, 'f'},      {"rations", required_argument, NULL, 'm'},
+        {"system-cores", required_argument, NULL, 'y'}, {"home", required_argument, NULL, 'h'},
+        {"strobe", required_argument, NULL, 'r'},       {"first", required_argument, NULL, 'i'},
+        {"pes", required_argument, NULL, 'p'},          {0}};
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         bool good = true;

@@ -182,8 +182,8 @@ static bool add_jobs(struct rows *out) {
 /* Only programs have a family, and know these. */
 static bool add_peers(struct rows *out) {
     struct peer_row row;
-    for (uint32_t i = out->ask->job;
-         out->head != 0 && petition_peer(out->m, out->head, i, &row); i = row.place + 1) {
+    for (uint32_t i = out->ask->job; out->head != 0 && petition_peer(out->m, out->head, i, &row);
+         i = row.place + 1) {
         if (full(out))
             return false;
         took(out, peer_row_encode(&row, room_in(out)));

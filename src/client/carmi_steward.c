@@ -386,6 +386,8 @@ static void on_answer(struct steward *s, const struct message_answer *a) {
 static void on_news(struct steward *s, const struct message_news *n) {
     struct host *h = host_find(s, n->job);
     struct task *t = task_find(s, n->job);
+    if (s->ear != NULL && state_over((enum job_state)n->state))
+        s->ear->job(s->ear_context, n->job, 0);
     if (h != NULL)
         host_stage(s, h, (enum job_state)n->state);
     else if (t != NULL)

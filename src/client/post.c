@@ -3,13 +3,14 @@
 #include "client/post.h"
 
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>
 
 #include "os/address.h"
 
-enum { TRIES_MAX = 10, DELAY_FIRST_MS = 5, DELAY_MAX_MS = 1000 };
+enum { TRIES_MAX = 10, DELAY_FIRST_MS = 5, DELAY_MAX_MS = 1000, END_MS = 5000 };
 
 /* ---- what is sent ---- */
 
@@ -209,6 +210,16 @@ static void look(struct post *p, struct peer *peer) {
     }
 }
 
+/* Nothing more comes but what is on its way. If its node is gone, too, nobody says that the connection has ended. */
+static void expect_end(const struct post *p, uint32_t job) {
+    int most_ms = END_MS;
+    LIST_EACH (l, &p->links) {
+        const struct link *link = CONTAINER_OF(l, struct link, at);
+        if (link->peer != NULL && (uint32_t)link->peer->id == job)
+            setsockopt(link->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &most_ms, sizeof most_ms);
+    }
+}
+
 /* A job that is there may have no process of that rank. */
 static void on_job(void *context, uint32_t job, uint32_t procs) {
     struct post *p = context;
@@ -217,6 +228,8 @@ static void on_job(void *context, uint32_t job, uint32_t procs) {
         if (peer->seeking && (uint32_t)peer->id == job && peer->id >> 32 >= procs)
             fail_queue(p, peer, ESRCH);
     }
+    if (procs == 0)
+        expect_end(p, job);
 }
 
 /* ---- links ---- */

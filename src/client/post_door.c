@@ -120,6 +120,7 @@ int post_open(struct post *p, struct steward *s, carmi_process self) {
 void post_close(struct post *p) {
     if (!p->open)
         return;
+    post_idle(p); /* what has come is acknowledged */
     post_forget(p);
     const int all[] = {p->epoll, p->timer, p->near, p->far};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

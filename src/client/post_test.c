@@ -202,9 +202,13 @@ static void test_one_that_has_ended(void) {
     CHECK(hears(&b, &b.b, &m));
     CHECK(hears(&b, &b.a, &m) && m.success);
     send_to(&b.b, 1, "last", 4); /* is heard all the same */
-    close_end(&b.b);
+    send_to(&b.a, 2, "w", 1);
+    post_pump(&b.b.post);
+    CHECK(steward_letter(&b.b.steward, 0, &m) && m.bytes == 1);
+    close_end(&b.b); /* and has not said that it has come, until now */
     send_to(&b.a, 2, "y", 1);
     CHECK(hears(&b, &b.a, &m) && m.kind == CARMI_DATA && m.bytes == 4);
+    CHECK(hears(&b, &b.a, &m) && m.kind == CARMI_SENT && m.success);
     CHECK(hears(&b, &b.a, &m) && m.kind == CARMI_SENT && !m.success && m.error == ESRCH);
     send_to(&b.a, 2, "z", 1);
     b.a.steward.ear->job(b.a.steward.ear_context, 2, 0); /* the job is over */

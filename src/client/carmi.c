@@ -13,6 +13,8 @@
 #include "client/carmi_inside.h"
 #include "wire/classes.h"
 
+enum { QUICK_MOST = 64 };
+
 /* ---- the descriptor ---- */
 
 static void write_all(int fd, struct bytes bytes) {
@@ -114,17 +116,27 @@ static bool take_now(struct carmi *c, carmi_request call, struct carmi_message *
     return found;
 }
 
-/* The same, and a short look for what comes into rings. */
+/* What is here, or in rings: that needs no call of the system. Now and then others have their turn. */
+static bool take_quick(struct carmi *c, carmi_request call, struct carmi_message *ret) {
+    if (++c->quick % QUICK_MOST == 0)
+        pump(c);
+    if (take(c, call, ret))
+        return true;
+    post_glance(&c->post);
+    return take(c, call, ret);
+}
+
+/* The same as take_now, and a short look for what comes into rings. */
 static bool take_soon(struct carmi *c, carmi_request call, struct carmi_message *ret) {
     post_wake(&c->post);
-    pump(c);
-    bool found = take(c, call, ret);
+    bool found = take_quick(c, call, ret);
+    if (!found) {
+        pump(c);
+        found = take(c, call, ret);
+    }
     if (!found) {
         post_idle(&c->post);
-        if (post_spin(&c->post)) {
-            post_glance(&c->post);
-            found = take(c, call, ret);
-        }
+        found = post_spin(&c->post) && take_quick(c, call, ret);
     }
     if (!found)
         return take_now(c, call, ret);

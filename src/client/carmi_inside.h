@@ -15,6 +15,7 @@ struct carmi {
     struct post post;
     carmi_process parent;
     int epoll, event;
+    uint32_t quick;   /* messages that were taken without a look at the line */
     bool more;        /* there is more to say than the line takes */
     bool watched_out; /* and that is waited for */
     bool shown;       /* the program sees that there is a letter */

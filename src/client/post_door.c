@@ -259,6 +259,7 @@ void post_idle(struct post *p) {
         if (link->told != link->received && !link->lost)
             link_write(link);
     }
+    sweep(p);
 }
 
 void post_read(struct post *p, size_t bytes) {

@@ -65,4 +65,18 @@ def one_wait(t):
     verdicts(t, p)
 
 
-play(ranks, family, classes, survives, deaf, strangers, one_wait, up=('--local', '4', '--pes', '10', '--orphan', '2s'))
+def example(t):
+    library = os.path.join(os.path.dirname(os.environ['STORM']), 'libstorm.so')
+    if not os.path.exists(library) or b'__asan_init' in open(library, 'rb').read():
+        t.skip('the example', 'this build is instrumented, or has no such library')
+        return
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
+    shutil.copy(library, os.path.join(t.bin, 'libstorm.so.0'))
+    r = t.finish(t.spawn('cc', '-Wall', '-Wextra', '-Werror', f'-I{root}/include', '-o', f'{t.bin}/ring', f'{root}/examples/ring.c',
+                         f'{t.bin}/libstorm.so.0', f'-Wl,-rpath,{t.bin}', stderr=subprocess.PIPE))
+    t.check('the example compiles', r.status == 0, r)
+    r = t.run('run', '-N', 2, '-n', 6, f'{t.bin}/ring', 1000)
+    t.check('it passes a number round', (r.status, r.out) == (0, '15000\n'), r)
+
+
+play(ranks, family, classes, survives, deaf, strangers, one_wait, example, up=('--local', '4', '--pes', '10', '--orphan', '2s'))

@@ -156,7 +156,7 @@ static bool is_near(carmi_process to) {
 
 /* ---- ranks of one program ---- */
 
-static int ranks(void) {
+static int play_ranks(bool near) {
     carmi_process self = carmi_self(c), other = self | (carmi_process)1 << 32;
     if (self >> 32 != 0)
         child();
@@ -173,7 +173,7 @@ static int ranks(void) {
     check("both are listed", m.process_count == 2 && found[0] && found[1]);
     check("to itself", carmi_send(c, self, OURS, "word", 4) > 0 && hears(CARMI_DATA, 0) &&
                            m.process == self && m.tag == OURS && memcmp(m.data, "word", 4) == 0);
-    check("on the same node", is_near(other));
+    check(near ? "on the same node" : "on another machine", is_near(other) == near);
     pings(other);
     in_order(other);
     large(other);
@@ -184,6 +184,14 @@ static int ranks(void) {
           is_sent(carmi_send(c, self | (carmi_process)9 << 32, ECHO, "", 0), ESRCH));
     check("there is no such process", is_sent(carmi_send(c, 70000, ECHO, "", 0), ESRCH));
     return 0;
+}
+
+static int ranks(void) {
+    return play_ranks(true);
+}
+
+static int apart(void) {
+    return play_ranks(false);
 }
 
 /* ---- processes on hosts ---- */
@@ -435,7 +443,7 @@ int main(int argc, char **argv) {
         int (*play)(void);
     } scenes[] = {{"child", child},         {"ranks", ranks},       {"family", family},
                   {"classes", classes},     {"survives", survives}, {"deaf", deaf},
-                  {"strangers", strangers}, {"one_wait", one_wait}, {"speed", speed}};
+                  {"strangers", strangers}, {"one_wait", one_wait}, {"speed", speed}, {"apart", apart}};
     int r = argc < 2 ? -EINVAL : carmi_init(&c);
     self_name = argv[0];
     for (size_t i = 0; r == 0 && i < sizeof scenes / sizeof *scenes; i++)

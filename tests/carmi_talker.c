@@ -228,6 +228,9 @@ static int family(void) {
     carmi_send(c, to, QUIT, "", 0);
     check("it ends", hears(CARMI_EXITED, life) && m.status == 5);
     check("then it cannot be sent to", is_sent(carmi_send(c, to, ECHO, "", 0), ESRCH));
+    life = carmi_host_spawn(c, "true", NULL, host, OURS);
+    check("another says nothing", hears(CARMI_SPAWNED, life));
+    check("it is waited for until it ends", is_sent(carmi_send(c, m.process, ECHO, "", 0), ESRCH));
     return 0;
 }
 
@@ -316,10 +319,11 @@ static int deaf(void) {
     check("one is there",
           is_sent(carmi_send(c, other, ECHO, "word", 4), 0) && hears(CARMI_DATA, 0));
     carmi_send(c, silent, DEAF, "", 0);
-    carmi_request r = 0;
+    carmi_request r = 0, last = 0;
     uint32_t sent = 0;
     while (r >= 0 && sent < 2000) {
         r = carmi_send(c, silent, OURS, block, 100000);
+        last = r > 0 ? r : last;
         sent += r > 0;
     }
     check("there is an end of it", r == -EAGAIN && sent >= 200 && sent < 400);
@@ -327,8 +331,10 @@ static int deaf(void) {
                                         hears(CARMI_DATA, 0) && m.process == other);
     check("nor in a broadcast", is_sent(carmi_broadcast(c, NULL, ECHO, block, 100000), EAGAIN) &&
                                     m.count == 1 && hears(CARMI_DATA, 0) && m.process == other);
-    check("a request is cancelled",
-          is_sent(carmi_send(c, other, ECHO, "word", 4), 0) && hears(CARMI_DATA, 0));
+    check("what was not begun is cancelled",
+          hears(CARMI_CANCELLED, carmi_cancel_request(c, last, OURS)) && m.success &&
+              carmi_wait(c, last, &m, 0) == -ESRCH);
+    check("then there is room", carmi_send(c, silent, OURS, block, 100000) > 0);
     return 0;
 }
 

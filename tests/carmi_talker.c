@@ -124,6 +124,26 @@ static void pings(carmi_process to) {
                               m.bytes == 0 && m.tag == ECHO);
 }
 
+/* By the descriptor alone: between two looks at it one message is taken, or all there are, or something is sent. */
+static void by_poll(carmi_process to) {
+    uint32_t sent = 0, heard = 0;
+    struct pollfd fd = {.fd = carmi_fd(c), .events = POLLIN};
+    while (heard < ROUNDS) {
+        if (sent < ROUNDS && sent - heard < 1 + heard % 5 && carmi_send(c, to, ECHO, "word", 4) > 0)
+            sent++;
+        if (sent - heard < 1 + heard % 5 && sent < ROUNDS)
+            continue;
+        if (poll(&fd, 1, PATIENCE_MS) <= 0)
+            break;
+        while (carmi_next(c, &m) == 1) {
+            heard += m.kind == CARMI_DATA;
+            if (heard % 3 == 0)
+                break;
+        }
+    }
+    check("a thousand more, by poll", heard == ROUNDS && sent == ROUNDS);
+}
+
 static void in_order(carmi_process to) {
     bool good = true;
     for (uint32_t i = 0; good && i < MESSAGES; i++) {
@@ -175,6 +195,7 @@ static int play_ranks(bool near) {
                            m.process == self && m.tag == OURS && memcmp(m.data, "word", 4) == 0);
     check(near ? "on the same node" : "on another machine", is_near(other) == near);
     pings(other);
+    by_poll(other);
     in_order(other);
     large(other);
     check("it is asked to leave",
@@ -223,6 +244,7 @@ static int family(void) {
                                      load_le64((const uint8_t *)m.data + 8) == carmi_self(c));
     check("on another node", !is_near(to));
     pings(to);
+    by_poll(to);
     in_order(to);
     large(to);
     carmi_send(c, to, QUIT, "", 0);

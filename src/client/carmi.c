@@ -87,11 +87,16 @@ static void pump(struct carmi *c) {
         c->error = -ENOMEM;
 }
 
-void carmi_pump(struct carmi *c) {
-    pump(c);
+/* Before the program goes on, which may wait for its descriptor: whoever writes into our rings is to wake us. */
+static void settle(struct carmi *c) {
     while (!c->post.awake && post_sleep(&c->post))
         post_glance(&c->post);
     show(c);
+}
+
+void carmi_pump(struct carmi *c) {
+    pump(c);
+    settle(c);
 }
 
 static bool take(struct carmi *c, carmi_request call, struct carmi_message *ret) {
@@ -112,7 +117,7 @@ static bool take_now(struct carmi *c, carmi_request call, struct carmi_message *
         if (more)
             post_glance(&c->post);
     }
-    show(c);
+    settle(c);
     return found;
 }
 

@@ -106,7 +106,8 @@ class _CarmiMessage(ctypes.Structure):
                 ('process', ctypes.c_uint64), ('status', ctypes.c_int), ('cpu_ns', ctypes.c_uint64),
                 ('attribute_count', ctypes.c_size_t), ('attributes', ctypes.POINTER(_CarmiAttribute)),
                 ('process_count', ctypes.c_size_t), ('processes', ctypes.POINTER(_CarmiProcess)),
-                ('class_count', ctypes.c_size_t), ('classes', ctypes.POINTER(_CarmiClass))]
+                ('class_count', ctypes.c_size_t), ('classes', ctypes.POINTER(_CarmiClass)),
+                ('count', ctypes.c_size_t), ('bytes', ctypes.c_size_t), ('data', ctypes.c_void_p)]
 
 
 def _carmi_functions():
@@ -127,10 +128,15 @@ def _carmi_functions():
              ('carmi_class_spawn', [text, words, text, tag]),
              ('carmi_host_spawn', [text, words, host, tag]),
              ('carmi_process_info', [tag]),
+             ('carmi_peers', [tag]),
+             ('carmi_send', [host, tag, text, ctypes.c_size_t]),
+             ('carmi_broadcast', [text, tag, text, ctypes.c_size_t]),
              ('carmi_get_class_definitions', [tag]),
              ('carmi_define_class', [ctypes.POINTER(_CarmiClass), tag]),
              ('carmi_remove_class', [text, tag]))
     others = (('carmi_exit', [], None),
+              ('carmi_self', [], host),
+              ('carmi_parent', [], host),
               ('carmi_fd', [], ctypes.c_int),
               ('carmi_next', [message], ctypes.c_int),
               ('carmi_receive', [message, milliseconds], ctypes.c_int),
@@ -355,6 +361,9 @@ class CarmiKind(enum.IntEnum):
     CLASSES = 10            # classes
     CLASS_DEFINED = 11
     CLASS_REMOVED = 12
+    PEERS = 13              # processes
+    SENT = 14               # process (0: it was a broadcast), count
+    DATA = 15               # from another process; request 0; process, tag, data
 
 
 class CarmiError(OSError):
@@ -394,6 +403,8 @@ class CarmiMessage:
     attributes: dict
     processes: tuple    # of CarmiProcess
     classes: tuple      # of CarmiClass
+    count: int          # of processes that have got it
+    data: bytes
 
     def check(self):
         """Itself if all is well, else it is raised as a CarmiError."""
@@ -412,7 +423,8 @@ def _message(m):
         text=text(m.text), hosts=tuple(m.hosts[:m.host_count]), process=m.process, status=m.status, cpu_ns=m.cpu_ns,
         attributes={text(a.name): text(a.value) for a in m.attributes[:m.attribute_count]},
         processes=tuple(CarmiProcess(p.id, p.host, p.parent, text(p.executable)) for p in m.processes[:m.process_count]),
-        classes=tuple(CarmiClass(text(c.name), text(c.expression), c.processors) for c in m.classes[:m.class_count]))
+        classes=tuple(CarmiClass(text(c.name), text(c.expression), c.processors) for c in m.classes[:m.class_count]),
+        count=m.count, data=ctypes.string_at(m.data, m.bytes) if m.bytes else b'')
 
 
 def _fitting(number, kind):
@@ -465,7 +477,8 @@ class Carmi:
         for argument, kind in zip(arguments, function.argtypes[1:]):
             if isinstance(argument, int):
                 _fitting(argument, kind)
-        return _check(function(self._handle, *arguments), CarmiError)
+        answer = function(self._handle, *arguments)
+        return answer if function.restype is ctypes.c_uint64 else _check(answer, CarmiError)
 
     def close(self):
         """Hosts stay with the program until it ends, or another of its processes gives them back."""
@@ -572,6 +585,33 @@ class Carmi:
     def process_info(self, tag=0):
         """Processes that were started so and have not ended."""
         return self._call('process_info', tag)
+
+    # ---- messages between processes ----
+
+    @property
+    def self_id(self):
+        """The number of this process, as others send to it."""
+        return self._call('self')
+
+    @property
+    def parent(self):
+        """The process that has spawned this one; 0: it was started with the program."""
+        return self._call('parent')
+
+    def peers(self, tag=0):
+        """All processes of the program that messages can be sent to, this one among them."""
+        return self._call('peers', tag)
+
+    def send(self, process, data, tag=0):
+        """Bytes for a process of this program: it receives them as DATA with this tag. SENT comes when it has them. Raises a
+        CarmiError with EAGAIN if it has not taken what it was sent before."""
+        data = bytes(data)
+        return self._call('send', process, tag, data, len(data))
+
+    def broadcast(self, data, name=None, tag=0):
+        """The same to all processes on hosts of a class, or to all of the program, but this one; SENT has their count."""
+        data = bytes(data)
+        return self._call('broadcast', _string(name), tag, data, len(data))
 
     # ---- classes ----
 

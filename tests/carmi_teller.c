@@ -16,9 +16,10 @@
 enum { WORDS_MAX = 64, TAG = 7 };
 
 static void print(const struct carmi_message *m) {
-    static const char *const kinds[] = {"cancelled", "config",  "info",    "added",  "deleted",
-                                        "suspended", "resumed", "spawned", "exited", "processes",
-                                        "classes",   "defined", "removed"};
+    static const char *const kinds[] = {"cancelled", "config",    "info",    "added",
+                                        "deleted",   "suspended", "resumed", "spawned",
+                                        "exited",    "processes", "classes", "defined",
+                                        "removed",   "peers",     "sent",    "data"};
     printf("%" PRId64 " %s", m->request, kinds[m->kind]);
     if (m->tag != TAG)
         printf(" tag %d", m->tag);

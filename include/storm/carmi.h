@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * CARMI: a running program asks its cluster for hosts, gives them back, learns what becomes of them, and starts processes there.
+ * Its processes send messages to each other, and wait for these and for hosts in one place.
  *
  * After "Parallel Processing on Dynamic Resources with CARMI" (Pruyne, Livny 1996), appendix A. Every request returns its number
  * at once; what becomes of it arrives later, as messages that carry that number and a tag of the caller's choice. Any number of
@@ -30,7 +31,11 @@ struct carmi;
 
 typedef int64_t carmi_request; /* positive; -errno: it was not even asked */
 typedef uint64_t carmi_host; /* one node that the program was given; never used again for another */
+/* One process of the program: those that were started by a spawn, and each rank of the program itself. */
 typedef uint64_t carmi_process;
+
+/* Bytes of one message between processes. */
+#define CARMI_DATA_MAX ((size_t)16 << 20)
 
 /* What a message is about: which of its fields say something. */
 enum carmi_kind {
@@ -46,7 +51,10 @@ enum carmi_kind {
     CARMI_PROCESS_INFO, /* processes */
     CARMI_CLASSES,      /* classes */
     CARMI_CLASS_DEFINED,
-    CARMI_CLASS_REMOVED
+    CARMI_CLASS_REMOVED,
+    CARMI_PEERS, /* processes */
+    CARMI_SENT,  /* process (0: it was a broadcast), count */
+    CARMI_DATA /* request 0; process, tag, data, bytes: from another process, with the tag that it was sent with */
 };
 
 struct carmi_attribute {
@@ -88,6 +96,9 @@ struct carmi_message {
     const struct carmi_process_info *processes;
     size_t class_count;
     const struct carmi_class *classes;
+    size_t count; /* of processes that have got it */
+    size_t bytes;
+    const void *data;
 };
 
 /* -ENOENT: this process is not of a job. */
@@ -153,6 +164,31 @@ CARMI_API carmi_request carmi_host_spawn(struct carmi *c, const char *executable
 
 /* Processes that were started so and have not ended. */
 CARMI_API carmi_request carmi_process_info(struct carmi *c, int tag);
+
+/* ---- messages between processes ------------------------------------------------------------- */
+
+/* This process, and the one that has spawned it (0: it was started with the program). */
+CARMI_API carmi_process carmi_self(const struct carmi *c);
+CARMI_API carmi_process carmi_parent(const struct carmi *c);
+
+/* All processes of the program that have called carmi_init and have not ended, this one among them: their host is 0 if they were
+ * started with the program, `executable` is the name of their job. */
+CARMI_API carmi_request carmi_peers(struct carmi *c, int tag);
+
+/* Sends bytes, which are copied, to a process of the same program; it receives CARMI_DATA with this tag. CARMI_SENT comes when it has
+ * them and reads on. One that has not called carmi_init yet is waited for. success 0: ESRCH, the process has ended, or never was, or
+ * ended before it said that it has them; EHOSTUNREACH, there is no way to it.
+ * Messages from one process to another come in the order they were sent, each once.
+ * -EMSGSIZE: more than CARMI_DATA_MAX; -EAGAIN: the receiver has not taken 32 MiB that it was sent before. A process that does not read
+ * thus costs a sender that much memory, and stalls nobody else. Nobody reads for it: one that has 32 MiB unread gets no more. */
+CARMI_API carmi_request carmi_send(struct carmi *c, carmi_process process, int tag,
+                                   const void *data, size_t bytes);
+
+/* The same to all processes on hosts of a class, or to all of the program (NULL), but this one: those that have called carmi_init when
+ * this is asked for. CARMI_SENT comes when each has it or has ended, `count` have it. success 0: EAGAIN, some had no room for it and do
+ * not get it; all others do. */
+CARMI_API carmi_request carmi_broadcast(struct carmi *c, const char *class_name, int tag,
+                                        const void *data, size_t bytes);
 
 /* ---- classes: A.4 ---------------------------------------------------------------------------- */
 

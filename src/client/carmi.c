@@ -13,6 +13,8 @@
 #include "client/carmi_inside.h"
 #include "wire/classes.h"
 
+enum { QUICK_MOST = 64 };
+
 /* ---- the descriptor ---- */
 
 static void write_all(int fd, struct bytes bytes) {
@@ -60,9 +62,10 @@ static bool hear_one(struct carmi *c) {
     return true;
 }
 
-/* The program's descriptor is readable while there is a letter; beside that when the line is. */
+/* The program's descriptor is readable while there is a letter; beside that when the line is. Who looks into rings would not be woken. */
 static void show(struct carmi *c) {
-    bool now = !list_empty(&c->steward.letters) || c->error != 0;
+    bool now =
+        !list_empty(&c->steward.letters) || c->error != 0 || (c->post.awake && c->post.ringed > 0);
     struct epoll_event e = {.events = EPOLLIN | (c->more ? (uint32_t)EPOLLOUT : 0U)};
     uint64_t count = 1;
     if (c->more != c->watched_out)
@@ -74,14 +77,76 @@ static void show(struct carmi *c) {
     c->shown = n == (ssize_t)sizeof count ? now : c->shown;
 }
 
-void carmi_pump(struct carmi *c) {
+static void pump(struct carmi *c) {
+    post_pump(&c->post);
     do
         say_all(c);
     while (hear_one(c));
     hosts_forget(&c->steward);
     if (c->steward.failed && c->error == 0)
         c->error = -ENOMEM;
+}
+
+/* Before the program goes on, which may wait for its descriptor: whoever writes into our rings is to wake us. */
+static void settle(struct carmi *c) {
+    while (!c->post.awake && post_sleep(&c->post))
+        post_glance(&c->post);
     show(c);
+}
+
+void carmi_pump(struct carmi *c) {
+    pump(c);
+    settle(c);
+}
+
+static bool take(struct carmi *c, carmi_request call, struct carmi_message *ret) {
+    bool found = steward_letter(&c->steward, call, ret);
+    if (found && ret->kind == CARMI_DATA)
+        post_read(&c->post, ret->bytes);
+    return found;
+}
+
+/* The next letter, of any call or of this one, that is here or in rings. Where there is none, those that have sent something are told
+ * that it has come. */
+static bool take_now(struct carmi *c, carmi_request call, struct carmi_message *ret) {
+    bool found, more = true;
+    pump(c);
+    while (!(found = take(c, call, ret)) && more) {
+        post_idle(&c->post);
+        more = post_sleep(&c->post);
+        if (more)
+            post_glance(&c->post);
+    }
+    settle(c);
+    return found;
+}
+
+/* What is here, or in rings: that needs no call of the system. Now and then others have their turn. */
+static bool take_quick(struct carmi *c, carmi_request call, struct carmi_message *ret) {
+    if (++c->quick % QUICK_MOST == 0)
+        pump(c);
+    if (take(c, call, ret))
+        return true;
+    post_glance(&c->post);
+    return take(c, call, ret);
+}
+
+/* The same as take_now, and a short look for what comes into rings. */
+static bool take_soon(struct carmi *c, carmi_request call, struct carmi_message *ret) {
+    post_wake(&c->post);
+    bool found = take_quick(c, call, ret);
+    if (!found) {
+        pump(c);
+        found = take(c, call, ret);
+    }
+    if (!found) {
+        post_idle(&c->post);
+        found = post_spin(&c->post) && take_quick(c, call, ret);
+    }
+    if (!found)
+        return take_now(c, call, ret);
+    show(c);
+    return true;
 }
 
 static uint64_t now_ms(void) {
@@ -90,17 +155,38 @@ static uint64_t now_ms(void) {
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Waits until `until` (in milliseconds; UINT64_MAX: for ever) for the line. False: the time is over. */
-static bool wait_line(const struct carmi *c, uint64_t until) {
+/* Waits until `until` (in milliseconds; UINT64_MAX: for ever) for the line, or other processes. False: the time is over. */
+static bool wait_more(const struct carmi *c, uint64_t until) {
     uint64_t now = now_ms();
     if (until != UINT64_MAX && now >= until)
         return false;
     uint64_t left = until == UINT64_MAX || until - now > 3600000 ? 3600000 : until - now;
-    line_wait(&c->line, c->more, (int)left);
+    struct pollfd both[] = {{.fd = c->line.fd, .events = (short)(POLLIN | (c->more ? POLLOUT : 0))},
+                            {.fd = c->post.open ? c->post.epoll : -1, .events = POLLIN}};
+    poll(both, 2, (int)left);
     return true;
 }
 
 /* ---- life ---- */
+
+/* "HEAD:PROCESS", by whoever has spawned this process. What another program has left in the environment does not count. */
+static void find_parent(struct carmi *c) {
+    const char *text = getenv(CARMI_PARENT);
+    char *end = NULL;
+    unsigned long long head = text == NULL ? 0 : strtoull(text, &end, 10);
+    if (head != 0 && *end == ':' && head == c->steward.head && head != c->steward.own)
+        c->parent = strtoull(end + 1, NULL, 10);
+}
+
+static int open_post(struct carmi *c) {
+    const char *rank = getenv("STORM_RANK");
+    carmi_process high = rank == NULL ? 0 : strtoul(rank, NULL, 10);
+    struct epoll_event e = {.events = EPOLLIN};
+    int r = post_open(&c->post, &c->steward, high << 32 | c->steward.own);
+    if (r == 0 && epoll_ctl(c->epoll, EPOLL_CTL_ADD, c->post.epoll, &e) < 0)
+        r = -errno;
+    return r;
+}
 
 static int open_all(struct carmi *c) {
     const char *job = getenv("STORM_JOB_ID");
@@ -119,6 +205,8 @@ static int open_all(struct carmi *c) {
         (c->epoll < 0 || c->event < 0 || epoll_ctl(c->epoll, EPOLL_CTL_ADD, c->line.fd, &e) < 0 ||
          epoll_ctl(c->epoll, EPOLL_CTL_ADD, c->event, &e) < 0))
         r = -errno;
+    if (r == 0)
+        r = open_post(c);
     return r;
 }
 
@@ -132,12 +220,13 @@ int carmi_init(struct carmi **ret) {
         carmi_pump(c);
         r = c->error;
         if (r == 0 && !c->steward.ready)
-            wait_line(c, UINT64_MAX);
+            wait_more(c, UINT64_MAX);
     }
     if (r < 0) {
         carmi_exit(c);
         return r == -EPIPE || r == -ECONNRESET ? -ECONNREFUSED : r;
     }
+    find_parent(c);
     *ret = c;
     return 0;
 }
@@ -149,6 +238,7 @@ void carmi_exit(struct carmi *c) {
         close(c->epoll);
     if (c->event >= 0)
         close(c->event);
+    post_close(&c->post);
     line_close(&c->line);
     if (c->alive)
         steward_fini(&c->steward);
@@ -162,17 +252,14 @@ int carmi_fd(const struct carmi *c) {
 }
 
 int carmi_next(struct carmi *c, struct carmi_message *ret) {
-    carmi_pump(c);
-    bool found = steward_letter(&c->steward, 0, ret);
-    show(c);
-    return found ? 1 : c->error;
+    return take_now(c, 0, ret) ? 1 : c->error;
 }
 
 int carmi_receive(struct carmi *c, struct carmi_message *ret, int timeout_ms) {
     uint64_t until = timeout_ms < 0 ? UINT64_MAX : now_ms() + (uint64_t)timeout_ms;
     for (;;) {
-        int r = carmi_next(c, ret);
-        if (r != 0 || !wait_line(c, until))
+        int r = take_soon(c, 0, ret) ? 1 : c->error;
+        if (r != 0 || !wait_more(c, until))
             return r;
     }
 }
@@ -180,16 +267,13 @@ int carmi_receive(struct carmi *c, struct carmi_message *ret, int timeout_ms) {
 int carmi_wait(struct carmi *c, carmi_request request, struct carmi_message *ret, int timeout_ms) {
     uint64_t until = timeout_ms < 0 ? UINT64_MAX : now_ms() + (uint64_t)timeout_ms;
     for (;;) {
-        carmi_pump(c);
-        bool found = steward_letter(&c->steward, request, ret);
-        show(c);
-        if (found)
+        if (take_soon(c, request, ret))
             return 1;
         if (c->error != 0)
             return c->error;
         if (!steward_outstanding(&c->steward, request))
             return -ESRCH;
-        if (!wait_line(c, until))
+        if (!wait_more(c, until))
             return 0;
     }
 }
@@ -225,6 +309,8 @@ carmi_request carmi_cancel_request(struct carmi *c, carmi_request request, int t
         return answer(c, call, CARMI_CANCELLED, ESRCH, "no such request is outstanding");
     if (that->kind == CALL_ADD)
         hosts_cancel(s, that);
+    if (that->kind == CALL_SEND || that->kind == CALL_BROADCAST)
+        post_cancel(&c->post, that->id);
     call_end(that); /* a process that it has started goes on, untold of */
     carmi_request id = answer(c, call, CARMI_CANCELLED, 0, "");
     carmi_pump(c);

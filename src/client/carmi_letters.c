@@ -25,14 +25,22 @@ void letter_free(struct letter *l) {
     free(l);
 }
 
-void *letter_block(struct steward *s, struct letter *l, size_t bytes) {
-    void *block = l->block_count == LETTER_BLOCKS ? NULL : calloc(1, bytes > 0 ? bytes : 1);
-    if (block == NULL) {
+static void *keep(struct steward *s, struct letter *l, void *block) {
+    if (block == NULL || l->block_count == LETTER_BLOCKS) {
         s->failed = true;
+        free(block);
         return NULL;
     }
     l->blocks[l->block_count++] = block;
     return block;
+}
+
+void *letter_block(struct steward *s, struct letter *l, size_t bytes) {
+    return keep(s, l, calloc(1, bytes > 0 ? bytes : 1));
+}
+
+void *letter_data(struct steward *s, struct letter *l, size_t bytes) {
+    return keep(s, l, malloc(bytes > 0 ? bytes : 1));
 }
 
 void letter_hosts(struct steward *s, struct letter *l, const carmi_host *hosts, size_t count) {

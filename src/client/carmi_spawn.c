@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* CARMI for programs: processes on hosts. */
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,17 +17,23 @@ enum { NAME_BYTES = 40 };
 
 extern char **environ;
 
-/* Strings one behind the other, each with its NUL; NULL: there is no memory. */
-static uint8_t *join(char *const strings[], size_t *ret_len) {
-    size_t len = 0;
+/* Strings one behind the other, each with its NUL, and one more in the place of another of the same name; NULL: there is no memory. */
+static uint8_t *join(char *const strings[], const char *more, size_t *ret_len) {
+    size_t len = strlen(more) + 1, name = strcspn(more, "=") + 1;
     for (size_t i = 0; strings[i] != NULL; i++)
         len += strlen(strings[i]) + 1;
     uint8_t *all = malloc(len + 1);
     *ret_len = 0;
     for (size_t i = 0; all != NULL && strings[i] != NULL; i++) {
         size_t each = strlen(strings[i]) + 1;
+        if (*more != '\0' && strncmp(strings[i], more, name) == 0)
+            continue;
         memcpy(all + *ret_len, strings[i], each);
         *ret_len += each;
+    }
+    if (all != NULL && *more != '\0') {
+        memcpy(all + *ret_len, more, strlen(more) + 1);
+        *ret_len += strlen(more) + 1;
     }
     return all;
 }
@@ -58,8 +65,8 @@ static char *own_file(const char *program, const char *folder) {
 }
 
 /* Length of the spec, or -errno. A program that is here is looked for on its host before it begins. */
-static long make_spec(struct task *t, char *const argv[], struct room out) {
-    char folder[PATH_MAX], program[PATH_MAX];
+static long make_spec(const struct carmi *c, struct task *t, char *const argv[], struct room out) {
+    char folder[PATH_MAX], program[PATH_MAX], parent[80];
     char *const alone[] = {t->executable, NULL};
     if (getcwd(folder, sizeof folder) == NULL ||
         !find_program(t->executable, folder, program, sizeof program))
@@ -69,8 +76,11 @@ static long make_spec(struct task *t, char *const argv[], struct room out) {
                         .folder = bytes_from_str(folder),
                         .program = bytes_from_str(program),
                         .seen = t->program != NULL};
-    uint8_t *arguments = join(argv != NULL && argv[0] != NULL ? argv : alone, &spec.arguments.len);
-    uint8_t *environment = join(environ, &spec.environment.len);
+    snprintf(parent, sizeof parent, CARMI_PARENT "=%" PRIu32 ":%" PRIu64, c->steward.head,
+             c->post.self);
+    uint8_t *arguments =
+        join(argv != NULL && argv[0] != NULL ? argv : alone, "", &spec.arguments.len);
+    uint8_t *environment = join(environ, parent, &spec.environment.len);
     spec.arguments.at = arguments;
     spec.environment.at = environment;
     long len = arguments == NULL || environment == NULL ? -ENOMEM : spec_encode(&spec, out);
@@ -79,9 +89,9 @@ static long make_spec(struct task *t, char *const argv[], struct room out) {
     return len == -ENOBUFS ? -E2BIG : len;
 }
 
-static int keep_spec(struct task *t, char *const argv[]) {
+static int keep_spec(const struct carmi *c, struct task *t, char *const argv[]) {
     uint8_t *spec = malloc(PETITION_BYTES_MAX);
-    long len = spec == NULL ? -ENOMEM : make_spec(t, argv, room_of(spec, PETITION_BYTES_MAX));
+    long len = spec == NULL ? -ENOMEM : make_spec(c, t, argv, room_of(spec, PETITION_BYTES_MAX));
     uint8_t *shorter = len <= 0 ? NULL : realloc(spec, (size_t)len);
     t->spec = shorter != NULL ? shorter : spec;
     t->spec_len = len < 0 ? 0 : (size_t)len;
@@ -123,10 +133,11 @@ static struct task *add_task(struct steward *s, const struct call *call, struct 
     return t;
 }
 
-static int begin_task(struct steward *s, const struct call *call, struct host *h,
+static int begin_task(struct carmi *c, const struct call *call, struct host *h,
                       const char *executable, char *const argv[]) {
+    struct steward *s = &c->steward;
     struct task *t = add_task(s, call, h, executable);
-    int r = t == NULL ? -ENOMEM : keep_spec(t, argv);
+    int r = t == NULL ? -ENOMEM : keep_spec(c, t, argv);
     if (r == 0)
         r = task_order(s, t, bytes_of(t->spec, t->spec_len), (struct bytes){0});
     if (r < 0 && t != NULL)
@@ -140,7 +151,7 @@ static carmi_request spawn_on(struct carmi *c, struct host *h, const char *execu
     struct call *call = call_add(s, CALL_SPAWN, tag);
     if (call == NULL)
         return -ENOMEM;
-    int r = h == NULL ? 0 : begin_task(s, call, h, executable, argv);
+    int r = h == NULL ? 0 : begin_task(c, call, h, executable, argv);
     carmi_request id = call->id;
     if (h == NULL)
         letter_failed(s, letter_add(s, call, CARMI_SPAWNED), ESRCH,

@@ -84,7 +84,8 @@ static void errand_free(struct errand *e) {
 
 static bool of_beginning(enum errand_kind kind) {
     return kind == ERRAND_FOLLOW || kind == ERRAND_SURVEY || kind == ERRAND_LOOK ||
-           kind == ERRAND_TAKEN || kind == ERRAND_QUIET;
+           kind == ERRAND_TAKEN || kind == ERRAND_QUIET || kind == ERRAND_REACH ||
+           kind == ERRAND_BOOK;
 }
 
 /* Before all else: who follows first and looks then misses nothing. */
@@ -96,6 +97,7 @@ static void begin(struct steward *s) {
     errand_act(s, ERRAND_FOLLOW, VERB_FOLLOW, FOLLOW_FAMILY, &own, 1, 0);
     s->surveys++;
     errand_ask(s, ERRAND_SURVEY, SUBJECT_JOBS, 0, 0);
+    book_anew(s);
     LIST_EACH (l, &s->tasks) {
         const struct task *t = CONTAINER_OF(l, struct task, at);
         carmi_host job = t->job;
@@ -138,7 +140,7 @@ void steward_went(struct steward *s) {
     s->anew = false;
     if (e != NULL)
         e->said = true;
-    if (e != NULL && e->kind == ERRAND_TAKEN)
+    if (e != NULL && (e->kind == ERRAND_TAKEN || e->kind == ERRAND_REACH))
         errand_free(e);
 }
 
@@ -348,6 +350,10 @@ static void on_rows(struct steward *s, const struct message_rows *r) {
         info_rows(s, c, r);
     else if (e->kind == ERRAND_SURVEY || e->kind == ERRAND_CONFIG || e->kind == ERRAND_PROCESSES)
         jobs_rows(s, e->kind, e->call, r);
+    else if (e->kind == ERRAND_BOOK)
+        book_rows(s, r);
+    else if (e->kind == ERRAND_PEER)
+        book_job(s, e->job, r);
     errand_free(e);
 }
 
@@ -384,6 +390,8 @@ static void on_offered(struct steward *s, const struct message_offered *o) {
 static void on_news(struct steward *s, const struct message_news *n) {
     struct host *h = host_find(s, n->job);
     struct task *t = task_find(s, n->job);
+    if (s->ear != NULL && state_over((enum job_state)n->state))
+        s->ear->job(s->ear_context, n->job, 0);
     if (h != NULL)
         host_stage(s, h, (enum job_state)n->state);
     else if (t != NULL)
@@ -427,8 +435,8 @@ static bool make_sets(struct steward *s) {
 
 int steward_init(struct steward *s, uint64_t seed, uint32_t own) {
     *s = (struct steward){.seed = seed, .own = own};
-    struct list *const lists[] = {&s->errands, &s->calls,   &s->hosts,
-                                  &s->tasks,   &s->letters, &s->given_out};
+    struct list *const lists[] = {&s->errands, &s->calls,     &s->hosts, &s->tasks,
+                                  &s->letters, &s->given_out, &s->book,  &s->book_next};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         list_init(lists[i]);
     if (!make_sets(s)) {
@@ -451,6 +459,8 @@ void steward_fini(struct steward *s) {
     list_move_all(&s->letters, &s->given_out);
     LIST_EACH_SAFE (l, &s->letters)
         letter_free(CONTAINER_OF(l, struct letter, at));
+    book_clear(&s->book);
+    book_clear(&s->book_next);
     free(s->scratch);
     free(s->sets[0].storage);
     free(s->none.storage);

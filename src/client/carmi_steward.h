@@ -37,8 +37,11 @@ enum call_kind {
     CALL_SPAWN,
     CALL_PROCESSES,
     CALL_CLASSES,
-    CALL_ADD_TO_BE,       /* until it is known what its class is like; */
-    CALL_ADD_NOTIFY_TO_BE /* that there is such a class */
+    CALL_ADD_TO_BE,        /* until it is known what its class is like; */
+    CALL_ADD_NOTIFY_TO_BE, /* that there is such a class */
+    CALL_PEERS,
+    CALL_SEND,
+    CALL_BROADCAST
 };
 
 enum slot { SLOT_WAITS, SLOT_HERE, SLOT_TOLD, SLOT_GONE };
@@ -62,6 +65,10 @@ struct call {
     char *where; /* INFO: the node; */
     char *class_of;
     uint8_t state; /* and the state of the host */
+    /* SEND, BROADCAST: `waits` for so many, `count` have it */
+    carmi_process process; /* whom it is for; 0: many */
+    int error;
+    uint32_t book; /* PEERS: as this one has them */
 };
 
 /* ---- what there is ---- */
@@ -102,6 +109,22 @@ struct task {
     uint32_t survey;
 };
 
+/* A process of the family that can be reached. */
+struct acquaintance {
+    struct list at;
+    carmi_process id;
+    uint32_t number, node, host;
+    struct message_reach reach;
+    char *name;
+    char class_name[40];
+};
+
+/* Who wants to know: a new book is there; a job has so many processes, 0: it is over. */
+struct steward_ear {
+    void (*book)(void *context);
+    void (*job)(void *context, uint32_t job, uint32_t procs);
+};
+
 /* ---- what is said to the manager ---- */
 
 enum errand_kind {
@@ -119,8 +142,11 @@ enum errand_kind {
     ERRAND_DELETE,
     ERRAND_SPAWN,
     ERRAND_OFFER, /* of a program's file */
+    ERRAND_BOOK,  /* who can be reached */
+    ERRAND_PEER,  /* is this job over? */
     ERRAND_QUIET, /* whatever the answer is */
-    ERRAND_TAKEN  /* has none */
+    ERRAND_TAKEN, /* has none */
+    ERRAND_REACH  /* neither */
 };
 
 struct errand {
@@ -148,7 +174,14 @@ struct steward {
     uint32_t adds_unanswered;
     struct list errands, calls, hosts, tasks;
     struct list letters, given_out;
-    uint8_t *scratch; /* PETITION_BYTES_MAX */
+    /* Messages between processes: where this one is reached, and the others */
+    struct message_reach reach; /* token 0: it is not */
+    const struct steward_ear *ear;
+    void *ear_context;
+    struct list book, book_next; /* of entries; what is being read */
+    uint32_t books, books_asked; /* numbers of these two */
+    bool book_again;             /* it is to be asked for once more */
+    uint8_t *scratch;            /* PETITION_BYTES_MAX */
     struct nodeset sets[2], none;
     /* What a process has written, to be written by the owner before anything else is fed in: 1 or 2, 0: nothing. */
     uint8_t output_to;
@@ -173,6 +206,8 @@ bool steward_outstanding(const struct steward *s, carmi_request call);
 /* carmi_letters.c */
 struct letter *letter_add(struct steward *s, const struct call *c, enum carmi_kind kind);
 void *letter_block(struct steward *s, struct letter *l, size_t bytes);
+/* The same, not cleared: all of it will be written. */
+void *letter_data(struct steward *s, struct letter *l, size_t bytes);
 void letter_hosts(struct steward *s, struct letter *l, const carmi_host *hosts, size_t count);
 void letter_failed(struct steward *s, struct letter *l, int error, struct bytes text);
 void letter_free(struct letter *l);
@@ -204,6 +239,17 @@ void errand_ask(struct steward *s, enum errand_kind kind, enum subject subject, 
 void errand_act(struct steward *s, enum errand_kind kind, enum verb verb, uint32_t value,
                 const carmi_host *jobs, size_t count, carmi_request call);
 char *steward_copy(struct steward *s, struct bytes text);
+
+/* carmi_book.c: who of the family can be reached */
+void steward_listens(struct steward *s, const struct message_reach *reach,
+                     const struct steward_ear *ear, void *context);
+/* A book that is newer than this call: its number. */
+uint32_t book_want(struct steward *s);
+/* The conversation begins anew. */
+void book_anew(struct steward *s);
+void book_rows(struct steward *s, const struct message_rows *r);
+void book_job(struct steward *s, uint32_t job, const struct message_rows *r);
+void book_clear(struct list *book);
 
 /* carmi_hosts.c */
 struct host *host_find(const struct steward *s, uint64_t job);

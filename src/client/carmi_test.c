@@ -556,6 +556,96 @@ static void test_messages_of_one_request_are_found_among_others(void) {
     finish(&b);
 }
 
+/* ---- who can be reached ---- */
+
+enum { OTHER = 41 };
+
+struct heard {
+    uint32_t books, ended;
+};
+
+static void on_book(void *context) {
+    ((struct heard *)context)->books++;
+}
+
+static void on_job(void *context, uint32_t job, uint32_t procs) {
+    if (procs == 0)
+        ((struct heard *)context)->ended = job;
+}
+
+static const struct steward_ear ear = {.book = on_book, .job = on_job};
+static const struct message_reach reach = {.token = {5, 6}, .port = 7};
+
+static void add_peer(struct sheet *s, uint32_t job, uint32_t rank, uint32_t number) {
+    struct peer_row row = {.place = (uint32_t)s->len,
+                           .job = job,
+                           .rank = rank,
+                           .number = number,
+                           .reach = {.port = (uint16_t)(100 + number)},
+                           .name = bytes_from_str("worker"),
+                           .class_name = bytes_from_str("given")};
+    long len = peer_row_encode(&row, room_of(s->rows + s->len, sizeof s->rows - s->len));
+    CHECK(len > 0);
+    s->len += (size_t)len;
+}
+
+static void listens(struct bench *b, struct heard *h) {
+    begin(b);
+    steward_listens(&b->carmi.steward, &reach, &ear, h);
+    CHECK_EQ(next(b), MESSAGE_REACH);
+    CHECK(b->heard.reach.token[0] == 5 && b->heard.reach.token[1] == 6 && b->heard.reach.port == 7);
+}
+
+static void test_a_book(void) {
+    static struct bench b;
+    struct heard h = {0};
+    struct carmi_message m;
+    struct sheet s = {.len = 0};
+    listens(&b, &h);
+    carmi_request one = carmi_peers(&b.carmi, TAG);
+    CHECK(asks(&b, SUBJECT_PEERS, 0));
+    carmi_request two = carmi_peers(&b.carmi, TAG); /* what is on its way may be older than that */
+    add_peer(&s, OWN, 1, 4);
+    add_peer(&s, OTHER, 0, 1);
+    add_peer(&s, OWN, 1, 3); /* an older program of the same rank */
+    answer_rows(&b, &s);
+    CHECK(tells(&b, one, CARMI_PEERS, 0, &m) && m.process_count == 2);
+    CHECK(m.processes[0].id == ((carmi_process)1 << 32 | OWN) && m.processes[1].id == OTHER);
+    CHECK_STR(m.processes[1].executable, "worker");
+    CHECK_EQ(h.books, 1);
+    const struct acquaintance *e = CONTAINER_OF(list_first(&b.carmi.steward.book), struct acquaintance, at);
+    CHECK_EQ(e->reach.port, 104);
+    CHECK_STR(e->class_name, "given");
+    CHECK(asks(&b, SUBJECT_PEERS, 0));
+    answer_rows(&b, NULL);
+    CHECK(tells(&b, two, CARMI_PEERS, 0, &m) && m.process_count == 0);
+    finish(&b);
+}
+
+/* Where it is reached is said again, and the book is asked for from its beginning. */
+static void test_a_book_begins_anew(void) {
+    static struct bench b;
+    struct heard h = {0};
+    struct carmi_message m;
+    struct sheet s = {.len = 0}, own = {.len = 0};
+    listens(&b, &h);
+    carmi_request one = carmi_peers(&b.carmi, TAG);
+    CHECK(asks(&b, SUBJECT_PEERS, 0));
+    say(&b, MESSAGE_NONE, NULL);
+    CHECK_EQ(next(&b), MESSAGE_NONE);
+    add_row(&own, OWN, JOB_RUN, STATE_RUNNING);
+    greet(&b, &own);
+    CHECK_EQ(next(&b), MESSAGE_REACH);
+    CHECK(asks(&b, SUBJECT_PEERS, 0));
+    add_peer(&s, OTHER, 0, 1);
+    answer_rows(&b, &s);
+    CHECK(tells(&b, one, CARMI_PEERS, 0, &m) && m.process_count == 1);
+    news(&b, OTHER, STATE_DONE);
+    carmi_pump(&b.carmi);
+    CHECK_EQ(h.ended, OTHER);
+    finish(&b);
+}
+
 int main(void) {
     TEST(test_groups);
     TEST(test_refused);
@@ -570,5 +660,7 @@ int main(void) {
     TEST(test_time_ends_among_signals);
     TEST(test_classes_are_the_managers);
     TEST(test_messages_of_one_request_are_found_among_others);
+    TEST(test_a_book);
+    TEST(test_a_book_begins_anew);
     return tap_finish();
 }

@@ -75,19 +75,14 @@ static bool parse_socket(const char *path, struct address *ret) {
 }
 
 static bool parse(struct program *p, int argc, char **argv) {
-    static const struct option options[] = {{"socket", required_argument, NULL, 's'},
-                                            {"node", required_argument, NULL, 'n'},
-                                            {"key-fd", required_argument, NULL, 'k'},
-                                            {"cgroup", required_argument, NULL, 'c'},
-                                            {"each", required_argument, NULL, 'e'},
-                                            {"confine", required_argument, NULL, 'f'},
-                                            {"rations", required_argument, NULL, 'm'},
-                                            {"system-cores", required_argument, NULL, 'y'},
-                                            {"home", required_argument, NULL, 'h'},
-                                            {"strobe", required_argument, NULL, 'r'},
-                                            {"first", required_argument, NULL, 'i'},
-                                            {"pes", required_argument, NULL, 'p'},
-                                            {0}};
+    static const struct option options[] = {
+        {"socket", required_argument, NULL, 's'},       {"node", required_argument, NULL, 'n'},
+        {"key-fd", required_argument, NULL, 'k'},       {"cgroup", required_argument, NULL, 'c'},
+        {"each", required_argument, NULL, 'e'},         {"at", required_argument, NULL, 'a'},
+        {"confine", required_argument, NULL, 'f'},      {"rations", required_argument, NULL, 'm'},
+        {"system-cores", required_argument, NULL, 'y'}, {"home", required_argument, NULL, 'h'},
+        {"strobe", required_argument, NULL, 'r'},       {"first", required_argument, NULL, 'i'},
+        {"pes", required_argument, NULL, 'p'},          {0}};
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         bool good = true;
@@ -121,6 +116,10 @@ static bool parse(struct program *p, int argc, char **argv) {
             break;
         case 'e':
             p->config.each = optarg;
+            break;
+        case 'a':
+            p->config.at = optarg;
+            good = strlen(optarg) < INET6_ADDRSTRLEN;
             break;
         case 'f':
             good = confine_parse(optarg, &p->config.confine);
@@ -193,7 +192,7 @@ int main(int argc, char **argv) {
         fprintf(
             stderr,
             "usage: storm-pl --socket PATH --node N --key-fd FD [--cgroup DIR] [--confine HOW] "
-            "[--rations DIR] [--system-cores N] [--each PROGRAM] [--home H] [--strobe PATH] [--first P] [--pes N]\n");
+            "[--rations DIR] [--system-cores N] [--each PROGRAM] [--at ADDRESS] [--home H] [--strobe PATH] [--first P] [--pes N]\n");
         return EXIT_USAGE;
     }
     bool taken = take_low_descriptors();

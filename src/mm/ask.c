@@ -181,6 +181,18 @@ static bool add_jobs(struct rows *out) {
     return true;
 }
 
+/* Only programs have a family, and know these. */
+static bool add_peers(struct rows *out) {
+    struct peer_row row;
+    for (uint32_t i = out->ask->job; out->head != 0 && petition_peer(out->m, out->head, i, &row);
+         i = row.place + 1) {
+        if (full(out))
+            return false;
+        took(out, peer_row_encode(&row, room_in(out)));
+    }
+    return true;
+}
+
 /* `out->m->work` is who is meant. */
 static bool add_nodes(struct rows *out) {
     for (uint32_t i = out->ask->job; i < out->m->config.limits.nodes; i++) {
@@ -299,6 +311,10 @@ void ask_heard(struct mm *m, uint32_t link, const struct message_ask *a) {
     case SUBJECT_CLASSES:
         if (j != NULL)
             add_classes(&out, j);
+        r.rows.total = out.count;
+        break;
+    case SUBJECT_PEERS:
+        r.rows.last = add_peers(&out);
         r.rows.total = out.count;
         break;
     case SUBJECT_SPEC:

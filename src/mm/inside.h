@@ -343,6 +343,9 @@ struct petitioner {
     uint32_t heard, told; /* upwards, and those that it knows of */
     uint32_t next;        /* in its bucket */
     bool lost;            /* it begins anew; its place is still taken */
+    bool reached;         /* others of its family reach it: so */
+    uint32_t rank;
+    struct message_reach reach;
 };
 
 enum after_kind {
@@ -879,6 +882,8 @@ uint32_t petition_head(const struct mm *m, uint32_t link);
 bool petition_of_family(const struct mm *m, uint32_t head, uint32_t job);
 /* Nodes that they have. */
 void petition_nodes(struct mm *m, uint32_t head, struct nodeset *ret);
+/* The first process of the family from this place on that others reach; false: there is none. */
+bool petition_peer(const struct mm *m, uint32_t head, uint32_t from, struct peer_row *ret);
 
 /* submit.c, act.c, ask.c: what clients want */
 void submit_heard(struct mm *m, uint32_t link, const struct message_submit *s, struct bytes body);

@@ -74,6 +74,7 @@ static struct petitioner *add(struct mm *m, uint32_t node, const struct message_
                                                 .node = node,
                                                 .run = p->run,
                                                 .number = p->number,
+                                                .rank = p->rank,
                                                 .next = *bucket};
     *bucket = index;
     return &m->petitioners[index];
@@ -175,6 +176,28 @@ void petition_nodes(struct mm *m, uint32_t head, struct nodeset *ret) {
     }
 }
 
+bool petition_peer(const struct mm *m, uint32_t head, uint32_t from, struct peer_row *ret) {
+    for (uint32_t i = from; (i = idtable_next(&m->petition_ids, i)) != IDTABLE_NONE; i++) {
+        const struct petitioner *t = &m->petitioners[i];
+        const struct job *j = job_find(m, run_job(t->run));
+        if (!t->reached || t->lost || j == NULL || family_head(m, j->id) != head)
+            continue;
+        const struct job *host = j->kind == JOB_STEP ? job_find(m, j->inside) : NULL;
+        *ret = (struct peer_row){.place = i,
+                                 .job = j->id,
+                                 .rank = t->rank,
+                                 .number = t->number,
+                                 .node = t->node,
+                                 .host = host == NULL ? 0 : host->id,
+                                 .reach = t->reach,
+                                 .name = bytes_of(j->name, j->name_len)};
+        if (host != NULL)
+            ret->class_name = bytes_of(host->name, host->name_len);
+        return true;
+    }
+    return false;
+}
+
 static const char *judge_act(const struct mm *m, uint32_t head, const struct message_act *a) {
     switch ((enum verb)a->verb) {
     case VERB_FOLLOW:
@@ -197,7 +220,7 @@ static const char *judge_act(const struct mm *m, uint32_t head, const struct mes
 }
 
 static const char *judge_ask(const struct mm *m, uint32_t head, const struct message_ask *a) {
-    if (a->subject == SUBJECT_JOBS || a->subject == SUBJECT_NODES)
+    if (a->subject == SUBJECT_JOBS || a->subject == SUBJECT_NODES || a->subject == SUBJECT_PEERS)
         return NULL; /* it is told of its own family only */
     if (a->subject != SUBJECT_JOB && a->subject != SUBJECT_WHY && a->subject != SUBJECT_CLASSES)
         return "a program may not ask for that";
@@ -237,7 +260,9 @@ static const char *judge(struct mm *m, const struct petitioner *t, uint16_t type
         return judge_ask(m, head, &c->ask);
     if (type == MESSAGE_SUBMIT)
         return judge_submit(m, t, head, &c->submit);
-    return type == MESSAGE_TAKEN || type == MESSAGE_OFFER ? NULL : "a program may not say that";
+    return type == MESSAGE_TAKEN || type == MESSAGE_OFFER || type == MESSAGE_REACH
+               ? NULL
+               : "a program may not say that";
 }
 
 static void refuse_ask(struct mm *m, struct petitioner *t, const struct message_ask *a,
@@ -299,6 +324,11 @@ static void take(struct mm *m, struct petitioner *t, const struct message_petiti
     const char *why = judge(m, t, p->type, &c);
     if (why != NULL) {
         refuse_any(m, t, p->type, &c, ANSWER_REFUSED, why);
+        return;
+    }
+    if (p->type == MESSAGE_REACH) {
+        t->reached = true;
+        t->reach = c.reach;
         return;
     }
     struct input_message in = {.link = t->link, .peer = t->node, .type = p->type, .body = p->body};

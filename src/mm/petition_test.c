@@ -516,6 +516,73 @@ static void test_who_never_says_what_it_has_heard(void) {
     teardown(&b);
 }
 
+/* Of the last answer; *ret is the last. */
+static uint32_t peers_in(struct bench *b, struct peer_row *ret) {
+    union message m = inside(b, MESSAGE_ROWS);
+    uint32_t count = 0;
+    CHECK(m.rows.last && m.rows.wrong.len == 0);
+    struct peer_row row;
+    for (size_t at = 0; peer_row_next(m.rows.rows, &at, &row) > 0; count++)
+        *ret = row;
+    return count;
+}
+
+static void test_who_is_reached(void) {
+    struct bench b;
+    struct peer_row row;
+    struct talk t = begin_talk(&b), other = {.run = t.run, .number = 5};
+    ask(&b, &t, SUBJECT_PEERS, 0);
+    CHECK_EQ(peers_in(&b, &row), 0);
+    union message m = {.reach = {.token = {7, 8}, .door = 9, .ip = {1, 2}, .port = 3}};
+    talk(&b, &t, MESSAGE_REACH, &m);
+    CHECK_EQ(replies(&b), 0);
+    m.reach.port = 4;
+    talk(&b, &other, MESSAGE_REACH, &m);
+    ask(&b, &other, SUBJECT_PEERS, 0);
+    CHECK_EQ(peers_in(&b, &row), 2);
+    CHECK(row.job == 1 && row.rank == 0 && row.node == NODE && row.host == 0 && row.number == 5);
+    CHECK(row.reach.port == 4 && row.reach.token[0] == 7 && row.reach.token[1] == 8 &&
+          row.reach.door == 9 && row.reach.ip[0] == 1 && row.reach.ip[1] == 2);
+    ask(&b, &other, SUBJECT_PEERS, row.place);
+    CHECK_EQ(peers_in(&b, &row), 1);
+    ask(&b, &other, SUBJECT_PEERS, UINT32_MAX);
+    CHECK_EQ(peers_in(&b, &row), 0);
+    petition(&b, NODE, (struct message_petition){.run = t.run, .number = 4, .over = true});
+    ask(&b, &other, SUBJECT_PEERS, 0);
+    CHECK_EQ(peers_in(&b, &row), 1);
+    teardown(&b);
+}
+
+/* Another program, and a client. */
+static void test_others_do_not_know_who_is_reached(void) {
+    struct bench b;
+    struct talk t = begin_talk(&b);
+    union message m = {.reach = {.token = {7, 8}}}, a = {.ask = {.subject = SUBJECT_PEERS}};
+    uint8_t body[64];
+    talk(&b, &t, MESSAGE_REACH, &m);
+    long len = message_encode(MESSAGE_ASK, &a, room_of(body, sizeof body));
+    petition(&b, OTHER_NODE,
+             (struct message_petition){.run = job_running(b.mm, job_find(b.mm, 2))->run,
+                                       .number = 1,
+                                       .sequence = 1,
+                                       .type = MESSAGE_ASK,
+                                       .body = bytes_of(body, (size_t)len)});
+    struct peer_row row;
+    CHECK_EQ(peers_in(&b, &row), 0);
+    say(&b, LINK, 0, MESSAGE_ASK, &a);
+    uint32_t told = 0;
+    for (uint32_t i = 0; i < b.out.count; i++) {
+        const struct effect *e = &b.out.list[i];
+        if (e->kind != EFFECT_SEND || e->send.type != MESSAGE_ROWS)
+            continue;
+        CHECK_EQ(message_decode(MESSAGE_ROWS, e->send.head, b.sets, &a), 0);
+        CHECK_EQ(a.rows.rows.len, 0);
+        told++;
+    }
+    CHECK_EQ(told, 1);
+    teardown(&b);
+}
+
 int main(void) {
     TEST(test_of_its_own_affairs);
     TEST(test_not_of_others);
@@ -529,5 +596,7 @@ int main(void) {
     TEST(test_it_goes_with_its_run);
     TEST(test_one_run_does_not_take_all_places);
     TEST(test_who_never_says_what_it_has_heard);
+    TEST(test_who_is_reached);
+    TEST(test_others_do_not_know_who_is_reached);
     return tap_finish();
 }

@@ -593,6 +593,7 @@ static int begin(struct kernel *k) {
     int r = spawner_init(&k->spawner);
     k->spawner.hurried = k->config.hurry && hurry(&k->spawner.usual);
     k->spawner.inherited.each = k->config.each;
+    k->spawner.inherited.at = k->config.at;
     k->spawner.inherited.objects = k->config.objects;
     k->spawner.inherited.root = k->config.root;
     k->spawner.inherited.gpus = detect_gpus();

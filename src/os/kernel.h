@@ -26,8 +26,10 @@ struct kernel_config {
     void *context;
     const char *cgroup; /* folder for this node's cgroups; NULL: none */
     enum confine confine;
-    const char *rations;   /* folder for this node's limits on memory: see ration.h; NULL: none */
-    const char *each;      /* a program to start each process by; NULL: none */
+    const char *rations; /* folder for this node's limits on memory: see ration.h; NULL: none */
+    const char *each;    /* a program to start each process by; NULL: none */
+    const char
+        *at; /* IP address that others reach our processes by; NULL: all are on this machine */
     const char *objects;   /* folder of files that were sent to the node, absolute; NULL: none */
     const char *root;      /* folder that paths on the node are taken under, absolute; NULL: none */
     uint32_t home;         /* see home.h; 0: anywhere */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ enum variable {
     VARIABLE_LOCAL_SIZE,
     VARIABLE_ARRAY_INDEX,
     VARIABLE_PETITION,
+    VARIABLE_ADDRESS,
     VARIABLE_PROGRAM,
     VARIABLE_PROGRAM_RANK,
     VARIABLE_PROGRAM_SIZE,
@@ -47,6 +49,7 @@ static const char *const names[VARIABLES] = {
     [VARIABLE_LOCAL_SIZE] = "STORM_LOCAL_SIZE=",
     [VARIABLE_ARRAY_INDEX] = "STORM_ARRAY_INDEX=",
     [VARIABLE_PETITION] = "STORM_PETITION=",
+    [VARIABLE_ADDRESS] = "STORM_ADDRESS=",
     [VARIABLE_PROGRAM] = "STORM_PROGRAM=",
     [VARIABLE_PROGRAM_RANK] = "STORM_PROGRAM_RANK=",
     [VARIABLE_PROGRAM_SIZE] = "STORM_PROGRAM_SIZE=",
@@ -119,15 +122,21 @@ static uint64_t number(const struct recipe *r, enum variable v) {
     }
 }
 
+/* Of those that are no numbers. */
+static struct bytes word_of(const struct recipe *r, enum variable v) {
+    return v == VARIABLE_NODE                       ? r->setup.node_name
+           : v == VARIABLE_NODES                    ? r->setup.node_list
+           : v == VARIABLE_ADDRESS && r->at != NULL ? bytes_from_str(r->at)
+                                                    : bytes_of(NULL, 0);
+}
+
 static char *cut_variable(struct heap_cut *c, struct recipe *r, enum variable v) {
     struct text t;
-    struct bytes word = v == VARIABLE_NODE    ? r->setup.node_name
-                        : v == VARIABLE_NODES ? r->setup.node_list
-                                              : bytes_of(NULL, 0);
+    struct bytes word = word_of(r, v);
     char *at = cut(c, NAME_BYTES + DIGITS + word.len);
     text_init(&t, at, NAME_BYTES + DIGITS + word.len);
     text_str(&t, names[v]);
-    if (v == VARIABLE_NODE || v == VARIABLE_NODES)
+    if (v == VARIABLE_NODE || v == VARIABLE_NODES || v == VARIABLE_ADDRESS)
         text_strn(&t, (const char *)word.at, word.len);
     else
         text_u64(&t, number(r, v));
@@ -145,6 +154,8 @@ static bool is_told(const struct recipe *r, enum variable v) {
         return r->setup.array != 0;
     if (v == VARIABLE_PETITION)
         return r->bell > 0;
+    if (v == VARIABLE_ADDRESS)
+        return r->bell > 0 && r->at != NULL;
     return v < VARIABLE_PROGRAM || r->ranks != 0;
 }
 
@@ -350,7 +361,7 @@ static size_t room_for(const struct setup *setup, const struct spec *spec, struc
     return (strings_count(spec->arguments) + 2 + entries(spec, changed)) * sizeof(char *) +
            (spec->limits.len / SPEC_LIMIT_BYTES + LIMITS_OURS) * sizeof(struct recipe_limit) +
            spec->folder.len + 1 + VARIABLES * (NAME_BYTES + DIGITS) + setup->node_name.len +
-           setup->node_list.len + 16;
+           setup->node_list.len + INET6_ADDRSTRLEN + 16;
 }
 
 /* The folder of the job. If files were sent to it and it is not there, neither are they: they will be sent again. */
@@ -382,6 +393,7 @@ static void fill(struct recipe *r, const struct inherited *have, struct heap_cut
     int own = open_own(r, have->root);
     make_gpus(r, have->gpus);
     r->bell = have->bell;
+    r->at = have->at;
     fill_arguments(r);
     fill_environment(r, &c);
     fill_limits(r, have);

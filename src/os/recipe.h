@@ -16,6 +16,7 @@
 /* What a child has without being told. */
 struct inherited {
     const char *each;    /* a launcher for each process; NULL: none */
+    const char *at;      /* IP address that others reach it by; NULL: all are on this machine */
     const char *objects; /* folder of files that were sent to the node, absolute; NULL: none */
     const char *root;    /* folder that paths on the node are taken under, absolute; NULL: none */
     mode_t umask;
@@ -38,6 +39,7 @@ struct recipe {
     uint32_t index;       /* of its program */
     uint32_t first;       /* rank of its program */
     int bell;             /* see struct inherited */
+    const char *at;       /* the same */
     struct bytes changed; /* of the environment, for its program */
     char *folder;         /* NULL: stay */
     char *gpus;           /* CUDA_VISIBLE_DEVICES=...; NULL: the job does not ask for any */

@@ -38,7 +38,7 @@ struct shift {
     struct effects effects;
     void *memory;
     size_t memory_bytes;
-    bool prompt; /* we go before all others, as gangs are to be switched */
+    bool prompt;     /* we go before all others, as gangs are to be switched */
     uint32_t rounds; /* that it has gone through its node's processors, and how far */
     bool ended;
 };
@@ -188,6 +188,7 @@ static int open_kernel(struct shift *s) {
                                    .pes = s->config.pes,
                                    .system_cores = s->config.system_cores,
                                    .each = s->config.each,
+                                   .at = s->config.at,
                                    .objects = s->objects,
                                    .root = s->root,
                                    .groups = s->config.pl.groups,

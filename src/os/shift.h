@@ -17,13 +17,15 @@ struct shift_config {
     struct address address; /* where the manager comes */
     const char *strobe;     /* the path where strobes come past the manager. NULL: nowhere */
     const char *each;       /* a program to start each process by. NULL: none */
-    const char *cgroup;     /* a folder of ours in which groups can be made. NULL: do without */
-    const char *rations;    /* see kernel.h */
-    uint32_t home;          /* see home.h; 0: anywhere */
-    uint32_t first, pes;    /* see kernel.h */
-    uint32_t system_cores;  /* see kernel.h */
-    int bell;               /* see kernel.h */
-    enum confine confine;   /* what keeps groups together; one that is named must be to be had */
+    const char
+        *at; /* IP address that processes of other machines reach ours by. NULL: there are none */
+    const char *cgroup;    /* a folder of ours in which groups can be made. NULL: do without */
+    const char *rations;   /* see kernel.h */
+    uint32_t home;         /* see home.h; 0: anywhere */
+    uint32_t first, pes;   /* see kernel.h */
+    uint32_t system_cores; /* see kernel.h */
+    int bell;              /* see kernel.h */
+    enum confine confine;  /* what keeps groups together; one that is named must be to be had */
     struct pl_config pl;
 };
 

@@ -134,18 +134,29 @@ static bool name_rations(const struct watch *w, uint32_t node, char out[PATH_MAX
            snprintf(out, PATH_MAX, "%s/n%" PRIu32, w->rations, node) < PATH_MAX;
 }
 
+/* How processes of other machines reach those of this one: at the address that its daemons are at, or, if that is any, at the one
+ * that the manager sees. False: there are no other machines. */
+static bool name_machine(const struct watch_config *c, char out[INET6_ADDRSTRLEN]) {
+    struct address seen = c->at;
+    address_host(&seen, out);
+    bool any = strcmp(out, "0.0.0.0") == 0 || strcmp(out, "::") == 0;
+    if (any && address_towards(&c->manager_at, &seen) == 0)
+        address_host(&seen, out);
+    return out[0] != '\0' && strcmp(out, "0.0.0.0") != 0 && strcmp(out, "::") != 0;
+}
+
 static _Noreturn void become_launcher(const struct watch *w, uint32_t node, pid_t parent) {
     const struct watch_config *c = w->config;
     struct address here = plan_launcher(node), strobe = plan_strobe(node);
     char number[16], home[16], first[16], pes[16], spared[16], group[PATH_MAX], rations[PATH_MAX],
-        ear[sizeof strobe.local.sun_path];
+        ear[sizeof strobe.local.sun_path], machine[INET6_ADDRSTRLEN];
     begin(parent, child_secret(c->key), 0);
     snprintf(number, sizeof number, "%" PRIu32, node);
     snprintf(home, sizeof home, "%" PRIu32, home_of(node - c->first, c->count, c->pes));
     snprintf(first, sizeof first, "%" PRIu32, home_first(node - c->first, c->count, c->pes));
     snprintf(pes, sizeof pes, "%" PRIu32, c->pes);
     name_ear(c, &strobe, ear, sizeof ear);
-    const char *argv[28] = {"storm-pl",
+    const char *argv[30] = {"storm-pl",
                             "--socket",
                             here.local.sun_path,
                             "--strobe",
@@ -180,6 +191,10 @@ static _Noreturn void become_launcher(const struct watch *w, uint32_t node, pid_
     if (c->each_program[0] != '\0') {
         argv[count++] = "--each";
         argv[count++] = c->each_program;
+    }
+    if (name_machine(c, machine)) {
+        argv[count++] = "--at";
+        argv[count++] = machine;
     }
     execute(c->launcher_program, argv);
 }

@@ -295,6 +295,15 @@ static void walk_reply(struct codec *c, union message *m) {
     codec_rest(c, &r->body);
 }
 
+static void walk_reach(struct codec *c, union message *m) {
+    codec_u64(c, &m->reach.token[0]);
+    codec_u64(c, &m->reach.token[1]);
+    codec_u64(c, &m->reach.door);
+    codec_u64(c, &m->reach.ip[0]);
+    codec_u64(c, &m->reach.ip[1]);
+    codec_u16(c, &m->reach.port);
+}
+
 static void walk_pids(struct codec *c, union message *m) {
     codec_u64(c, &m->pids.run);
     codec_u32(c, &m->pids.asker);
@@ -808,6 +817,7 @@ static const struct message_rule rules[MESSAGE_TYPES] = {
     ROW(PETITION, LAUNCHER | NODE, BULK, PART, walk_petition),
     ROW(REPLY, ROOT | KEEPER, BULK, PART, walk_reply),
     ROW(OWNER, ROOT, CONTROL, SOME, walk_owner),
+    ROW(REACH, CLIENT, CONTROL, SMALL, walk_reach),
 };
 
 const struct message_rule *message_rule(uint16_t type) {

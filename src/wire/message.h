@@ -116,6 +116,7 @@ enum message_type {
     MESSAGE_PETITION, /* upwards */
     MESSAGE_REPLY,    /* downwards */
     MESSAGE_OWNER,    /* root to nodes: this tells whether somebody works at your machine */
+    MESSAGE_REACH,    /* inside PETITION: where others of its family reach this process */
     MESSAGE_TYPES
 };
 
@@ -608,13 +609,14 @@ enum subject {
     SUBJECT_POLICIES,
     SUBJECT_RESERVATIONS,
     SUBJECT_CLASSES, /* of a job's hosts: the rows are as wire/classes.h has them */
+    SUBJECT_PEERS,   /* processes of the asker's family that can be reached */
     SUBJECTS
 };
 
 struct message_ask {
     uint64_t request[2];
     uint8_t subject;
-    uint32_t job;      /* JOB, WHY: which; JOBS, NODES: from this number on */
+    uint32_t job;      /* JOB, WHY: which; JOBS, NODES, PEERS: from this number on */
     uint32_t most;     /* rows */
     bool whole;        /* NODES: with all that they are like, not only what tells them apart */
     struct bytes need; /* NODES: only those that meet it; empty: all */
@@ -923,6 +925,7 @@ union message {
     struct message_reserve reserve;
     struct message_pids pids;
     struct message_petition petition;
+    struct message_reach reach;
     struct message_reply reply;
     struct message_owner owner;
 };

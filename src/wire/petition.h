@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The two messages that carry what programs say to the machine manager, and what they hear; of the table in message.h. */
+/* The messages that carry what programs say to the machine manager, and what they hear; of the table in message.h. */
 #pragma once
 
 #include <stdbool.h>
@@ -28,4 +28,12 @@ struct message_reply {
     bool reset;        /* type NONE: something was lost; the program begins anew */
     uint16_t type;
     struct bytes body;
+};
+
+/* A program's process: so others of its family reach me (wire/peer.h). It is known as long as its conversation goes on. */
+struct message_reach {
+    uint64_t token[2]; /* who knows it is let in */
+    uint64_t door;     /* of the same node: the name of a Unix socket */
+    uint64_t ip[2];    /* of others: as IPv6 has it, the bytes in order */
+    uint16_t port;     /* 0: nobody of another node comes in */
 };

@@ -107,6 +107,24 @@ static void walk_reservation(struct codec *c, void *row) {
     codec_bytes(c, &r->node_list, 1);
 }
 
+static void walk_peer(struct codec *c, void *row) {
+    struct peer_row *r = row;
+    codec_u32(c, &r->place);
+    codec_u32(c, &r->job);
+    codec_u32(c, &r->rank);
+    codec_u32(c, &r->number);
+    codec_u32(c, &r->node);
+    codec_u32(c, &r->host);
+    codec_u64(c, &r->reach.token[0]);
+    codec_u64(c, &r->reach.token[1]);
+    codec_u64(c, &r->reach.door);
+    codec_u64(c, &r->reach.ip[0]);
+    codec_u64(c, &r->reach.ip[1]);
+    codec_u16(c, &r->reach.port);
+    codec_bytes(c, &r->name, 1);
+    codec_bytes(c, &r->class_name, 1);
+}
+
 uint64_t said_hash(const struct input_traits *in) {
     struct hash h;
     hash_init(&h, 0);
@@ -169,6 +187,11 @@ long reservation_row_encode(const struct reservation_row *r, struct room out) {
     return encode(walk_reservation, &copy, out);
 }
 
+long peer_row_encode(const struct peer_row *r, struct room out) {
+    struct peer_row copy = *r;
+    return encode(walk_peer, &copy, out);
+}
+
 int job_row_next(struct bytes rows, size_t *at, struct job_row *ret) {
     memset(ret, 0, sizeof *ret);
     return next(walk_job, rows, at, ret);
@@ -192,6 +215,11 @@ int policy_row_next(struct bytes rows, size_t *at, struct policy_row *ret) {
 int reservation_row_next(struct bytes rows, size_t *at, struct reservation_row *ret) {
     memset(ret, 0, sizeof *ret);
     return next(walk_reservation, rows, at, ret);
+}
+
+int peer_row_next(struct bytes rows, size_t *at, struct peer_row *ret) {
+    memset(ret, 0, sizeof *ret);
+    return next(walk_peer, rows, at, ret);
 }
 
 const char *node_state_name(enum node_state s) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows of the lists that the machine manager answers with: a job, a node, the cluster, a policy, a
- * reservation.
+ * reservation, a process that others reach.
  *
  * Rows follow each other, each behind its length. Sets are text: the manager folds names. Times are
  * the calendar's, nanoseconds; 0: not yet. */
@@ -99,6 +99,18 @@ struct reservation_row {
     struct bytes node_list;
 };
 
+/* A process that others of its family can reach: see struct message_reach. */
+struct peer_row {
+    uint32_t place; /* in the list: who wants more asks from the next on */
+    uint32_t job, rank;
+    uint32_t number; /* of its conversation: of two of the same rank, the greater is the newer */
+    uint32_t node;
+    uint32_t host; /* that it runs on; 0: it is of the program itself */
+    struct message_reach reach;
+    struct bytes name;       /* of its job */
+    struct bytes class_name; /* of its host */
+};
+
 /* What was said is told apart by this: whoever has said it can see that it was heard. */
 uint64_t said_hash(const struct input_traits *in);
 
@@ -108,6 +120,7 @@ long node_row_encode(const struct node_row *r, struct room out);
 long cluster_row_encode(const struct cluster_row *r, struct room out);
 long policy_row_encode(const struct policy_row *r, struct room out);
 long reservation_row_encode(const struct reservation_row *r, struct room out);
+long peer_row_encode(const struct peer_row *r, struct room out);
 
 /* The row at *at, which moves on; 1, 0 at the end, or -EBADMSG. Views borrow. */
 int job_row_next(struct bytes rows, size_t *at, struct job_row *ret);
@@ -115,3 +128,4 @@ int node_row_next(struct bytes rows, size_t *at, struct node_row *ret);
 int cluster_row_next(struct bytes rows, size_t *at, struct cluster_row *ret);
 int policy_row_next(struct bytes rows, size_t *at, struct policy_row *ret);
 int reservation_row_next(struct bytes rows, size_t *at, struct reservation_row *ret);
+int peer_row_next(struct bytes rows, size_t *at, struct peer_row *ret);

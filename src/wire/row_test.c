@@ -96,9 +96,21 @@ static struct reservation_row reservation(void) {
                                     .node_list = bytes_from_str("n[0-2]")};
 }
 
-enum { KINDS = 5 };
+static struct peer_row peer(uint32_t number) {
+    return (struct peer_row){.place = number,
+                             .job = 2,
+                             .rank = 3,
+                             .number = 4,
+                             .node = 5,
+                             .host = 6,
+                             .reach = {.token = {7, 8}, .door = 9, .ip = {10, 11}, .port = 12},
+                             .name = bytes_from_str("worker"),
+                             .class_name = bytes_from_str("large")};
+}
 
-/* All kinds alike: `kind` is 0 for jobs, 1 for nodes, 2 for the cluster, 3 for policies, 4 for reservations. */
+enum { KINDS = 6 };
+
+/* All kinds alike: `kind` is 0 for jobs, 1 for nodes, 2 for the cluster, 3 for policies, 4 for reservations, 5 for peers. */
 static long encode(int kind, uint32_t number, struct room out) {
     struct job_row j = job(number);
     struct node_row n = node(number);
@@ -110,6 +122,9 @@ static long encode(int kind, uint32_t number, struct room out) {
     struct reservation_row r = reservation();
     if (kind == 4)
         return reservation_row_encode(&r, out);
+    struct peer_row e = peer(number);
+    if (kind == 5)
+        return peer_row_encode(&e, out);
     return kind == 1 ? node_row_encode(&n, out) : cluster_row_encode(&cluster, out);
 }
 
@@ -125,6 +140,9 @@ static int next(int kind, struct bytes rows, size_t *at) {
     struct reservation_row r;
     if (kind == 4)
         return reservation_row_next(rows, at, &r);
+    struct peer_row e;
+    if (kind == 5)
+        return peer_row_next(rows, at, &e);
     return kind == 1 ? node_row_next(rows, at, &n) : cluster_row_next(rows, at, &c);
 }
 
@@ -186,6 +204,19 @@ static void test_round_trip(void) {
 }
 
 /* Cut between rows there are fewer of them; cut anywhere else that is seen, and it ends. */
+static void test_a_peer_comes_back(void) {
+    uint8_t bytes[ROOM];
+    size_t at = 0;
+    struct peer_row back, e = peer(1);
+    long len = peer_row_encode(&e, room_of(bytes, sizeof bytes));
+    CHECK(len > 0 && peer_row_next(bytes_of(bytes, (size_t)len), &at, &back) == 1);
+    CHECK(back.place == 1 && back.job == 2 && back.rank == 3 && back.number == 4 &&
+          back.node == 5 && back.host == 6);
+    CHECK(back.reach.token[0] == 7 && back.reach.token[1] == 8 && back.reach.door == 9 &&
+          back.reach.ip[0] == 10 && back.reach.ip[1] == 11 && back.reach.port == 12);
+    CHECK(bytes_equal(back.name, e.name) && bytes_equal(back.class_name, e.class_name));
+}
+
 static void test_truncation(void) {
     uint8_t bytes[ROOM];
     for (int kind = 0; kind < KINDS; kind++) {
@@ -249,6 +280,7 @@ static void test_names(void) {
 
 int main(void) {
     TEST(test_round_trip);
+    TEST(test_a_peer_comes_back);
     TEST(test_truncation);
     TEST(test_a_row_is_exactly_as_long_as_it_says);
     TEST(test_garbage_never_hurts);

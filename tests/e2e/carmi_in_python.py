@@ -112,6 +112,36 @@ def errors(c, hosts):
     say('a program that is not there', e and e.errno == errno.ENOENT, repr(e))
 
 
+def messages(c):
+    """With itself, and with a process that it spawns: this program, as a child."""
+    say('who it is', c.self_id > 0 and c.parent == 0)
+    sent = c.wait(c.send(c.self_id, b'a\0b', tag=TAG))
+    say('it is sent', (sent.kind, sent.process, sent.count) == (CarmiKind.SENT, c.self_id, 1), sent)
+    m = c.receive()
+    say('it comes', (m.kind, m.process, m.tag, m.data, m.request) == (CarmiKind.DATA, c.self_id, TAG, b'a\0b', 0), m)
+    host = c.wait(c.addhosts('any', 1)).hosts[0]
+    life = c.host_spawn([sys.executable, __file__, 'child'], host)
+    child = c.wait(life).process
+    c.wait(c.send(child, b'word', tag=3))
+    m = c.receive()
+    say('a child echoes, and knows its parent', (m.process, m.tag, m.data) == (child, 3, f'word {c.self_id}'.encode()), m)
+    say('both are listed', {p.id for p in c.wait(c.peers()).processes} == {c.self_id, child})
+    m = c.wait(c.broadcast(b'', 'any', tag=4))
+    say('a class is told', (m.kind, m.count) == (CarmiKind.SENT, 1), m)
+    say('the child ends', c.wait(life).status == 0)
+    e = raises(storm.CarmiError, c.wait, c.send(child, b'word'))
+    say('then there is none', e and e.errno == errno.ESRCH, repr(e))
+    e = raises(storm.CarmiError, c.send, child, bytes((16 << 20) + 1))
+    say('none is so large', e and e.errno == errno.EMSGSIZE, repr(e))
+
+
+def child():
+    with storm.Carmi() as c:
+        while (m := c.receive()).tag != 4 or m.kind != CarmiKind.DATA:
+            if m.kind == CarmiKind.DATA:
+                c.send(m.process, m.data + f' {c.parent}'.encode(), tag=m.tag)
+
+
 def mistakes(c):
     say('a number that does not fit', raises(OverflowError, c.addhosts, 'any', 2**32 + 1))
     say('nor does a tag', raises(OverflowError, c.config, tag=2**31))
@@ -138,10 +168,11 @@ def main():
         kept(c)
         notices(c)
         errors(c, hosts)
+        messages(c)
         mistakes(c)
         interrupted(c)
     say('closed', raises(ValueError, c.fileno) and c.close() is None)
     print('the end: yes')
 
 
-sys.exit(main())
+sys.exit(child() if 'child' in sys.argv else main())

@@ -3,6 +3,7 @@
 """A cluster of many machines: storm up --hosts, add, remove, down, on machines in namespaces (tests/hosts). Speaks TAP."""
 import json
 import os
+import shutil
 import subprocess
 
 from harness import play
@@ -33,7 +34,7 @@ def prepare(t):
     t.machines = Machines(t, COUNT)
     t.before = {name: left(t, name) for name in NAMES}
     try:
-        for scene in (comes_up, works, sends_files, command_lines, takes_turns, second_up, added, removed, waits_for_jobs, reboots, goes_down, troubles, too_few, by_interface,
+        for scene in (comes_up, works, sends_files, talks, command_lines, takes_turns, second_up, added, removed, waits_for_jobs, reboots, goes_down, troubles, too_few, by_interface,
                       no_way_back, refused):
             only = os.environ.get('SCENE')
             if only is None or scene.__name__ in only.split(','):
@@ -105,6 +106,17 @@ def sends_files(t, m):
     t.write('program', '#!/bin/sh\necho sent to $(hostname)\n', 0o755)
     r = m.storm('run', '--copy', '-N', '6', t.path('program'))
     t.check('programs that are only at the desk too', sorted(r.out.splitlines()) == [f'sent to h{i}' for i in range(6)], r)
+
+
+def talks(t, m):
+    """Two processes of a program send messages to each other, from machine to machine."""
+    program = os.path.join(os.path.dirname(os.environ['STORM']), 'tests', 'carmi_talker')
+    shutil.copy(program, t.path('talker'))
+    r = m.storm('run', '--copy', '-N', '2', t.path('talker'), 'apart')
+    said = [line.rpartition(': ') for line in r.out.splitlines()]
+    t.check('processes on two machines talk', r.status == 0 and said[-1:] == [('the end', ': ', 'yes')], r)
+    for what, _, holds in said:
+        t.check(what, holds == 'yes', holds)
 
 
 def command_lines(t, m):

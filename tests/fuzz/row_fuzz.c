@@ -51,6 +51,13 @@ static void read_reservations(struct bytes rows, struct room again) {
         check_same(rows, from, at, again, reservation_row_encode(&r, again));
 }
 
+static void read_peers(struct bytes rows, struct room again) {
+    struct peer_row r;
+    size_t at = 0;
+    for (size_t from = 0; peer_row_next(rows, &at, &r) == 1; from = at)
+        check_same(rows, from, at, again, peer_row_encode(&r, again));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uint8_t *again = malloc(size + 1);
     ASSERT(again != NULL);
@@ -58,6 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     read_nodes(bytes_of(data, size), room_of(again, size));
     read_clusters(bytes_of(data, size), room_of(again, size));
     read_policies(bytes_of(data, size), room_of(again, size));
+    read_peers(bytes_of(data, size), room_of(again, size));
     read_reservations(bytes_of(data, size), room_of(again, size));
     free(again);
     return 0;

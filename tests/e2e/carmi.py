@@ -42,7 +42,7 @@ def shared(t):
     host = p.grows('any')[0]
     for _ in range(8):      # requests of the other have numbers below those of this
         p.does('config')
-    t.write('told', 'classes\ndefine any\ndefine more PROCESSORS>=1\nremove any\nadd any 1 1\n')
+    t.write('told', 'classes\nwait\ndefine any\nwait\ndefine more PROCESSORS>=1\nwait\nremove any\nwait\nadd any 1 1\n')
     number = p.ask('on', host, '/bin/sh', '-c', f'{program(t)}<{t.path("told")}'.replace(' ', '\t'))
     while (said := p.hear(number)) and said[-1] != 'last':
         pass

@@ -28,7 +28,7 @@ static void submitted(struct mm *m, const struct after *a) {
         struct job *j = job_find(m, a->job + i);
         if (j != NULL) {
             j->logged = true;
-            family_check(m, j); /* its job's own submission may not have been kept */
+            m->orphans = m->orphans || j->parent != 0; /* its job's own submission may not have been kept */
         }
     }
     client_answer(m, a->link, a->request, ANSWER_DONE, a->job, a->count, "");
@@ -146,7 +146,7 @@ static void put_off(struct mm *m, struct job *j) {
     running_free(m, r);
     j->slot = NO_SLOT;
     j->attempt--;
-    family_end(m, j); /* they come again with the next start */
+    family_look(m); /* hosts come again with the next start */
     queue_add(m, j);
     stall(m);
 }
@@ -201,7 +201,7 @@ static void refused(struct mm *m, const struct after *a) {
 }
 
 void after_logged(struct mm *m, const struct input_logged *in) {
-    m->dirty = m->dirty || m->queued > 0;
+    m->dirty = m->dirty || m->queued > 0 || m->orphans;
     m->durable = in->ticket;
     /* What is added meanwhile has higher tickets. */
     while (m->after_count > 0 && m->after[m->after_head].ticket <= in->ticket) {

@@ -62,12 +62,29 @@ static uint32_t places(const struct mm *m) {
     return m->next_id < m->config.jobs_max ? m->next_id : m->config.jobs_max;
 }
 
-void family_end(struct mm *m, const struct job *parent) {
-    for (uint32_t i = 0; i < places(m); i++) {
+/* A host whose job has gone, is going, or waits to be started anew. */
+static bool is_orphan(const struct mm *m, const struct job *j) {
+    const struct job *parent = parent_of(m, j);
+    if (j->parent == 0 || j->reason != REASON_NONE || state_over((enum job_state)j->state))
+        return false;
+    if (parent == NULL || parent->slot == NO_SLOT || state_over((enum job_state)parent->state))
+        return true;
+    const struct running *r = job_running(m, parent);
+    return r != NULL && r->parting;
+}
+
+/* Each is written down: thousands of hosts end little by little. */
+void family_end_orphans(struct mm *m) {
+    uint32_t ended = 0;
+    for (uint32_t i = 0; m->orphans && i < places(m); i++) {
         struct job *j = &m->jobs[i];
-        if (j->id != 0 && j->parent == parent->id && !state_over((enum job_state)j->state))
-            end_job(m, j, REASON_PARENT, 0, true);
+        if (j->id == 0 || !is_orphan(m, j))
+            continue;
+        if (m->after_count + 4 >= m->after_cap || ended++ >= ENDS_AT_ONCE)
+            return;
+        end_job(m, j, REASON_PARENT, 0, true);
     }
+    m->orphans = false;
 }
 
 bool family_has(const struct mm *m, uint32_t head, struct bytes name) {
@@ -85,22 +102,14 @@ bool family_parts(struct mm *m, const struct job *j, struct running *r) {
         return false;
     if (!r->parting) {
         r->parting = true;
-        family_end(m, j);
+        family_look(m);
     }
     return true;
 }
 
-void family_check(struct mm *m, struct job *j) {
-    const struct job *parent = parent_of(m, j);
-    if (j->parent != 0 && !state_over((enum job_state)j->state) &&
-        (parent == NULL || state_over((enum job_state)parent->state)))
-        end_job(m, j, REASON_PARENT, 0, true);
-}
-
-void family_resume(struct mm *m) {
-    for (uint32_t i = 0; i < places(m); i++)
-        if (m->jobs[i].id != 0)
-            family_check(m, &m->jobs[i]);
+void family_look(struct mm *m) {
+    m->orphans = true;
+    m->dirty = true;
 }
 
 /* ---- those that start together ---- */
@@ -292,14 +301,16 @@ static int judge_parent(struct mm *m, const struct message_submit *s, struct tex
     const struct job *parent = job_find(m, s->parent);
     uint32_t count = s->array_last > s->array_first ? s->array_last - s->array_first + 1 : 1;
     if (s->kind != JOB_ALLOC || s->nodes != 1 || s->together > together_max(m) ||
-        (s->flags & JOB_LENT) == 0)
+        (s->flags & JOB_LENT) == 0 || (s->flags & (JOB_CLASSES | JOB_SECTIONS)) != 0)
         return contradiction(why);
-    if (parent == NULL || parent->slot == NO_SLOT || parent->state == STATE_ENDING ||
-        state_over((enum job_state)parent->state) || parent->kind == JOB_STEP ||
-        parent->kind == JOB_ALLOC) {
+    const struct running *r = parent == NULL ? NULL : job_running(m, parent);
+    bool runs = r != NULL && !r->parting && parent->state != STATE_ENDING &&
+                !state_over((enum job_state)parent->state);
+    if (!runs || parent->kind == JOB_STEP || parent->kind == JOB_ALLOC) {
         text_str(why, "job ");
         text_u64(why, s->parent);
-        text_str(why, " does not run: hosts come to a job that does");
+        text_str(why, runs ? " is an allocation, or inside one: hosts come to a job of its own"
+                           : " does not run: hosts come to a job that does");
         return -ESRCH;
     }
     return judge_limits(m, parent, count, why);

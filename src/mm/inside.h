@@ -28,6 +28,9 @@
 /* With fewer free places than this, output that nobody takes makes room. */
 enum { RUNNINGS_LOW = 64 };
 
+/* Jobs that are ended in one step because of others: each is written down. */
+enum { ENDS_AT_ONCE = 64 };
+
 enum { NAME_MAX_BYTES = 40, REASON_MAX_BYTES = 80, FOLLOW_BUCKETS = 1024, REQUEST_BUCKETS = 1024 };
 
 /* Why a job is being ended, beside that its processes have ended. */
@@ -413,6 +416,7 @@ struct mm {
     struct effects *out;
     bool replaying;
     bool dirty;   /* something may start now */
+    bool orphans; /* there may be hosts whose job is gone */
     bool stopped; /* nothing may, any more */
     bool stalled; /* nothing may: the log takes nothing */
     bool overlap; /* some have processors that are held for others */
@@ -606,12 +610,11 @@ void family_joined(struct mm *m, const struct job *j);
 void family_left(struct mm *m, const struct job *j);
 /* A host that came with a job is lost or was called back: another is asked for. */
 void family_replace(struct mm *m, const struct job *j);
-void family_end(struct mm *m, const struct job *parent);
+/* There may be hosts whose job is gone: they end, some now and others later. */
+void family_look(struct mm *m);
+void family_end_orphans(struct mm *m);
 /* Its processes have ended: its hosts are to end, too. False: it has none. */
 bool family_parts(struct mm *m, const struct job *j, struct running *r);
-/* A host whose job is gone ends; a new life looks at all. */
-void family_check(struct mm *m, struct job *j);
-void family_resume(struct mm *m);
 /* Another waits in court for it, too. */
 bool family_follows(const struct mm *m, const struct job *j);
 /* One that waited has ended: so do those that were to start with it. */

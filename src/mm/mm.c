@@ -252,7 +252,7 @@ static void on_replay(struct mm *m, const struct input_replay *in) {
     node_resume(m);
     start_resume(m);
     queue_resume(m);
-    family_resume(m);
+    family_look(m);
     waits_resume(m);
     slices_resume(m);
     vitals_resume(m);

@@ -346,6 +346,8 @@ void queue_run(struct mm *m) {
     bool may = !m->stopped && !m->stalled;
     if (m->replaying || !(m->dirty || m->ticked))
         return;
+    if (m->orphans && !m->stalled)
+        family_end_orphans(m);
     if (m->dirty && may) {
         m->dirty = false;
         end_make_room(m);

@@ -10,7 +10,7 @@
 #include "base/assert.h"
 #include "mm/inside.h"
 
-enum { SPARE_AFTER = 64, ENDS_AT_ONCE = 64 };
+enum { SPARE_AFTER = 64 };
 
 /* ---- the table ---- */
 

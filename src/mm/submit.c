@@ -81,14 +81,21 @@ static void refuse(struct mm *m, uint32_t link, const struct message_submit *s, 
     client_answer(m, link, s->request, code, 0, 0, why);
 }
 
+/* Whoever submits hears what becomes of it. A program follows its whole family already: another follower for every host that it asks for
+ * would stay as long as it runs. */
+static void follow(struct mm *m, uint32_t link, const struct message_submit *s, uint32_t first) {
+    bool told = petition_is(link) && (s->flags & JOB_FAMILY) != 0;
+    if (s->kind != JOB_BATCH && !told)
+        client_follow(m, link, first, true, false);
+}
+
 /* The same again: its answer was lost, or is on its way. */
 static bool known(struct mm *m, uint32_t link, const struct message_submit *s) {
     const struct job *j = job_of_request(m, s->request);
     if (j == NULL)
         return false;
     uint32_t count = s->array_last > s->array_first ? s->array_last - s->array_first + 1 : 1;
-    if (s->kind != JOB_BATCH)
-        client_follow(m, link, j->id, true, false);
+    follow(m, link, s, j->id);
     if (j->logged || j->settled) {
         client_answer(m, link, s->request, ANSWER_DONE, j->id, count, "");
         client_news(m, j);
@@ -140,15 +147,14 @@ void submit_heard(struct mm *m, uint32_t link, const struct message_submit *s, s
     }
     uint32_t first = choose_first(m, count);
     if (first == 0 || !submit_take(m, s, first, count, wall(m))) {
-        bool needs = first != 0 && (s->flags & (JOB_NEEDS | JOB_SECTIONS)) != 0;
+        bool needs = first != 0 && (s->flags & (JOB_NEEDS | JOB_SECTIONS | JOB_CLASSES)) != 0;
         refuse(m, link, s, ANSWER_FULL,
                needs ? "too many different needs are queued; try again later"
                      : "too many jobs are queued; try again later");
         return;
     }
     m->submitted += count;
-    if (s->kind != JOB_BATCH)
-        client_follow(m, link, first, true, false);
+    follow(m, link, s, first);
     struct after *a = after_add(m, record_submit(m, job_find(m, first), count, body), AFTER_ANSWER);
     a->link = link;
     a->job = first;

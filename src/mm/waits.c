@@ -18,9 +18,6 @@
 /* For one job; what follows from its end is done in one step. */
 enum { FOLLOWERS_MAX = 256 };
 
-/* Each is written down. */
-enum { ENDS_AT_ONCE = 64 };
-
 static uint32_t bucket_of(uint32_t job) {
     return job % AWAIT_BUCKETS;
 }

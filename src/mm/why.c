@@ -81,8 +81,8 @@ static int judge_step(struct mm *m, const struct message_submit *s, struct text 
         text_str(why, "what runs in an allocation has its nodes; leave --reservation out");
         return -EINVAL;
     }
-    if ((s->flags & JOB_SECTIONS) != 0) {
-        text_str(why, "programs with nodes of their own: not inside an allocation");
+    if ((s->flags & (JOB_SECTIONS | JOB_CLASSES | JOB_FAMILY | JOB_LENT)) != 0) {
+        text_str(why, "programs with nodes or hosts of their own: not inside an allocation");
         return -EINVAL;
     }
     int wrong = judge_step_need(m, s, around, why);

@@ -214,6 +214,16 @@ def limits(t):
     t.run('down', '--cluster', 'tight')
 
 
+def thousands(t):
+    """More hosts wait than the manager can write down the ends of at once."""
+    job = submit(t, '-n', '1', 'sleep', '1000')
+    running(t, job)
+    count = sum(len(grow(t, job, '4096')) for _ in range(3))
+    t.check('thousands of hosts wait', count == 3 * 4096, count)
+    t.run('kill', job)
+    t.check('and end with their job', t.until(lambda: json.loads(t.run('ps', '--json').out) == []))
+
+
 def opposite(t):
     """One grows while the other shrinks, and back."""
     big = NODES - 2
@@ -237,4 +247,4 @@ def opposite(t):
     t.check('both end', free(t))
 
 
-play(grown, refused, classes, together, lent, changed_mind, limits, opposite, up=('--local', str(NODES), '--pes', '1', '--vacate', '4s', '--orphan', '2s'))
+play(grown, refused, classes, together, lent, changed_mind, limits, thousands, opposite, up=('--local', str(NODES), '--pes', '1', '--vacate', '4s', '--orphan', '2s'))

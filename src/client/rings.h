@@ -11,7 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { RINGS_BYTES = 256 << 10 }; /* of each; a power of two. Many processes of a node may all know each other */
+enum {
+    RINGS_BYTES = 256 << 10
+}; /* of each; a power of two. Many processes of a node may all know each other */
 
 /* One way. What the two sides write lies apart, each in a line of the cache. */
 struct ring {

@@ -14,7 +14,14 @@
 #include "client/post.h"
 #include "os/address.h"
 
-enum { EVENTS_MAX = 32, GUESTS_MAX = 32, ROUNDS_MAX = 16, SPINS_MIN = 16, SPINS_MAX = 2048 };
+enum {
+    EVENTS_MAX = 32,
+    GUESTS_MAX = 32,
+    ROUNDS_MAX = 16,
+    SPINS_MIN = 16,
+    SPINS_MAX = 8192,
+    PAUSE_EACH = 256
+};
 
 static void pause_processor(void) {
 #if defined(__x86_64__)
@@ -237,7 +244,8 @@ bool post_spin(struct post *p) {
             p->spins = p->spins < SPINS_MAX ? 2 * p->spins : SPINS_MAX;
             return true;
         }
-        pause_processor();
+        if (i % PAUSE_EACH == 0)
+            pause_processor(); /* on a virtual machine it may take microseconds */
     }
     p->spins = p->spins > SPINS_MIN ? p->spins / 2 : SPINS_MIN;
     return false;

@@ -240,7 +240,7 @@ bool post_spin(struct post *p) {
     uint32_t most = p->ringed == 0 || p->processors < 2 ? 0 : p->spins;
     for (uint32_t i = 0; i < most; i++) {
         RINGED_EACH(link, p)
-        if (rings_ready(&link->rings)) {
+        if (rings_ready(&link->rings) || (has_more(link) && rings_roomy(&link->rings))) {
             p->spins = p->spins < SPINS_MAX ? 2 * p->spins : SPINS_MAX;
             return true;
         }

@@ -44,7 +44,8 @@ long rings_read(struct rings *r, void *to, size_t len);
 bool rings_wait_in(struct rings *r);
 bool rings_wait_out(struct rings *r);
 void rings_go_on(struct rings *r);
-/* Is there something to read? */
+/* Is there something to read; is there room for half of what can be written? */
 bool rings_ready(const struct rings *r);
+bool rings_roomy(const struct rings *r);
 /* Is the other to be woken, because of what we have written or read? It is asked once. */
 bool rings_wake(struct rings *r);

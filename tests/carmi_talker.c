@@ -471,7 +471,8 @@ int main(int argc, char **argv) {
         int (*play)(void);
     } scenes[] = {{"child", child},         {"ranks", ranks},       {"family", family},
                   {"classes", classes},     {"survives", survives}, {"deaf", deaf},
-                  {"strangers", strangers}, {"one_wait", one_wait}, {"speed", speed}, {"apart", apart}};
+                  {"strangers", strangers}, {"one_wait", one_wait}, {"speed", speed},
+                  {"apart", apart}};
     int r = argc < 2 ? -EINVAL : carmi_init(&c);
     self_name = argv[0];
     for (size_t i = 0; r == 0 && i < sizeof scenes / sizeof *scenes; i++)

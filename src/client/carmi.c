@@ -141,7 +141,8 @@ static bool take_soon(struct carmi *c, carmi_request call, struct carmi_message 
     }
     if (!found) {
         post_idle(&c->post);
-        found = post_spin(&c->post) && take_quick(c, call, ret);
+        for (int i = 0; !found && i < QUICK_MOST && post_spin(&c->post); i++)
+            found = take_quick(c, call, ret);
     }
     if (!found)
         return take_now(c, call, ret);

@@ -14,7 +14,14 @@
 #include "client/post.h"
 #include "os/address.h"
 
-enum { EVENTS_MAX = 32, GUESTS_MAX = 32, ROUNDS_MAX = 16, SPINS_MIN = 16, SPINS_MAX = 2048 };
+enum {
+    EVENTS_MAX = 32,
+    GUESTS_MAX = 32,
+    ROUNDS_MAX = 16,
+    SPINS_MIN = 16,
+    SPINS_MAX = 8192,
+    PAUSE_EACH = 256
+};
 
 static void pause_processor(void) {
 #if defined(__x86_64__)
@@ -233,11 +240,12 @@ bool post_spin(struct post *p) {
     uint32_t most = p->ringed == 0 || p->processors < 2 ? 0 : p->spins;
     for (uint32_t i = 0; i < most; i++) {
         RINGED_EACH(link, p)
-        if (rings_ready(&link->rings)) {
+        if (rings_ready(&link->rings) || (has_more(link) && rings_roomy(&link->rings))) {
             p->spins = p->spins < SPINS_MAX ? 2 * p->spins : SPINS_MAX;
             return true;
         }
-        pause_processor();
+        if (i % PAUSE_EACH == 0)
+            pause_processor(); /* on a virtual machine it may take microseconds */
     }
     p->spins = p->spins > SPINS_MIN ? p->spins / 2 : SPINS_MIN;
     return false;

@@ -122,6 +122,11 @@ bool rings_ready(const struct rings *r) {
     return atomic_load_explicit(&r->in->written, memory_order_acquire) != r->read;
 }
 
+bool rings_roomy(const struct rings *r) {
+    uint64_t read = atomic_load_explicit(&r->out->read, memory_order_acquire);
+    return r->written - read <= RINGS_BYTES / 2;
+}
+
 static bool wakes(_Atomic uint32_t *waits, bool there_is) {
     return atomic_load(waits) != 0 && there_is && atomic_exchange(waits, 0) != 0;
 }

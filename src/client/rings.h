@@ -11,7 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { RINGS_BYTES = 256 << 10 }; /* of each; a power of two. Many processes of a node may all know each other */
+enum {
+    RINGS_BYTES = 256 << 10
+}; /* of each; a power of two. Many processes of a node may all know each other */
 
 /* One way. What the two sides write lies apart, each in a line of the cache. */
 struct ring {
@@ -42,7 +44,8 @@ long rings_read(struct rings *r, void *to, size_t len);
 bool rings_wait_in(struct rings *r);
 bool rings_wait_out(struct rings *r);
 void rings_go_on(struct rings *r);
-/* Is there something to read? */
+/* Is there something to read; is there room for half of what can be written? */
 bool rings_ready(const struct rings *r);
+bool rings_roomy(const struct rings *r);
 /* Is the other to be woken, because of what we have written or read? It is asked once. */
 bool rings_wake(struct rings *r);

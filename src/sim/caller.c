@@ -17,6 +17,17 @@ void caller_end(struct caller *c) {
     c->gone = true;
 }
 
+/* It has said where it is reached before it has asked who is. */
+static void hear_peers(const struct caller *c, const struct message_rows *r) {
+    struct peer_row row;
+    bool found = false;
+    for (size_t at = 0; peer_row_next(r->rows, &at, &row) > 0;) {
+        ASSERT(run_job(row.reach.token[0]) == row.job && row.reach.token[1] == ~row.reach.token[0]);
+        found = found || row.reach.token[0] == c->run;
+    }
+    ASSERT(found || !r->last || r->wrong.len > 0);
+}
+
 static void hear_rows(struct caller *c, struct bytes body, uint64_t now) {
     union message m;
     struct job_row row;
@@ -24,7 +35,9 @@ static void hear_rows(struct caller *c, struct bytes body, uint64_t now) {
     int good = message_decode(MESSAGE_ROWS, body, NULL, &m);
     ASSERT(good == 0 && m.rows.request[0] == c->run && m.rows.request[1] == c->asked);
     ASSERT(c->asked == c->answered + 1);
-    if (job_row_next(m.rows.rows, &at, &row) > 0)
+    if (m.rows.subject == SUBJECT_PEERS)
+        hear_peers(c, &m.rows);
+    else if (job_row_next(m.rows.rows, &at, &row) > 0)
         ASSERT(row.job == run_job(c->run));
     c->answered++;
     c->next_at = now + PAUSE_NS;
@@ -66,19 +79,33 @@ uint64_t caller_wakes(const struct caller *c, uint64_t now) {
     return waits && c->next_at > now ? c->next_at : UINT64_MAX;
 }
 
-static struct bytes question(struct caller *c) {
-    union message m = {
-        .ask = {.request = {c->run, c->asked}, .subject = SUBJECT_JOB, .job = run_job(c->run)}};
-    long len = message_encode(MESSAGE_ASK, &m, room_of(c->frame, sizeof c->frame));
+static struct bytes frame(struct caller *c, uint16_t type, const union message *m) {
+    long len = message_encode(type, m, room_of(c->frame, sizeof c->frame));
     ASSERT(len > 0);
     return bytes_of(c->frame, (size_t)len);
+}
+
+/* Of its job and of its family, by turns. */
+static struct bytes question(struct caller *c) {
+    bool peers = c->asked % 2 == 0;
+    union message m = {.ask = {.request = {c->run, c->asked},
+                               .subject = peers ? SUBJECT_PEERS : SUBJECT_JOB,
+                               .job = peers ? 0 : run_job(c->run)}};
+    return frame(c, MESSAGE_ASK, &m);
 }
 
 static void speak(struct caller *c, struct input_petition *p) {
     p->event = PETITION_SAID;
     c->wanted = false;
     if (c->anew) {
-        c->anew = false;
+        c->anew = c->reached = false;
+        return;
+    }
+    if (!c->reached) {
+        union message m = {.reach = {.token = {c->run, ~c->run}}};
+        c->reached = true;
+        p->type = MESSAGE_REACH;
+        p->body = frame(c, MESSAGE_REACH, &m);
         return;
     }
     c->asked += c->asked == c->answered;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A process of a simulated run that talks to the machine manager: it asks for its own job, again and again, as long as it
- * lives. What it hears must be the answer to what it asked last, and that once. */
+/* A process of a simulated run that talks to the machine manager: it says where it is reached, and asks for its own job and
+ * its family, again and again, as long as it lives. What it hears must be the answer to what it asked last, and that once. */
 #pragma once
 
 #include "machine/machine.h"
@@ -8,10 +8,11 @@
 struct caller {
     uint64_t run; /* 0: it does not talk */
     bool opened, open;
-    bool gone;   /* its process is */
-    bool wanted; /* a frame is */
-    bool anew;   /* it is to say that it begins anew */
-    bool unsaid; /* its question is */
+    bool gone;    /* its process is */
+    bool wanted;  /* a frame is */
+    bool anew;    /* it is to say that it begins anew */
+    bool unsaid;  /* its question is */
+    bool reached; /* it has said, in this conversation, where it is reached */
     uint64_t asked, answered;
     uint64_t next_at; /* the next question */
     uint8_t frame[128];

@@ -93,26 +93,13 @@ static carmi_request call(struct carmi *c, char **words) {
     return about_hosts(c, words);
 }
 
-/* For who is told everything at once, from a file: the last answer to what it has asked for. */
-static void wait_for(struct carmi *c, carmi_request request) {
-    struct carmi_message m = {0};
-    while (!m.last && carmi_wait(c, request, &m, -1) == 1)
-        print(&m);
-}
-
 static void obey(struct carmi *c, char *line) {
-    static carmi_request latest;
     char *words[WORDS_MAX + 1] = {0};
     size_t count = 0;
     for (char *rest = line, *w; count < WORDS_MAX && (w = strsep(&rest, " \n")) != NULL;)
         if (*w != '\0')
             words[count++] = w;
-    if (count == 1 && strcmp(words[0], "wait") == 0) {
-        wait_for(c, latest);
-        return;
-    }
     carmi_request r = count == 0 ? -EINVAL : call(c, words);
-    latest = r;
     if (r < 0)
         printf("refused %s\n", strerror((int)-r));
     else

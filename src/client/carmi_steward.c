@@ -165,12 +165,18 @@ static void note(struct steward *s, const struct job_row *row) {
         task_row(s, t, row);
 }
 
-/* What we think is there and was not found is looked for: perhaps it is known how it has ended. */
+/* What we think is there and was not found is looked for: perhaps it is known how it has ended. What was given back and is there
+ * was not heard of, perhaps; to end it twice does no harm. */
 static void surveyed(struct steward *s) {
     LIST_EACH (l, &s->hosts) {
         const struct host *h = CONTAINER_OF(l, struct host, at);
-        if (h->survey != s->surveys && h->stage != STAGE_GONE)
+        carmi_host job = h->job;
+        if (h->stage == STAGE_GONE)
+            continue;
+        if (h->survey != s->surveys)
             errand_ask(s, ERRAND_LOOK, SUBJECT_JOB, h->job, 0);
+        else if (h->leaves != 0)
+            errand_act(s, ERRAND_QUIET, VERB_END, 0, &job, 1, h->leaves);
     }
     LIST_EACH (l, &s->tasks) {
         const struct task *t = CONTAINER_OF(l, struct task, at);

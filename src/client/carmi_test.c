@@ -331,6 +331,33 @@ static void test_given_back(void) {
     finish(&b);
 }
 
+/* The conversation begins anew before that was heard: one is there yet. */
+static void test_given_back_again(void) {
+    static struct bench b;
+    struct carmi_message m;
+    struct sheet s = {.len = 0};
+    begin(&b);
+    grow(&b, 2, 2);
+    answer(&b, b.heard.submit.request, ANSWER_DONE, HOST, 2);
+    news(&b, HOST, STATE_RUNNING);
+    news(&b, HOST + 1, STATE_RUNNING);
+    CHECK_EQ(carmi_next(&b.carmi, &m), 1);
+    const carmi_host both[] = {HOST, HOST + 1};
+    carmi_request r = carmi_delhosts(&b.carmi, 2, both, TAG);
+    CHECK(acts(&b, VERB_END, HOST));
+    say(&b, MESSAGE_NONE, NULL);
+    CHECK_EQ(next(&b), MESSAGE_NONE);
+    add_row(&s, OWN, JOB_RUN, STATE_RUNNING);
+    add_row(&s, HOST + 1, JOB_ALLOC, STATE_RUNNING);
+    greet(&b, &s);
+    CHECK(asks(&b, SUBJECT_JOB, HOST));
+    answer_rows(&b, NULL);
+    CHECK(acts(&b, VERB_END, HOST + 1) && b.heard.act.jobs.len == 4);
+    news(&b, HOST + 1, STATE_DONE);
+    CHECK(tells(&b, r, CARMI_HOSTS_DELETED, 2, &m) && m.success && m.last);
+    finish(&b);
+}
+
 static void test_a_process(void) {
     static struct bench b;
     struct carmi_message m;
@@ -654,6 +681,7 @@ int main(void) {
     TEST(test_hosts_that_others_have_asked_for);
     TEST(test_cancelled_before_it_is_answered);
     TEST(test_given_back);
+    TEST(test_given_back_again);
     TEST(test_a_process);
     TEST(test_a_host_lacks_the_program);
     TEST(test_a_program_that_is_nowhere);

@@ -141,6 +141,7 @@ static const char *suspend(struct mm *m, struct job *j, bool stop) {
     struct running *r = job_running(m, j);
     if (r == NULL || r->phase != PHASE_GOING || j->state == STATE_ENDING)
         return "it does not run";
+    r->rests = r->called && stop;
     act_hold(m, j, stop);
     return NULL;
 }

@@ -202,12 +202,13 @@ struct running {
     bool crowded;    /* the next waits until fewer are under way */
     bool missed;     /* its output came before somebody followed it */
     bool told;       /* followers know that it is over but for nodes that are lost */
-    bool suspended;  /* by its user */
+    bool suspended;  /* by its user, or because it is called back */
     bool held;       /* it has been: what holds is said again and again */
     bool unheld;     /* its processors are held for another, whose end was not kept */
     bool unkept;     /* what was asked for it could not be kept */
     bool parting;    /* its hosts are being ended */
-    bool called;     /* it is lent, and called back */
+    bool called;     /* it is lent, and called back; */
+    bool rests;      /* and its user wants it suspended, too */
     uint8_t force;   /* 0, or the verb that is being repeated: END, KILL */
     uint32_t signal; /* REASON_USER: which */
     uint32_t copied; /* so many of its bundles of files are there: see start.c */

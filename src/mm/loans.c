@@ -42,11 +42,13 @@ struct wanted {
     uint32_t nodes, ppn;
     bool whole; /* nodes without anybody else */
     const struct nodeset *meets;
+    const struct nodeset *barred; /* a reservation would begin before it is over; NULL: none */
     const struct wish *wish;
 };
 
 static bool suits(const struct mm *m, const struct wanted *w, uint32_t n) {
     return node_usable(m, n) && (w->meets == NULL || nodeset_has(w->meets, n)) &&
+           (w->barred == NULL || !nodeset_has(w->barred, n)) &&
            (w->wish == NULL || ((nodeset_empty(&w->wish->on) || nodeset_has(&w->wish->on, n)) &&
                                 !nodeset_has(&w->wish->exclude, n)));
 }
@@ -92,10 +94,10 @@ static void choose(struct mm *m, const struct job *first) {
                          .whole = o.exclusive,
                          .meets = o.meets,
                          .wish = job_wish(m, first)};
-    bool enough = true;
+    bool enough = court_window_leaves(m->court, first->seat, &all.barred);
     nodeset_clear(back);
     nodeset_clear(taken);
-    if (o.section_count == 0)
+    if (enough && o.section_count == 0)
         enough = find_nodes(m, &all, taken, back);
     for (uint32_t k = 0; enough && k < o.section_count; k++) {
         struct wanted part = all;
@@ -120,16 +122,25 @@ enum reason loans_reason(const struct mm *m, const struct running *r) {
 }
 
 static void call_back(struct mm *m, struct job *j, struct running *r) {
+    bool kept = r->called; /* by a life before */
+    r->rests = kept ? r->rests : r->suspended;
     r->called = true;
     r->vacate_at = m->now + m->config.vacate_ns;
+    if (r->rests && !kept)
+        after_keep(m, j, record_hold(m, j, r));
     act_hold(m, j, true);
     due_set(m, r);
 }
 
+/* What its user had suspended stays so. */
 static void let_go_on(struct mm *m, struct job *j, struct running *r) {
     r->called = false;
     r->vacate_at = 0;
-    act_hold(m, j, false);
+    if (r->rests)
+        after_keep(m, j, record_hold(m, j, r));
+    else
+        act_hold(m, j, false);
+    r->rests = false;
     due_set(m, r);
 }
 

@@ -15,8 +15,9 @@ enum {
     PETITIONERS_MAX = 1024,
     PETITIONERS_EACH_RUN = PETITIONERS_MAX / 4,
     PETITION_LINK = 1 << (IDTABLE_INDEX_BITS - 1), /* no real link has so high an index */
-    SENT_MOST = 256,                               /* frames on their way down */
-    HEARD_MOST = 8,                                /* frames that came up before we say so */
+    SENT_MOST =
+        4096,       /* frames on their way down: as many as hosts may start in one step, and more */
+    HEARD_MOST = 8, /* frames that came up before we say so */
 };
 
 /* ---- the table ---- */

@@ -506,7 +506,7 @@ static void test_one_run_does_not_take_all_places(void) {
 static void test_who_never_says_what_it_has_heard(void) {
     struct bench b;
     struct talk t = begin_talk(&b);
-    for (uint32_t i = 0; i < 256; i++) {
+    for (uint32_t i = 0; i < 4096; i++) {
         ask(&b, &t, SUBJECT_JOB, 1);
         CHECK(!first(&b).reset);
     }

@@ -54,7 +54,10 @@ uint64_t record_start(struct mm *m, const struct job *j, const struct running *r
 }
 
 uint64_t record_hold(struct mm *m, const struct job *j, const struct running *r) {
-    enum held held = !r->suspended ? HELD_NOT : r->called ? HELD_CALLED : HELD_BY_USER;
+    enum held held = !r->suspended ? HELD_NOT
+                     : !r->called  ? HELD_BY_USER
+                     : r->rests    ? HELD_BY_BOTH
+                                   : HELD_CALLED;
     struct codec c = begin(
         m, (struct record_head){.event = EVENT_HOLD, .job = j->id, .count = held, .at = wall(m)});
     return finish(m, &c, j->key, false, false);
@@ -371,7 +374,8 @@ void record_replay(struct mm *m, const struct input_replay *in) {
     case EVENT_HOLD:
         if (j != NULL && job_running(m, j) != NULL) {
             job_running(m, j)->suspended = h.count != HELD_NOT;
-            job_running(m, j)->called = h.count == HELD_CALLED;
+            job_running(m, j)->called = h.count == HELD_CALLED || h.count == HELD_BY_BOTH;
+            job_running(m, j)->rests = h.count == HELD_BY_BOTH;
             job_running(m, j)->held = true;
         }
         break;

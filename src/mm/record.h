@@ -30,7 +30,7 @@ enum event {
 #define POLICY_KEY  (HISTORY_KEY_END + 1)
 #define RESERVE_KEY (HISTORY_KEY_END + 2)
 
-enum held { HELD_NOT, HELD_BY_USER, HELD_CALLED };
+enum held { HELD_NOT, HELD_BY_USER, HELD_CALLED, HELD_BY_BOTH };
 
 struct record_head {
     uint8_t event;

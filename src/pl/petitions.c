@@ -204,9 +204,9 @@ void petitions_reply(struct pl *p, const struct message_reply *m, uint64_t now,
     }
     bool frame = m->type != MESSAGE_NONE;
     uint32_t ahead = m->sequence - t->heard;
-    if (ahead > INT32_MAX || (frame && ahead == 0))
-        return; /* it has come late, by another way */
-    if (m->reset || ahead > frame) {
+    if (!m->reset && (ahead > INT32_MAX || (frame && ahead == 0)))
+        return;                      /* it has come late, by another way */
+    if (m->reset || ahead > frame) { /* who resets has forgotten all counts */
         begin_anew(p, t, out);
         return;
     }

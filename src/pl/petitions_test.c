@@ -113,6 +113,7 @@ static void test_begins_anew_when_something_is_missing(void) {
     CHECK_STR(says(&b, 1, 30, "was on its way"), "read 1");
     CHECK_STR(says(&b, 1, MESSAGE_NONE, ""), "read 1");
     CHECK_STR(says(&b, 1, 30, "a"), "up #2 1/0 type 30 a; read 1");
+    CHECK_STR(reply(&b, 2, 1, 1, 40, "yes"), "to 1 type 40 yes"); /* who resets has no counts */
     CHECK_STR(reset(&b, RUN, 2), "over #2; anew 1");
     CHECK_STR(reset(&b, RUN, 2), ""); /* it is over already, and who says so knows */
     says(&b, 1, MESSAGE_NONE, "");

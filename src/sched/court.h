@@ -122,6 +122,9 @@ void court_window_remove(struct court *c, uint64_t now, uint32_t id);
 bool court_window_known(const struct court *c, uint32_t id, bool *ret_open);
 /* One that was given nodes: are these kept from it, if it started only now? */
 bool court_window_bars(const struct court *c, uint32_t job);
+/* Nodes where it could not begin now because of windows; NULL: none. False: nowhere. Valid until the court is called for something
+ * else about windows. */
+bool court_window_leaves(const struct court *c, uint32_t job, const struct nodeset **ret_barred);
 
 /* Nodes are not any more what they were: sets of those that meet a need have changed. */
 void court_met(struct court *c, uint64_t now);

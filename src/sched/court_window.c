@@ -230,6 +230,13 @@ bool court_window_bars(const struct court *c, uint32_t job) {
     return nodeset_intersects(court_bar_set(c, j, bar), &c->sets[j->set]);
 }
 
+bool court_window_leaves(const struct court *c, uint32_t job, const struct nodeset **ret_barred) {
+    const struct court_job *j = &c->jobs[job];
+    struct court_bar bar = court_bar_at(c, j, c->now);
+    *ret_barred = bar.shut ? NULL : court_bar_set(c, j, bar);
+    return !bar.shut;
+}
+
 /* ---- jobs that name one ---- */
 
 /* Its nodes are as if they were down, but not for it. */

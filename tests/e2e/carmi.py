@@ -42,8 +42,14 @@ def shared(t):
     host = p.grows('any')[0]
     for _ in range(8):      # requests of the other have numbers below those of this
         p.does('config')
-    t.write('told', 'classes\nwait\ndefine any\nwait\ndefine more PROCESSORS>=1\nwait\nremove any\nwait\nadd any 1 1\n')
+    os.mkfifo(t.path('told'), 0o666)
     number = p.ask('on', host, '/bin/sh', '-c', f'{program(t)}<{t.path("told")}'.replace(' ', '\t'))
+    with open(t.path('told'), 'w') as other:
+        other.write('classes\ndefine any\ndefine more PROCESSORS>=1\nremove any\n')
+        other.flush()
+        while (line := p.line()) and not line.startswith('4 removed'):
+            p.kept.append(line)
+        p.kept.append(line)
     while (said := p.hear(number)) and said[-1] != 'last':
         pass
     t.check('a process of it has ended', 'status 0' in ' '.join(said), said)

@@ -196,7 +196,34 @@ def changed_mind(t):
     t.run('kill', other, env=env)
     t.check('and goes on', is_now('running'))
     t.check('so does what is there', t.finish(step).out == 'late\n')
+    stays_suspended(t, env, host, is_now)
+    waits_for_its_time(t, env, is_now)
     t.run('down', '--cluster', 'slow')
+
+
+def stays_suspended(t, env, host, is_now):
+    """What its user has suspended is not resumed by a change of mind, nor by the manager's end in between."""
+    t.run('suspend', host, env=env)
+    t.check('its user suspends it', is_now('suspended'))
+    for dies in (False, True):
+        other = t.run('submit', 'true', env=env).out.strip()
+        t.check('it is called back', t.until(lambda: 'are lent' in t.run('why', host, env=env).out), t.run('why', host, env=env))
+        if dies:
+            os.kill(t.daemon('storm-mm', 'slow'), signal.SIGKILL)
+        t.run('kill', other, env=env)
+        t.check('it is not any more', t.until(lambda: 'are lent' not in t.run('why', host, env=env).out), t.run('why', host, env=env))
+        t.check('and stays suspended', 'state      suspended' in t.run('show', host, env=env).out)
+    t.run('resume', host, env=env)
+    t.check('until its user resumes it', is_now('running'))
+
+
+def waits_for_its_time(t, env, is_now):
+    """Who could not start with it because of a reservation has nothing called back."""
+    r = t.run('reserve', 'n[0-1]', '--from', '+8h', '--for', '1h', '--name', 'later', env=env)
+    other = t.run('submit', 'true', env=env)
+    t.check('somebody waits', r.status == 0 and 'is queued' in t.run('why', other.out.strip(), env=env).out, (r, other))
+    t.check('nothing is called back for that', is_now('running'))
+    t.run('kill', other.out.strip(), env=env)
 
 
 def limits(t):

@@ -35,7 +35,8 @@ static int connect_and_say(struct wodi_worker *w) {
     struct word hello = {.kind = (uint8_t)WORD_WORKER,
                          .token = {w->link.token[0], w->link.token[1]},
                          .id = w->class_index,
-                         .ns = w->speed};
+                         .ns = w->speed,
+                         .name = bytes_from_str(wodi_link_setting(NULL, "STORM_WODI_HOST", ""))};
     if (status == 0 && !wodi_bytes_say(&w->out, &hello))
         status = -ENOMEM;
     return status;
@@ -47,7 +48,10 @@ int wodi_join(struct wodi_worker **ret, const struct wodi_worker_options *option
         return -ENOMEM;
     double speed = options->speed > 0 ? options->speed
                                       : atof(wodi_link_setting(NULL, "STORM_WODI_SPEED", "1"));
-    w->class_index = options->class_index;
+    w->class_index =
+        options->class_index > 0
+            ? options->class_index
+            : (uint32_t)strtoul(wodi_link_setting(NULL, "STORM_WODI_CLASS", "0"), NULL, 10);
     w->speed = wodi_link_speed(speed);
     int status = wodi_link_init(&w->link, options->server, options->patience_s);
     if (status == 0)

@@ -334,6 +334,13 @@ void desk_host_gone(struct desk *d, uint64_t host, struct deeds *out) {
             desk_refuse(d, d->workers[i].link, ECONNRESET, out);
 }
 
+bool desk_host_busy(const struct desk *d, uint64_t host) {
+    for (uint32_t i = 0; i < d->workers_end; i++)
+        if (d->workers[i].used && d->workers[i].host == host && d->workers[i].count > 0)
+            return true;
+    return false;
+}
+
 uint64_t desk_results(const struct desk *d, uint32_t class) {
     return d->results[class];
 }

@@ -112,6 +112,8 @@ uint32_t desk_wanted(const struct desk *d, uint32_t slot, uint32_t class, uint64
  * given nothing; or it goes on. Or it is gone, and so are they. */
 void desk_host_rests(struct desk *d, uint64_t host, bool rests);
 void desk_host_gone(struct desk *d, uint64_t host, struct deeds *out);
+/* Somebody there has a step. */
+bool desk_host_busy(const struct desk *d, uint64_t host);
 
 uint32_t desk_workers(const struct desk *d);
 /* Results that workers of a class have said in this life. */

@@ -351,6 +351,7 @@ static void test_host_gone(void) {
     join_from(&r, FIRST, "17");
     work(&r, MASTER, 0, 1);
     join_from(&r, FIRST + 1, "x17"); /* that is no host */
+    CHECK(desk_host_busy(r.desk, 17) && !desk_host_busy(r.desk, 18));
     desk_host_gone(r.desk, 17, &r.deeds);
     settle(&r);
     CHECK(r.closed[FIRST] && !r.closed[FIRST + 1]);

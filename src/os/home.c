@@ -79,7 +79,8 @@ void home_go(uint32_t first, uint32_t index) {
     unsigned long set[HOME_WORDS] = {0}, one[HOME_WORDS] = {0};
     uint32_t processor;
     size_t bytes = ask(0, set);
-    if (first == 0 || !find(set, bytes, first - 1 + index, &processor) || processor == (uint32_t)sched_getcpu())
+    if (first == 0 || !find(set, bytes, first - 1 + index, &processor) ||
+        processor == (uint32_t)sched_getcpu())
         return;
     one[processor / WORD_BITS] = 1UL << (processor % WORD_BITS);
     if (syscall(SYS_sched_setaffinity, 0, bytes, one) == 0)

@@ -38,7 +38,7 @@ struct shift {
     struct effects effects;
     void *memory;
     size_t memory_bytes;
-    bool prompt; /* we go before all others, as gangs are to be switched */
+    bool prompt;     /* we go before all others, as gangs are to be switched */
     uint32_t rounds; /* that it has gone through its node's processors, and how far */
     bool ended;
 };

@@ -3,7 +3,7 @@
 
     hirer.py '{"options": {"workers": 4}, "cycles": [["gate", ...], ...]}'
 
-A step waits until the file it names is there; before that it writes down that it has begun: gate, host, process. The master writes the steps of
+A step waits until the file it names is there; before that it writes down that it has begun: gate, host. The master writes the steps of
 each cycle whose results it has received, `again` if a former life has ended the cycle, and at last `done`."""
 import json
 import os
@@ -16,7 +16,7 @@ import storm
 def work(data):
     gate = data.decode()
     with open('began', 'a') as f:
-        f.write(f'{gate} {os.environ["STORM_WODI_HOST"]} {os.getpid()}\n')
+        f.write(f'{gate} {os.environ["STORM_WODI_HOST"]}\n')
     while not os.path.exists(gate):
         time.sleep(0.01)
     return data

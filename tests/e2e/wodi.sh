@@ -118,6 +118,28 @@ except storm.WodiError as e:
 END
     check "exceptions are results, and mistakes are told" grep -qx 'refused 22' "$scratch/steps"
     wait $a
+    python3 - <<'END' >"$scratch/closed"
+import storm
+def closed(call, *arguments):
+    try:
+        call(*arguments)
+    except ValueError:
+        return True
+with storm.WodiMaster(name='over') as m:
+    pass
+left = storm.WodiMaster(name='left')
+left.close()
+for m in (m, left):
+    m.close()                                           # again: nothing happens
+    assert closed(m.begin_cycle, 1) and closed(m.send, 1, b'') and closed(m.receive) and closed(m.end_cycle, 1)
+    assert closed(m.state) and closed(m.complete) and closed(list, m.results()) and closed(list, m.map([b'a']))
+w = storm.WodiWorker()
+w.leave()
+w.leave()
+assert closed(w.receive) and closed(w.send, b'')
+print('closed')
+END
+    check "what is closed is not used" grep -qx closed "$scratch/closed"
     unserve -TERM
     unset PYTHONPATH STORM_LIB
 else

@@ -60,10 +60,12 @@ static bool find_program(struct wodi_server *s) {
 /* ---- its folder ---- */
 
 static int make_folder(struct wodi_server *s, const char *given) {
-    if (given != NULL)
-        return snprintf(s->folder, sizeof s->folder, "%s", given) < (int)sizeof s->folder
-                   ? 0
-                   : -ENAMETOOLONG;
+    if (given != NULL && strlen(given) >= FOLDER_MAX)
+        return -ENAMETOOLONG;
+    if (given != NULL) {
+        snprintf(s->folder, sizeof s->folder, "%s", given);
+        return 0;
+    }
     const char *tmp = getenv("TMPDIR");
     if (tmp == NULL || *tmp != '/' || strlen(tmp) > FOLDER_MAX - sizeof "/storm-wodi-XXXXXX")
         tmp = "/tmp";

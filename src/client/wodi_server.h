@@ -18,7 +18,7 @@ struct wodi_server {
     unsigned restarts;
     char **argv;
     char **words; /* of these, the worker's, which are copies */
-    char program[4096], folder[4096], leash_text[16];
+    char program[4096], folder[128], leash_text[16];
     char hires[WODI_CLASSES_MAX][1024];
     bool own_folder;             /* made here, and removed in the end */
     char line[WODI_SERVER_LINE]; /* "ADDRESS#TOKEN" */

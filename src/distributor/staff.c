@@ -12,7 +12,7 @@
 
 #include "base/hash.h"
 
-enum { LOOK_NS = 100000000, END_MS = 10000 };
+enum { LOOK_NS = 100000000, JUDGE_NS = 200000000, END_MS = 10000 };
 
 /* What a message is about: a tag is one of these, times PROFILE_CLASSES_MAX, plus the class. */
 enum topic {
@@ -55,6 +55,12 @@ bool staff_class_parse(struct staff *t, const char *text) {
 
 /* ---- hosts ---- */
 
+/* The earlier of two times, 0 is none. */
+static void sooner(uint64_t *at, uint64_t other) {
+    if (other != 0 && (*at == 0 || other < *at))
+        *at = other;
+}
+
 static struct staff_host *host_find(struct staff *t, carmi_host id) {
     for (uint32_t i = 0; i < t->host_count; i++)
         if (t->hosts[i].id == id)
@@ -84,6 +90,7 @@ static void host_rests(struct staff *t, struct staff_host *h, bool rests) {
         hire->here = rests ? hire->here - 1 : hire->here + 1;
     h->rests = rests;
     t->stirred = true;
+    sooner(&t->judge_at, h->ended);
 }
 
 /* ---- workers ---- */
@@ -101,25 +108,33 @@ static void worker_start(struct staff *t, struct staff_host *h) {
     snprintf(number, sizeof number, "%llu", (unsigned long long)h->id);
     setenv("STORM_WODI_HOST", number, 1);
     h->began = t->server->loop.now;
-    carmi_request r = carmi_host_spawn(t->carmi, t->command[0], t->command, h->id,
-                                       tag_of(TOPIC_WORKER, h->class));
-    if (r < 0)
-        hopeless(t, strerror((int)-r));
+    h->ended = 0;
+    h->worker = carmi_host_spawn(t->carmi, t->command[0], t->command, h->id,
+                                 tag_of(TOPIC_WORKER, h->class));
+    if (h->worker < 0)
+        hopeless(t, strerror((int)-h->worker));
 }
 
-static void worker_ended(struct staff *t, struct staff_host *h, const struct carmi_message *m) {
-    struct server *s = t->server;
-    uint64_t lived = s->loop.now - h->began;
-    char why[320];
-    if (h->leaving)
+static void worker_ended(struct staff *t, const struct carmi_message *m) {
+    struct staff_host *h = NULL;
+    for (uint32_t i = 0; i < t->host_count && h == NULL; i++)
+        if (t->hosts[i].worker == m->request)
+            h = &t->hosts[i];
+    if (h == NULL)
         return;
+    h->ended = t->server->loop.now;
+    sooner(&t->judge_at, h->ended + JUDGE_NS);
     if (!m->success)
-        snprintf(why, sizeof why, "%s (%s)", m->text, strerror(m->error));
+        snprintf(t->why, sizeof t->why, "%s (%s)", m->text, strerror(m->error));
     else
-        snprintf(why, sizeof why, "workers end as soon as they start, the last with status %d",
-                 m->status);
-    switch (
-        hire_ended(&t->classes[h->class].hire, &h->early, lived, desk_results(s->desk, h->class))) {
+        snprintf(t->why, sizeof t->why,
+                 "workers end as soon as they start, the last with status %d", m->status);
+}
+
+static void judge(struct staff *t, struct staff_host *h) {
+    uint64_t results = desk_results(t->server->desk, h->class), lived = h->ended - h->began;
+    h->ended = 0;
+    switch (hire_ended(&t->classes[h->class].hire, &h->early, lived, results)) {
     case HIRE_AGAIN:
         worker_start(t, h);
         break;
@@ -127,8 +142,22 @@ static void worker_ended(struct staff *t, struct staff_host *h, const struct car
         host_back(t, h);
         break;
     case HIRE_HOPELESS:
-        hopeless(t, why);
+        hopeless(t, t->why);
         break;
+    }
+}
+
+static void judge_all(struct staff *t) {
+    uint64_t now = t->server->loop.now;
+    t->judge_at = 0;
+    for (uint32_t i = 0; i < t->host_count; i++) {
+        struct staff_host *h = &t->hosts[i];
+        if (h->ended == 0 || h->leaving || h->rests)
+            continue; /* nothing can be started where all stands still */
+        if (now >= h->ended + JUDGE_NS)
+            judge(t, h);
+        else
+            sooner(&t->judge_at, h->ended + JUDGE_NS);
     }
 }
 
@@ -194,8 +223,6 @@ static void each_host(struct staff *t, const struct carmi_message *m, enum topic
             continue;
         if (topic == TOPIC_LOST || topic == TOPIC_BACK)
             host_forget(t, h);
-        else if (topic == TOPIC_WORKER)
-            worker_ended(t, h, m);
         else
             host_rests(t, h, topic == TOPIC_RESTS);
     }
@@ -213,7 +240,7 @@ static void hear(struct staff *t, const struct carmi_message *m) {
         break;
     case TOPIC_WORKER:
         if (m->last)
-            each_host(t, m, topic);
+            worker_ended(t, m);
         break;
     case TOPIC_BACK:
     case TOPIC_LOST:
@@ -290,12 +317,6 @@ static void carry_out_advice(struct staff *t, uint32_t class, const struct hire_
         ask(t, class, a->ask);
 }
 
-/* The later look counts, unless the other is earlier. */
-static void look_again(struct staff *t, uint64_t at) {
-    if (at != 0 && (t->look_at == 0 || at < t->look_at))
-        t->look_at = at;
-}
-
 static void look(struct staff *t) {
     const struct server *s = t->server;
     t->look_at = 0;
@@ -307,9 +328,9 @@ static void look(struct staff *t) {
         struct hire_advice a =
             hire_look(&c->hire, wanted < UINT32_MAX ? (uint32_t)wanted : UINT32_MAX, s->loop.now);
         carry_out_advice(t, class, &a);
-        look_again(t, a.again);
+        sooner(&t->look_at, a.again);
         if (s->loop.now < c->not_before)
-            look_again(t, c->not_before);
+            sooner(&t->look_at, c->not_before);
     }
     t->looked = s->loop.now;
     t->stirred = false;
@@ -329,14 +350,18 @@ void staff_turn(struct staff *t) {
     struct server *s = t->server;
     if (t->carmi == NULL || t->status != 0)
         return;
-    uint64_t stamp = stamp_of(s), now = s->loop.now;
+    uint64_t stamp = stamp_of(s), now = s->loop.now, next = 0;
     if (stamp != t->stamp || t->stirred)
-        look_again(t, t->looked + LOOK_NS);
+        sooner(&t->look_at, t->looked + LOOK_NS);
     t->stamp = stamp;
+    if (t->judge_at != 0 && now >= t->judge_at)
+        judge_all(t);
     if (t->look_at != 0 && now >= t->look_at)
         look(t);
-    if (t->look_at != 0)
-        loop_wake_at(&s->loop, t->look_at);
+    sooner(&next, t->judge_at);
+    sooner(&next, t->look_at);
+    if (next != 0)
+        loop_wake_at(&s->loop, next);
 }
 
 /* ---- life ---- */
@@ -389,7 +414,7 @@ int staff_open(struct staff *t, struct server *s, char *const *command, const ch
     if (r == -ENOENT)
         fputs("storm-wodi: only a process of a job can ask for hosts\n", stderr);
     if (r < 0)
-        return r;
+        return r == -ENOENT ? -ECHILD : r;
     for (uint32_t class = 0; class < t->class_count; class ++)
         define(t, class, strrchr(where, '#') + 1);
     carmi_delete_notify(t->carmi, 0, NULL, tag_of(TOPIC_LOST, 0));

@@ -2,7 +2,8 @@
 /* The workers that a server hires itself: hosts by CARMI, a worker on each (the CARMI paper, section 3.1).
  *
  * What is asked for and given back is decided by wodi/hire.h, from what the desk wants; here it is carried out. A host that is suspended keeps
- * its worker, the desk has its steps done elsewhere and another host is asked for. Hosts that a former life of this server has left
+ * its worker, the desk has its steps done elsewhere and another host is asked for. A worker that has ended is judged a moment later:
+ * by then it is known whether its host was lost, and the worker with it. Hosts that a former life of this server has left
  * are given back: their workers look for a server that listened elsewhere. */
 #pragma once
 
@@ -31,7 +32,9 @@ struct staff_host {
     bool rests;   /* suspended */
     bool leaving; /* given back, and not gone yet */
     uint32_t early;
-    uint64_t began; /* its worker */
+    carmi_request worker; /* by which it was started */
+    uint64_t began;
+    uint64_t ended; /* 0: it has not, as far as we know */
 };
 
 struct staff {
@@ -46,6 +49,8 @@ struct staff {
     uint64_t *scratch;
     uint64_t looked, stamp; /* when, and at what */
     uint64_t look_at;       /* 0: not before something happens */
+    uint64_t judge_at;      /* workers that have ended; 0: none has */
+    char why[320];          /* the last of them */
     bool stirred;           /* hosts came or went */
     int status; /* -ECHILD: there are no workers to be had; any other: the launcher is gone */
 };

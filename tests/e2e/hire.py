@@ -121,6 +121,22 @@ def example(t):
     nothing_left(t)
 
 
+def by_hand(t):
+    """The server as a program of its own, with two classes."""
+    server = os.path.join(t.bin, 'storm-wodi')
+    worker = t.write('worker.sh', '#!/bin/sh\necho "$STORM_WODI_CLASS ${STORM_WODI%%:*}" >>hired\nsleep 1000\n', 0o755)
+    p = t.start('run', server, '--folder', t.path('by-hand'), '--hire', '1:1:0:', '--hire', '2:3:1:PROCESSORS>=1', '--', worker)
+    t.check('the least of each', t.until(lambda: sorted(t.read('hired').splitlines()) == ['0 tcp', '1 tcp', '1 tcp']), t.read('hired'))
+    p.send_signal(signal.SIGTERM)
+    t.finish(p)
+    nothing_left(t)
+    for wrong in (['--hire', '2:1:0:', '--', worker], ['--hire', '1:1:', '--', worker], ['--hire', '1:1:1:'], ['--', worker]):
+        r = t.finish(t.spawn(server, '--folder', t.path('by-hand'), *wrong, stderr=subprocess.PIPE))
+        t.check(f'{wrong[:2]} is refused', r.status == 2 and 'usage' in r.err, r)
+    r = t.finish(t.spawn(server, '--folder', t.path('by-hand'), '--hire', '1:1:1:', '--', worker, stderr=subprocess.PIPE))
+    t.check('outside of a job nobody is hired', r.status == 3 and 'only a process of a job' in r.err, r)
+
+
 def grows_and_shrinks(t):
     m = Master(t, ['a'] * 4, ['b'], ['c'] * 3, workers=4)
     m.hosts_are(4)
@@ -163,6 +179,17 @@ def host_is_lost(t):
     m.hosts_are(3)
     m.open('a')
     m.ends('cycle 1: [1, 2, 3]')
+
+
+def hosts_are_lost(t):
+    """So many, and so early, that workers which end for nothing would have been given up."""
+    m = Master(t, ['a'] * 4, workers=4)
+    for total in (4, 8, 12):
+        m.steps_begin(total)
+        if total < 12:
+            t.run('kill', *{b[1] for b in m.began()[-4:]})
+    m.open('a')
+    m.ends('cycle 1: [1, 2, 3, 4]')
 
 
 def worker_dies(t):
@@ -239,7 +266,7 @@ def no_such_hosts(t):
     t.check('nor like nonsense', 'MEMORY>>' in r.err, r)
 
 
-SCENES = (grows_and_shrinks, within_bounds, takes_what_there_is, host_is_lost, worker_dies, host_is_suspended, server_is_killed,
+SCENES = (grows_and_shrinks, within_bounds, takes_what_there_is, host_is_lost, hosts_are_lost, worker_dies, host_is_suspended, server_is_killed,
           program_is_killed, workers_that_end_at_once, no_such_hosts)
 
 
@@ -251,4 +278,4 @@ def in_python(scene):
     return guarded
 
 
-play(example, *map(in_python, SCENES))
+play(example, by_hand, *map(in_python, SCENES))

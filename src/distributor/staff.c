@@ -12,7 +12,9 @@
 
 #include "base/hash.h"
 
-enum { LOOK_NS = 100000000, JUDGE_NS = 200000000, END_MS = 10000 };
+/* It is looked at most so often, and not for more than such a share of the time. */
+enum { LOOK_NS = 100000000, LOOK_SHARE = 50 };
+enum { JUDGE_NS = 200000000, END_MS = 10000 };
 
 /* What a message is about: a tag is one of these, times PROFILE_CLASSES_MAX, plus the class. */
 enum topic {
@@ -319,6 +321,7 @@ static void carry_out_advice(struct staff *t, uint32_t class, const struct hire_
 
 static void look(struct staff *t) {
     const struct server *s = t->server;
+    uint64_t began = clock_ns();
     t->look_at = 0;
     for (uint32_t class = 0; class < t->class_count; class ++) {
         struct staff_class *c = &t->classes[class];
@@ -333,6 +336,8 @@ static void look(struct staff *t) {
             sooner(&t->look_at, c->not_before);
     }
     t->looked = s->loop.now;
+    t->pause = LOOK_SHARE * (clock_ns() - began);
+    t->pause = t->pause > LOOK_NS ? t->pause : LOOK_NS;
     t->stirred = false;
 }
 
@@ -352,7 +357,7 @@ void staff_turn(struct staff *t) {
         return;
     uint64_t stamp = stamp_of(s), now = s->loop.now, next = 0;
     if (stamp != t->stamp || t->stirred)
-        sooner(&t->look_at, t->looked + LOOK_NS);
+        sooner(&t->look_at, t->looked + t->pause);
     t->stamp = stamp;
     if (t->judge_at != 0 && now >= t->judge_at)
         judge_all(t);

@@ -48,6 +48,7 @@ struct staff {
     uint32_t host_count, host_cap;
     uint64_t *scratch;
     uint64_t looked, stamp; /* when, and at what */
+    uint64_t pause;         /* until the next look, at least */
     uint64_t look_at;       /* 0: not before something happens */
     uint64_t judge_at;      /* workers that have ended; 0: none has */
     char why[320];          /* the last of them */

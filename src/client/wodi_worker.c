@@ -119,10 +119,11 @@ int wodi_rcvwork(struct wodi_worker *w, struct wodi_event *ret) {
             wodi_link_exchange(&w->link, &w->out, true);
             continue;
         }
+        if (word.kind == WORD_REFUSED && word.status != ETIMEDOUT)
+            return -(int)word.status;
         if (word.kind == WORD_REFUSED)
-            return word.status == ETIMEDOUT ? (wodi_link_drop(&w->link), -ETIMEDOUT)
-                                            : -(int)word.status;
-        if (word.kind == WORD_PING)
+            wodi_link_drop(&w->link); /* it stood still, and was given up: it comes again */
+        else if (word.kind == WORD_PING)
             wodi_bytes_say(&w->out, &pong);
         else if (event_of(w, &word, ret))
             return 0;

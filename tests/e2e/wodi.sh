@@ -139,6 +139,26 @@ w.leave()
 assert closed(w.receive) and closed(w.send, b'')
 print('closed')
 END
+    python3 - "$scratch/fake" <<'END' >"$scratch/again"
+import errno, socket, struct, sys, threading, storm
+REFUSED, OVER = 21, 19
+def frame(kind, number):
+    return struct.pack('<IBI', 5, kind, number)
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen()
+def serve():
+    for answer in (frame(REFUSED, errno.ETIMEDOUT), frame(OVER, 1)):
+        c, _ = listener.accept()
+        c.recv(1000)
+        c.sendall(answer)
+    c.recv(1)
+threading.Thread(target=serve, daemon=True).start()
+with storm.WodiWorker(server=f'unix:{sys.argv[1]}#{"0" * 32}') as w:
+    assert w.receive().kind == storm.OVER
+print('again')
+END
+    check "a worker that was given up comes again" grep -qx again "$scratch/again"
     check "what is closed is not used" grep -qx closed "$scratch/closed"
     unserve -TERM
     unset PYTHONPATH STORM_LIB

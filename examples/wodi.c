@@ -2,8 +2,12 @@
 /* Master and workers by WoDi: sums of squares, in cycles.
  *
  *     cc -o wodi wodi.c -lstorm
+ *     storm run ./wodi                                    # it asks for hosts, and its workers run there
+ *
+ * Or by hand, on any machine:
+ *
  *     storm-wodi --folder /tmp/wodi &                     # prints STORM_WODI=...: export it
- *     ./wodi worker & ./wodi worker & ./wodi master
+ *     ./wodi worker & ./wodi worker & ./wodi
  *
  * Kill any of them, the server too, and start it again: the sums stay the same. */
 #include <inttypes.h>
@@ -52,9 +56,11 @@ static int cycle(struct wodi *w, uint64_t number) {
     return status;
 }
 
-static int master(void) {
-    const struct wodi_class class = {.need = 2, .speed = 1};
-    const struct wodi_options options = {.classes = &class, .class_count = 1};
+static int master(char *program) {
+    char *worker[] = {program, "worker", NULL};
+    const struct wodi_class class = {.need = 4, .least = 1};
+    const struct wodi_options options = {
+        .classes = &class, .class_count = 1, .fewest = 1, .worker = worker};
     struct wodi *w;
     int status = wodi_init(&w, &options);
     if (status < 0)
@@ -69,11 +75,12 @@ static int master(void) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 2 || (strcmp(argv[1], "master") != 0 && strcmp(argv[1], "worker") != 0)) {
-        fprintf(stderr, "usage: wodi master|worker\n");
+    const char *role = argc > 1 ? argv[1] : "master";
+    if (argc > 2 || (strcmp(role, "master") != 0 && strcmp(role, "worker") != 0)) {
+        fprintf(stderr, "usage: wodi [master|worker]\n");
         return 2;
     }
-    int status = strcmp(argv[1], "master") == 0 ? master() : worker();
+    int status = strcmp(role, "master") == 0 ? master(argv[0]) : worker();
     if (status < 0)
         fprintf(stderr, "wodi: %s\n", strerror(-status));
     return status < 0;

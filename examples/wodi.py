@@ -2,11 +2,16 @@
 # SPDX-License-Identifier: MIT
 """Master and workers by WoDi, in Python: sums of squares, in cycles. The same as wodi.c; they even work for each other.
 
+    storm run python3 wodi.py                           # it asks for hosts, and its workers run there
+
+Or by hand, on any machine:
+
     storm-wodi --folder /tmp/wodi &                     # prints STORM_WODI=...: export it
-    python3 wodi.py worker & python3 wodi.py worker & python3 wodi.py master
+    python3 wodi.py worker & python3 wodi.py worker & python3 wodi.py
 
 Kill any of them, the server too, and start it again: the sums stay the same.
 """
+import os
 import struct
 import sys
 
@@ -34,12 +39,13 @@ def cycle(master, number):
 def main():
     if sys.argv[1:] == ['worker']:
         storm.wodi_worker(work)
-    elif sys.argv[1:] == ['master']:
-        with storm.WodiMaster() as master:
+    elif sys.argv[1:] in ([], ['master']):
+        worker = [sys.executable, os.path.abspath(__file__), 'worker']
+        with storm.WodiMaster(worker=worker, workers=4, fewest=True) as master:
             for number in range(1, CYCLES + 1):
                 cycle(master, number)
     else:
-        sys.exit('usage: wodi.py master|worker')
+        sys.exit('usage: wodi.py [master|worker]')
 
 
 main()

@@ -13,8 +13,9 @@ WoDi is for master-workers programs whose workers may come and go:
         for step, result in master.map([b'a', b'b', b'c']):
             print(step, result)
 
-Both find their server, storm-wodi, by the environment variable STORM_WODI. What is promised is what <storm/wodi.h> promises,
-see docs/wodi.md: the master receives the result of each step exactly once, whatever is killed and started again.
+A master that runs as a job (storm run) and says how a worker is started, WodiMaster(worker=['./worker']), needs nothing else. Otherwise both
+find their server, storm-wodi, by the environment variable STORM_WODI. What is promised is what <storm/wodi.h> promises, see
+docs/wodi.md: the master receives the result of each step exactly once, whatever is killed and started again.
 
 By CARMI a program of a job asks its cluster for hosts, starts processes there and gives them back:
 
@@ -57,14 +58,16 @@ def _find_library():
 
 
 class _Class(ctypes.Structure):
-    _fields_ = [('need', ctypes.c_uint), ('speed', ctypes.c_double)]
+    _fields_ = [('need', ctypes.c_uint), ('speed', ctypes.c_double), ('least', ctypes.c_uint),
+                ('expression', ctypes.c_char_p), ('processors', ctypes.c_uint)]
 
 
 class _Options(ctypes.Structure):
     _fields_ = [('server', ctypes.c_char_p), ('name', ctypes.c_char_p), ('init', ctypes.c_char_p),
                 ('init_bytes', ctypes.c_size_t), ('classes', ctypes.POINTER(_Class)), ('class_count', ctypes.c_uint),
                 ('fewest', ctypes.c_int), ('speed', ctypes.c_int), ('bench', ctypes.c_char_p),
-                ('bench_bytes', ctypes.c_size_t), ('patience_s', ctypes.c_uint)]
+                ('bench_bytes', ctypes.c_size_t), ('patience_s', ctypes.c_uint),
+                ('worker', ctypes.POINTER(ctypes.c_char_p)), ('folder', ctypes.c_char_p)]
 
 
 class _Result(ctypes.Structure):
@@ -190,6 +193,16 @@ def _text(value):
     return value.encode() if isinstance(value, str) else value
 
 
+class _Handle:
+    """What the library knows us by. It must not be given one that it has freed."""
+    _handle = None
+
+    def _open(self):
+        if not self._handle:
+            raise ValueError('it is closed')
+        return self._handle
+
+
 # ---- masters ----
 
 class WodiResult:
@@ -200,33 +213,39 @@ class WodiResult:
         self.data = ctypes.string_at(r.data, r.bytes) if r.bytes else b''
 
 
-class WodiMaster:
-    """`init` is for every new worker. A master that is started again under the same name finds its work again."""
+class WodiMaster(_Handle):
+    """`init` is for every new worker. A master that is started again under the same name finds its work again.
 
-    def __init__(self, init=b'', name=None, server=None, workers=None, fewest=False, patience_s=0):
-        one = _Class(workers or 1, 1.0)
+    With `worker`, a list of words, a program of a job starts its own server, if there is none, and that starts this command on
+    hosts: at most `workers` (None: as many as there are steps), at least `least`, with so many `processors` each, on nodes that
+    the `expression` is true of. `folder` is the server's: the next run with the same one goes on."""
+
+    def __init__(self, init=b'', name=None, server=None, workers=None, fewest=False, patience_s=0, worker=None, least=1,
+                 expression=None, processors=1, folder=None):
+        one = _Class(need=workers or 0, speed=1.0, least=least, expression=_string(expression), processors=processors)
+        classes = 1 if workers or worker else 0
         options = _Options(server=_text(server), name=_text(name), init=init, init_bytes=len(init), fewest=fewest,
-                           classes=ctypes.pointer(one) if workers else None, class_count=1 if workers else 0,
-                           patience_s=patience_s)
+                           classes=ctypes.pointer(one), class_count=classes, patience_s=patience_s,
+                           worker=_argv(worker)[1] if worker else None, folder=_string(folder))
         self._handle = ctypes.c_void_p()
         _check(_lib().wodi_init(ctypes.byref(self._handle), ctypes.byref(options)))
 
     def begin_cycle(self, cycle, buffer=b'', steps=0):
         """True: it was ended already, in a former life of this master."""
-        return _check(_lib().wodi_begin_cycle(self._handle, cycle, buffer, len(buffer), steps)) == 1
+        return _check(_lib().wodi_begin_cycle(self._open(), cycle, buffer, len(buffer), steps)) == 1
 
     def end_cycle(self, cycle, buffer=b''):
-        return _check(_lib().wodi_end_cycle(self._handle, cycle, buffer, len(buffer))) == 1
+        return _check(_lib().wodi_end_cycle(self._open(), cycle, buffer, len(buffer))) == 1
 
     def send(self, step, work):
         """False: so many are under way that results must be received first."""
-        status = _lib().wodi_sendwork(self._handle, step, work, len(work))
+        status = _lib().wodi_sendwork(self._open(), step, work, len(work))
         return status != -errno.EAGAIN and _check(status) == 0
 
     def receive(self):
         """The next result, None if none is missing. The one before is acknowledged thereby."""
         r = _Result()
-        return WodiResult(r) if _check(_lib().wodi_rcvresult(self._handle, ctypes.byref(r))) == 1 else None
+        return WodiResult(r) if _check(_lib().wodi_rcvresult(self._open(), ctypes.byref(r))) == 1 else None
 
     def results(self):
         """All results that are missing."""
@@ -250,12 +269,12 @@ class WodiMaster:
     def state(self):
         """After a restart: the last cycle that was begun, the last that was ended, steps without results."""
         s = _State()
-        _lib().wodi_state(self._handle, ctypes.byref(s))
+        _lib().wodi_state(self._open(), ctypes.byref(s))
         return s.cycle, s.ended, s.outstanding
 
     def complete(self):
         """There is no more work: the server forgets this master, and its workers end."""
-        handle, self._handle = self._handle, None
+        handle, self._handle = self._open(), None
         _check(_lib().wodi_complete(handle))
 
     def close(self):
@@ -286,7 +305,7 @@ class WodiEvent:
         self.data = ctypes.string_at(e.data, e.bytes) if e.bytes else b''
 
 
-class WodiWorker:
+class WodiWorker(_Handle):
     def __init__(self, server=None, class_index=0, speed=0.0, patience_s=0):
         options = _WorkerOptions(_text(server), class_index, speed, patience_s)
         self._handle = ctypes.c_void_p()
@@ -294,12 +313,12 @@ class WodiWorker:
 
     def receive(self):
         e = _Event()
-        _check(_lib().wodi_rcvwork(self._handle, ctypes.byref(e)))
+        _check(_lib().wodi_rcvwork(self._open(), ctypes.byref(e)))
         return WodiEvent(e)
 
     def send(self, result, status=0):
         """The result of the step that was received last."""
-        _check(_lib().wodi_sendresult(self._handle, status, result, len(result)))
+        _check(_lib().wodi_sendresult(self._open(), status, result, len(result)))
 
     def leave(self):
         if self._handle:
@@ -457,7 +476,7 @@ def _hosts(hosts):
     return len(numbers), (ctypes.c_uint64 * len(numbers))(*numbers)
 
 
-class Carmi:
+class Carmi(_Handle):
     """A program's way to its cluster. Each request returns its number at once; what becomes of it arrives later, as messages
     that have this number and the tag. To be used by one thread at a time."""
 
@@ -471,13 +490,12 @@ class Carmi:
         _check(status, CarmiError)
 
     def _call(self, name, *arguments):
-        if not self._handle:
-            raise ValueError('it is closed')
+        handle = self._open()
         function = getattr(_lib(), f'carmi_{name}')
         for argument, kind in zip(arguments, function.argtypes[1:]):
             if isinstance(argument, int):
                 _fitting(argument, kind)
-        answer = function(self._handle, *arguments)
+        answer = function(handle, *arguments)
         return answer if function.restype is ctypes.c_uint64 else _check(answer, CarmiError)
 
     def close(self):

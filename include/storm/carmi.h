@@ -76,7 +76,7 @@ struct carmi_process_info {
     const char *executable;
 };
 
-/* What it points to is valid until the next call with the same handle. */
+/* What it points to is valid until the next message is asked for, with the same handle. */
 struct carmi_message {
     enum carmi_kind kind;
     int tag;

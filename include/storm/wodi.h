@@ -6,7 +6,9 @@
  * a server, `storm-wodi`, which hands them to workers, and receives each result exactly once, whichever of the workers,
  * the server and the master itself are killed and started again in between. docs/wodi.md says how to use it.
  *
- * Functions return 0 or a positive number, or -errno. A program finds its server by the environment variable STORM_WODI.
+ * Functions return 0 or a positive number, or -errno. A program finds its server by the environment variable STORM_WODI. A master that runs
+ * as a job and says how its workers are started (`worker` below) needs neither: it has a server of its own, which asks the cluster for hosts, starts
+ * workers there, and gives back what is of no use.
  * Handles must not be used by two threads at once; a program may have several.
  */
 #pragma once
@@ -40,8 +42,14 @@ enum wodi_speed {
 };
 
 struct wodi_class {
-    unsigned need; /* workers that are desired */
-    double speed;  /* against other classes; 0: 1 */
+    unsigned
+        need; /* workers that are desired; with `worker` the most that are started, 0: as many as there are steps */
+    double speed; /* against other classes; 0: 1 */
+    /* With `worker`: */
+    unsigned least; /* workers that are kept, whatever there is to do */
+    const char
+        *expression; /* what their hosts must be like, as `storm run --need` takes it; NULL: any */
+    unsigned processors; /* of each worker; 0: 1 */
 };
 
 struct wodi_options {
@@ -57,6 +65,10 @@ struct wodi_options {
     const void *bench; /* a work step */
     size_t bench_bytes;
     unsigned patience_s; /* how long a server that is away is waited for; 0: ten minutes */
+    /* The command of a worker, ending in NULL: if there is no server a program of a job starts its own. Without classes: one, at least one worker. */
+    char *const *worker;
+    const char *
+        folder; /* of that server: the next run of the program with the same one goes on; NULL: one that is removed */
 };
 
 struct wodi_result {
@@ -74,6 +86,8 @@ struct wodi_state {
     uint64_t outstanding; /* steps whose results have not been received */
 };
 
+/* With a server of its own any call may return -ECHILD: workers cannot be started, or end at once; why is told on standard error. -ENOENT: there
+ * is no server; and no worker is given, or this is no process of a job, or storm-wodi is not where libstorm is. */
 WODI_API int wodi_init(struct wodi **ret, const struct wodi_options *options);
 
 /* Cycles are numbered upwards from 1. 1: it was ended already, in a former life of this master. `steps`: how many will be
@@ -95,7 +109,7 @@ WODI_API int wodi_end_cycle(struct wodi *w, uint64_t cycle, const void *buffer, 
 /* There is no more work: the server forgets this master. Frees the handle. */
 WODI_API int wodi_complete(struct wodi *w);
 
-/* Frees the handle only: the work goes on, for a master of the same name. */
+/* Frees the handle only: the work goes on, for a master of the same name. A server of its own ends. */
 WODI_API void wodi_free(struct wodi *w);
 
 WODI_API void wodi_state(const struct wodi *w, struct wodi_state *ret);
@@ -106,7 +120,7 @@ struct wodi_worker;
 
 struct wodi_worker_options {
     const char *server;   /* NULL: STORM_WODI */
-    unsigned class_index; /* among the master's classes */
+    unsigned class_index; /* among the master's classes; 0: STORM_WODI_CLASS, or 0 */
     double speed;         /* 0: STORM_WODI_SPEED, or 1 */
     unsigned patience_s;  /* as above */
 };

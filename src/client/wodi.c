@@ -14,13 +14,15 @@
 #include <unistd.h>
 
 #include "client/wodi_link.h"
+#include "client/wodi_server.h"
 #include "storm/wodi.h"
 
-enum { ACKS_GATHER = 64, OUT_MAX = 1 << 20, FILE_BYTES = 8 };
+enum { ACKS_GATHER = 64, OUT_MAX = 1 << 20, FILE_BYTES = 8, OWN_PATIENCE_NS = 100000000 };
 
 struct wodi {
     struct side side;
     struct wodi_link link;
+    struct wodi_server *own; /* NULL: it is somebody else's */
     struct side_result *current;
     uint64_t *word; /* NULL: none, ask for confirmations */
     char word_path[WORD_NAME_MAX + 32];
@@ -85,10 +87,22 @@ static int hear_all(struct wodi *w) {
     return status < 0 ? -EPROTO : w->side.failed ? -ENOMEM : 0;
 }
 
+/* A server of its own is waited for as long as it lives. */
+static int connect_again(struct wodi *w) {
+    int status;
+    do {
+        status = w->own ? wodi_server_look(w->own) : 0;
+        if (status < 0)
+            return status;
+        status = wodi_link_connect(&w->link);
+    } while (w->own && status < 0);
+    return status;
+}
+
 /* Sends and hears; a connection that has ended is made again. */
 static int turn(struct wodi *w, bool wait) {
     if (w->link.fd < 0) {
-        int status = wodi_link_connect(&w->link);
+        int status = connect_again(w);
         if (status < 0)
             return status;
         side_connect(&w->side);
@@ -118,8 +132,13 @@ static int make_profile(struct wodi *w, const struct wodi_options *o) {
                         .bench = bytes_of(o->bench, o->bench_bytes),
                         .init = bytes_of(o->init, o->init_bytes)};
     size_t most = 256 + o->bench_bytes + o->init_bytes;
+    if (w->own && o->class_count == 0) {
+        p.classes = 1;
+        p.needs[0] = UINT32_MAX;
+        p.speeds[0] = wodi_link_speed(1);
+    }
     for (unsigned i = 0; i < o->class_count; i++) {
-        p.needs[i] = o->classes[i].need;
+        p.needs[i] = w->own && o->classes[i].need == 0 ? UINT32_MAX : o->classes[i].need;
         p.speeds[i] = wodi_link_speed(o->classes[i].speed);
     }
     uint8_t *to = wodi_bytes_room(&w->side.profile, most);
@@ -134,12 +153,25 @@ static bool options_good(const struct wodi_options *o) {
            o->bench_bytes <= WODI_BYTES_MAX - o->init_bytes && (unsigned)o->speed < SPEED_SOURCES;
 }
 
+static int find_server(struct wodi *w, const struct wodi_options *o) {
+    const char *server = wodi_link_setting(o->server, "STORM_WODI", NULL);
+    if (server || !o->worker)
+        return wodi_link_init(&w->link, server, o->patience_s);
+    w->own = calloc(1, sizeof *w->own);
+    int status = w->own ? wodi_server_start(w->own, o) : -ENOMEM;
+    if (status == 0)
+        status = wodi_link_init(&w->link, w->own->line, 1);
+    w->link.patience_ns = OWN_PATIENCE_NS;
+    return status;
+}
+
 int wodi_init(struct wodi **ret, const struct wodi_options *options) {
     struct wodi *w = options_good(options) ? calloc(1, sizeof *w) : NULL;
     if (!w)
         return options_good(options) ? -ENOMEM : -EINVAL;
     side_init(&w->side);
-    int status = wodi_link_init(&w->link, options->server, options->patience_s);
+    w->link.fd = -1;
+    int status = find_server(w, options);
     if (status == 0)
         status = make_profile(w, options);
     const char *name = wodi_link_setting(options->name, "STORM_WODI_NAME", "master");
@@ -242,6 +274,9 @@ int wodi_complete(struct wodi *w) {
 void wodi_free(struct wodi *w) {
     if (!w)
         return;
+    if (w->own)
+        wodi_server_end(w->own);
+    free(w->own);
     word_close(w);
     free(w->current);
     side_fini(&w->side);

@@ -35,7 +35,8 @@ static int connect_and_say(struct wodi_worker *w) {
     struct word hello = {.kind = (uint8_t)WORD_WORKER,
                          .token = {w->link.token[0], w->link.token[1]},
                          .id = w->class_index,
-                         .ns = w->speed};
+                         .ns = w->speed,
+                         .name = bytes_from_str(wodi_link_setting(NULL, "STORM_WODI_HOST", ""))};
     if (status == 0 && !wodi_bytes_say(&w->out, &hello))
         status = -ENOMEM;
     return status;
@@ -47,7 +48,10 @@ int wodi_join(struct wodi_worker **ret, const struct wodi_worker_options *option
         return -ENOMEM;
     double speed = options->speed > 0 ? options->speed
                                       : atof(wodi_link_setting(NULL, "STORM_WODI_SPEED", "1"));
-    w->class_index = options->class_index;
+    w->class_index =
+        options->class_index > 0
+            ? options->class_index
+            : (uint32_t)strtoul(wodi_link_setting(NULL, "STORM_WODI_CLASS", "0"), NULL, 10);
     w->speed = wodi_link_speed(speed);
     int status = wodi_link_init(&w->link, options->server, options->patience_s);
     if (status == 0)
@@ -115,10 +119,11 @@ int wodi_rcvwork(struct wodi_worker *w, struct wodi_event *ret) {
             wodi_link_exchange(&w->link, &w->out, true);
             continue;
         }
+        if (word.kind == WORD_REFUSED && word.status != ETIMEDOUT)
+            return -(int)word.status;
         if (word.kind == WORD_REFUSED)
-            return word.status == ETIMEDOUT ? (wodi_link_drop(&w->link), -ETIMEDOUT)
-                                            : -(int)word.status;
-        if (word.kind == WORD_PING)
+            wodi_link_drop(&w->link); /* it stood still, and was given up: it comes again */
+        else if (word.kind == WORD_PING)
             wodi_bytes_say(&w->out, &pong);
         else if (event_of(w, &word, ret))
             return 0;

@@ -2,33 +2,44 @@
 /* storm-wodi: the server of a work distributor.
  *
  *     storm-wodi --folder DIR [--listen ADDRESS] [--sync data|none] [--steps N] [--bytes MB]
- *                [--masters N] [--workers N] [--journal KB] [--in-order] [--no-copies] [--no-ahead]
+ *                [--masters N] [--workers N] [--journal KB] [--in-order] [--no-copies] [--no-ahead] [--leash FD]
+ *                [--hire LEAST:MOST:PROCESSORS:EXPRESSION... -- WORKER [ARGUMENT...]]
  *
  * The folder keeps its journal, the histories of masters, its address and its token: started again with the same folder it
- * goes on where it was. Prints the line STORM_WODI=..., which masters and workers have in their environment. */
+ * goes on where it was. Prints the line STORM_WODI=..., which masters and workers have in their environment.
+ *
+ * With --hire, once for each class, it asks its cluster for hosts and starts workers there itself (staff.h). With --leash it says its line on
+ * that socket instead, and ends when whoever started it closes the other end; wodi_init() starts it so. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "distributor/server.h"
+#include "distributor/staff.h"
 
-enum { EXIT_USAGE = 2, PATH_BYTES = 90, LINE_BYTES = 256 };
+enum { EXIT_USAGE = 2, EXIT_HOPELESS = 3, PATH_BYTES = 90, LINE_BYTES = 256 };
 
 struct wishes {
     const char *folder, *listen;
     bool no_sync;
     uint64_t compact_bytes;
+    int leash; /* -1: none */
+    char **worker;
     struct desk_limits limits;
+    struct staff staff;
 };
 
+/* A descriptor that says that it is time to end. */
 struct signals {
     struct source source;
     struct server *server;
@@ -38,7 +49,8 @@ static int usage(void) {
     fputs(
         "usage: storm-wodi --folder DIR [--listen unix:PATH|tcp:IP:PORT] [--sync data|none]\n"
         "                  [--steps N] [--bytes MB] [--masters N] [--workers N] [--journal KB] [--in-order]\n"
-        "                  [--no-copies] [--no-ahead]\n",
+        "                  [--no-copies] [--no-ahead] [--leash FD]\n"
+        "                  [--hire LEAST:MOST:PROCESSORS:EXPRESSION... -- WORKER [ARGUMENT...]]\n",
         stderr);
     return EXIT_USAGE;
 }
@@ -96,6 +108,13 @@ static bool take_option(struct wishes *w, int option, const char *value) {
     case 'a':
         w->limits.ahead_ns = 0;
         return true;
+    case 'h':
+        return staff_class_parse(&w->staff, value);
+    case 'L':
+        if (!number(value, INT_MAX, &n))
+            return false;
+        w->leash = (int)n;
+        return true;
     default:
         return false;
     }
@@ -108,13 +127,16 @@ static bool parse(struct wishes *w, int argc, char **argv) {
         {"bytes", required_argument, NULL, 'b'},   {"masters", required_argument, NULL, 'm'},
         {"workers", required_argument, NULL, 'w'}, {"in-order", no_argument, NULL, 'o'},
         {"journal", required_argument, NULL, 'j'}, {"no-copies", no_argument, NULL, 'c'},
-        {"no-ahead", no_argument, NULL, 'a'},      {NULL, 0, NULL, 0}};
-    for (int o; (o = getopt_long(argc, argv, "", options, NULL)) >= 0;)
+        {"no-ahead", no_argument, NULL, 'a'},      {"hire", required_argument, NULL, 'h'},
+        {"leash", required_argument, NULL, 'L'},   {NULL, 0, NULL, 0}};
+    for (int o; (o = getopt_long(argc, argv, "+", options, NULL)) >= 0;)
         if (!take_option(w, o, optarg))
             return false;
     w->limits.links = w->limits.workers + w->limits.masters + 16;
     /* A socket in the folder has a name that must not be long. Numbers of steps have twenty bits, whatever the masters. */
-    return w->folder && optind == argc && (w->listen || strlen(w->folder) < PATH_BYTES) &&
+    w->worker = argv + optind;
+    return w->folder && (optind < argc) == (w->staff.class_count > 0) &&
+           (w->listen || strlen(w->folder) < PATH_BYTES) &&
            (uint64_t)w->limits.masters * w->limits.steps < 1 << 20;
 }
 
@@ -164,34 +186,71 @@ static void on_signal(struct source *source, uint32_t events) {
     CONTAINER_OF(source, struct signals, source)->server->over = true;
 }
 
-static int serve(struct server *s, int folder, const struct address *listen,
-                 const uint64_t token[2]) {
-    char line[LINE_BYTES], text[ADDRESS_TEXT_MAX];
-    struct signals signals = {.server = s};
+/* One that is on a leash hears no signals: they are sent to all processes of a job, and its master decides what follows. */
+static int await_end(struct server *s, struct signals *signals, int leash) {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigprocmask(SIG_BLOCK, &set, NULL);
-    address_format(listen, text, sizeof text);
-    snprintf(line, sizeof line, "%s#%016llx%016llx\n", text, (unsigned long long)token[0],
+    signal(SIGPIPE, SIG_IGN); /* it writes what its workers write */
+    if (leash < 0)
+        leash = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return loop_adopt(&s->loop, &signals->source, leash, on_signal, EPOLLIN);
+}
+
+static void format_line(const struct address *a, const uint64_t token[2], char line[LINE_BYTES]) {
+    char text[ADDRESS_TEXT_MAX];
+    address_format(a, text, sizeof text);
+    snprintf(line, LINE_BYTES, "%s#%016llx%016llx", text, (unsigned long long)token[0],
              (unsigned long long)token[1]);
+}
+
+/* Hosts may be other machines. */
+static int hire(struct server *s, struct wishes *w) {
+    char line[LINE_BYTES];
+    struct address outer;
+    if (w->staff.class_count == 0)
+        return 0;
+    staff_address(&outer);
+    int status = server_listen_also(s, &outer);
+    format_line(&outer, w->limits.token, line);
+    return status < 0 ? status : staff_open(&w->staff, s, w->worker, line);
+}
+
+static int say_line(const struct wishes *w, const char *line) {
+    char whole[LINE_BYTES + 16];
+    int len = snprintf(whole, sizeof whole, "STORM_WODI=%s\n", line);
+    if (w->leash >= 0)
+        return send(w->leash, whole, (size_t)len, MSG_NOSIGNAL) == len ? 0 : -EPIPE;
+    fputs(whole, stdout);
+    fflush(stdout);
+    return 0;
+}
+
+static int serve(struct server *s, struct wishes *w, int folder, const struct address *listen) {
+    char line[LINE_BYTES];
+    struct signals signals = {.source = {.fd = -1}, .server = s};
+    format_line(listen, w->limits.token, line);
     int status = write_line(folder, line);
     if (status == 0)
-        status = loop_adopt(&s->loop, &signals.source,
-                            signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), on_signal, EPOLLIN);
-    if (status < 0)
-        return status;
-    printf("STORM_WODI=%s", line);
-    fflush(stdout);
-    while (!s->over && s->status == 0)
+        status = hire(s, w);
+    if (status == 0)
+        status = await_end(s, &signals, w->leash);
+    if (status == 0)
+        status = say_line(w, line);
+    while (status == 0 && !s->over) {
         server_turn(s);
+        staff_turn(&w->staff);
+        status = s->status < 0 ? s->status : w->staff.status;
+    }
+    staff_close(&w->staff);
     loop_close(&s->loop, &signals.source);
-    return s->status;
+    return status;
 }
 
 int main(int argc, char **argv) {
-    struct wishes w = {.compact_bytes = 32 << 20};
+    static struct wishes w = {.compact_bytes = 32 << 20, .leash = -1};
     struct address listen;
     static struct server s;
     desk_usual(&w.limits);
@@ -210,12 +269,12 @@ int main(int argc, char **argv) {
         status = server_start(&s, folder, &w.limits, !w.no_sync, w.compact_bytes, &listen);
     }
     if (status == 0) {
-        status = serve(&s, folder, &listen, w.limits.token);
+        status = serve(&s, &w, folder, &listen);
         server_stop(&s);
     }
-    if (status < 0)
+    if (status < 0 && status != -ECHILD) /* that was told */
         fprintf(stderr, "storm-wodi: %s: %s\n", whole ? whole : "no such folder",
                 status == -EUCLEAN ? "the journal is damaged" : strerror(-status));
     free(whole);
-    return status < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return status == -ECHILD ? EXIT_HOPELESS : status < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

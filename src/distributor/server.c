@@ -17,8 +17,6 @@ enum { READ_BYTES = 1 << 18, DEEDS_BYTES = 8 << 20, OUT_MAX = 256 << 20 };
 
 /* ---- acknowledgements that masters of this machine write down themselves ---- */
 
-static void carry_out(struct server *s);
-
 static void read_word(struct server *s, uint32_t slot) {
     struct desk_master m;
     char path[40];
@@ -32,7 +30,7 @@ static void read_word(struct server *s, uint32_t slot) {
     if (read(fd, word, sizeof word) == sizeof word)
         desk_master_acked(s->desk, slot, load_le64(word), &s->deeds);
     close(fd);
-    carry_out(s);
+    server_carry_out(s);
 }
 
 static void read_words(struct server *s) {
@@ -96,7 +94,7 @@ static void carry_out_one(struct server *s, const struct deed *d) {
     }
 }
 
-static void carry_out(struct server *s) {
+void server_carry_out(struct server *s) {
     struct deed d;
     for (size_t at = 0; deeds_next(&s->deeds, &at, &d);)
         carry_out_one(s, &d);
@@ -112,7 +110,7 @@ static void hear_all(struct connection *c) {
             read_words(s); /* of its former life, whose end we may not have seen yet */
         desk_heard(s->desk, c->link, &w, s->loop.now, &s->deeds);
         wodi_bytes_took(&c->in, (size_t)len);
-        carry_out(s);
+        server_carry_out(s);
     }
     if (!c->closing && c->source.fd >= 0 && len < 0)
         connection_end(c, true);
@@ -136,10 +134,8 @@ static void on_ready(struct source *source, uint32_t events) {
     hear_all(c);
 }
 
-static void on_connect(struct source *source, uint32_t events) {
-    (void)events;
-    struct server *s = CONTAINER_OF(source, struct server, listener);
-    for (int fd; (fd = address_accept(s->listener.fd)) >= 0;) {
+static void accept_all(struct server *s, int listener, bool local) {
+    for (int fd; (fd = address_accept(listener)) >= 0;) {
         uint32_t link = 0;
         while (link < s->limits.links && (s->all[link].source.fd >= 0 || s->all[link].closing))
             link++;
@@ -150,8 +146,19 @@ static void on_connect(struct source *source, uint32_t events) {
                 close(fd);
             continue;
         }
-        desk_up(s->desk, link, s->local, s->loop.now);
+        desk_up(s->desk, link, local, s->loop.now);
     }
+}
+
+static void on_connect(struct source *source, uint32_t events) {
+    (void)events;
+    struct server *s = CONTAINER_OF(source, struct server, listener);
+    accept_all(s, source->fd, s->local);
+}
+
+static void on_connect_outer(struct source *source, uint32_t events) {
+    (void)events;
+    accept_all(CONTAINER_OF(source, struct server, outer), source->fd, false);
 }
 
 static void on_synced(struct source *source, uint32_t events) {
@@ -167,7 +174,7 @@ static void pump(struct server *s) {
     desk_durable(s->desk, s->keep.durable);
     do {
         more = desk_pump(s->desk, s->loop.now, &s->deeds);
-        carry_out(s);
+        server_carry_out(s);
     } while (more);
 }
 
@@ -201,7 +208,7 @@ void server_turn(struct server *s) {
     loop_turn(&s->loop, -1);
     if (at && s->loop.now >= at)
         desk_time(s->desk, s->loop.now, &s->deeds);
-    carry_out(s);
+    server_carry_out(s);
     settle(s);
 }
 
@@ -223,7 +230,7 @@ static int make_memory(struct server *s) {
 
 int server_start(struct server *s, int folder, const struct desk_limits *limits, bool sync,
                  uint64_t compact_bytes, struct address *listen) {
-    *s = (struct server){.limits = *limits, .folder = folder};
+    *s = (struct server){.limits = *limits, .folder = folder, .outer = {.fd = -1}};
     int status = make_memory(s);
     if (status == 0)
         status = loop_init(&s->loop);
@@ -243,6 +250,11 @@ int server_start(struct server *s, int folder, const struct desk_limits *limits,
     return status < 0 ? status : s->status;
 }
 
+int server_listen_also(struct server *s, struct address *listen) {
+    int fd = address_listen(listen);
+    return fd < 0 ? fd : loop_adopt(&s->loop, &s->outer, fd, on_connect_outer, EPOLLIN);
+}
+
 void server_stop(struct server *s) {
     server_look_at_past(s, true);
     for (uint32_t i = 0; i < s->limits.links; i++) {
@@ -251,6 +263,7 @@ void server_stop(struct server *s) {
         free(s->all[i].out.at);
     }
     loop_close(&s->loop, &s->listener);
+    loop_close(&s->loop, &s->outer);
     loop_remove(&s->loop, &s->synced);
     keep_close(&s->keep);
     loop_fini(&s->loop);

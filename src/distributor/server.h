@@ -20,8 +20,8 @@ struct connection {
 
 struct server {
     struct loop loop;
-    struct source listener, synced;
-    bool local; /* who connects is on this machine */
+    struct source listener, outer, synced;
+    bool local; /* who connects to the first listener is on this machine */
     struct desk_limits limits;
     struct desk *desk;
     struct deeds deeds;
@@ -42,6 +42,10 @@ struct server {
 /* `folder`: a descriptor, of `path`. 0 or -errno. */
 int server_start(struct server *s, int folder, const struct desk_limits *limits, bool sync,
                  uint64_t compact_bytes, struct address *listen);
+/* Listens here as well; `listen` learns the port. 0 or -errno. */
+int server_listen_also(struct server *s, struct address *listen);
+/* What the desk has said so far is done, or made ready to leave. */
+void server_carry_out(struct server *s);
 /* One turn of its loop. */
 void server_turn(struct server *s);
 void server_stop(struct server *s);

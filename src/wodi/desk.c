@@ -194,8 +194,8 @@ void desk_durable(struct desk *d, uint64_t records) {
 
 static void look_after(struct desk *d, struct worker *k, uint64_t now, struct deeds *out) {
     uint64_t silent = now > k->heard ? now - k->heard : 0;
-    if (k->count > 0 || silent < d->limits.ping_ns || !room_for_one(out))
-        return; /* who executes a step may be silent */
+    if (k->count > 0 || k->rests || silent < d->limits.ping_ns || !room_for_one(out))
+        return; /* who executes a step, or stands still, may be silent */
     if (!k->pinged) {
         struct word w = {.kind = (uint8_t)WORD_PING};
         deeds_send(out, k->link, &w);
@@ -254,6 +254,12 @@ bool desk_pump(struct desk *d, uint64_t now, struct deeds *out) {
 
 /* ---- for the world ---- */
 
+/* In a cycle that is told again from the journal what arrived before may be forgotten. */
+static uint64_t steps_of_cycle(const struct session *s) {
+    uint64_t steps = s->cycle == 0 || s->arrived < s->steps ? s->steps : s->arrived;
+    return s->cycle > 0 && s->cycle_steps > steps ? s->cycle_steps : steps;
+}
+
 bool desk_master(const struct desk *d, uint32_t slot, struct desk_master *ret) {
     const struct session *s = &d->sessions[slot];
     *ret = (struct desk_master){.name = bytes_of(s->name, s->name_len),
@@ -262,7 +268,8 @@ bool desk_master(const struct desk *d, uint32_t slot, struct desk_master *ret) {
                                 .acked = s->acked,
                                 .steps = s->steps,
                                 .running = s->running,
-                                .here = s->link != 0};
+                                .here = s->link != 0,
+                                .cycle_steps = steps_of_cycle(s)};
     return s->used;
 }
 
@@ -297,6 +304,10 @@ static void sort_falling(uint64_t *at, uint32_t count) {
         }
 }
 
+static uint32_t at_most(uint32_t n, uint64_t most) {
+    return n < most ? n : (uint32_t)most;
+}
+
 uint32_t desk_wanted(const struct desk *d, uint32_t slot, uint32_t class, uint64_t *scratch) {
     const struct session *s = &d->sessions[slot];
     if (!s->used || class >= s->classes)
@@ -306,9 +317,32 @@ uint32_t desk_wanted(const struct desk *d, uint32_t slot, uint32_t class, uint64
         if (s->history.ns[i] > 0)
             scratch[known++] = s->history.ns[i];
     if (!s->fewest || class > 0 || known == 0)
-        return s->needs[class];
+        return at_most(s->needs[class], steps_of_cycle(s));
     sort_falling(scratch, known);
-    return order_fewest(scratch, known, scratch + d->limits.history);
+    return at_most(order_fewest(scratch, known, scratch + d->limits.history), steps_of_cycle(s));
+}
+
+void desk_host_rests(struct desk *d, uint64_t host, bool rests) {
+    for (uint32_t i = 0; i < d->workers_end; i++)
+        if (d->workers[i].used && d->workers[i].host == host)
+            d->workers[i].rests = rests;
+}
+
+void desk_host_gone(struct desk *d, uint64_t host, struct deeds *out) {
+    for (uint32_t i = 0; i < d->workers_end; i++)
+        if (d->workers[i].used && d->workers[i].host == host && room_for_one(out))
+            desk_refuse(d, d->workers[i].link, ECONNRESET, out);
+}
+
+bool desk_host_busy(const struct desk *d, uint64_t host) {
+    for (uint32_t i = 0; i < d->workers_end; i++)
+        if (d->workers[i].used && d->workers[i].host == host && d->workers[i].count > 0)
+            return true;
+    return false;
+}
+
+uint64_t desk_results(const struct desk *d, uint32_t class) {
+    return d->results[class];
 }
 
 uint32_t desk_workers(const struct desk *d) {

@@ -94,6 +94,7 @@ struct desk_master {
     uint32_t steps; /* not acknowledged */
     uint32_t running;
     bool here;
+    uint64_t cycle_steps; /* of this cycle, as far as it is known; without cycles: under way */
 };
 bool desk_master(const struct desk *d, uint32_t slot, struct desk_master *ret);
 /* What its file says; a number that cannot be is taken for the highest that can. */
@@ -103,10 +104,19 @@ struct history *desk_history(struct desk *d, uint32_t slot);
 uint64_t desk_changes(const struct desk *d);
 
 /* How many workers the master of this slot should have in a class: what it asked for, or, if it asked for that and lengths
- * of its steps are known, in class 0 the fewest that make its cycles as short as they can be. Whoever starts workers asks
- * this. `scratch`: limits.history numbers, twice. */
+ * of its steps are known, in class 0 the fewest that make its cycles as short as they can be; never more than the cycle has
+ * steps. Whoever starts workers asks this. `scratch`: limits.history numbers, twice. */
 uint32_t desk_wanted(const struct desk *d, uint32_t slot, uint32_t class, uint64_t *scratch);
 
+/* What has become of a host that workers said they are on: it stands still, so what they have is done elsewhere too and they are
+ * given nothing; or it goes on. Or it is gone, and so are they. */
+void desk_host_rests(struct desk *d, uint64_t host, bool rests);
+void desk_host_gone(struct desk *d, uint64_t host, struct deeds *out);
+/* Somebody there has a step. */
+bool desk_host_busy(const struct desk *d, uint64_t host);
+
 uint32_t desk_workers(const struct desk *d);
+/* Results that workers of a class have said in this life. */
+uint64_t desk_results(const struct desk *d, uint32_t class);
 /* Bytes of bodies that are kept, for tests. */
 uint64_t desk_kept_bytes(const struct desk *d);

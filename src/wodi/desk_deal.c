@@ -10,7 +10,7 @@ enum { STUCK_NS = 50000000 };
 
 static bool takes_more(const struct desk *d, const struct worker *k, const struct session *s,
                        uint64_t expected_ns) {
-    if (!k->used || !desk_worker_told(d, k, s))
+    if (!k->used || k->rests || !desk_worker_told(d, k, s))
         return false;
     if (k->count == 0)
         return true;
@@ -78,8 +78,8 @@ static bool is_late(const struct desk *d, const struct worker *k, uint32_t n, co
     const struct session *s = &d->sessions[t->slot];
     const struct errand_at *front = desk_worker_errand(d, k, 0);
     uint64_t ran = now > k->since ? now - k->since : 0;
-    if (n > 0)
-        return ran > STUCK_NS;
+    if (k->rests || n > 0)
+        return k->rests || ran > STUCK_NS;
     return front->expected_ns > 0 && straggle_late(&s->spread[k->class], ran, front->expected_ns);
 }
 

@@ -95,6 +95,8 @@ struct worker {
     uint32_t class;
     uint64_t speed;
     uint64_t since; /* the first of its steps is executed */
+    uint64_t host;  /* as it says; 0: it does not */
+    bool rests;     /* that stands still */
     uint64_t heard;
     bool pinged;
     uint64_t unsent;
@@ -135,9 +137,10 @@ struct desk {
     uint64_t arrivals;
     uint64_t version; /* of what workers are to be told */
     uint64_t changes;
-    uint32_t numbers; /* of masters, given so far */
-    uint32_t turn;    /* slot that comes first among equals */
-    uint32_t waiting; /* steps of all masters */
+    uint64_t results[PROFILE_CLASSES_MAX]; /* by class of worker */
+    uint32_t numbers;                      /* of masters, given so far */
+    uint32_t turn;                         /* slot that comes first among equals */
+    uint32_t waiting;                      /* steps of all masters */
     uint32_t running;
     uint32_t quota; /* blocks for work, and for results, of each master */
     bool replaying;

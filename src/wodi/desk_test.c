@@ -301,6 +301,100 @@ static void test_straggler(void) {
     rig_fini(&r);
 }
 
+/* ---- hosts ---- */
+
+static void join_from(struct rig *r, uint32_t link, const char *host) {
+    desk_up(r->desk, link, false, r->now);
+    r->id_count[link] = 0;
+    say(r, link, (struct word){.kind = (uint8_t)WORD_WORKER, .name = bytes_from_str(host)});
+}
+
+/* What a host that stands still has is done elsewhere, though nothing is known of how long steps take. */
+static void test_host_rests(void) {
+    struct rig r;
+    rig_init(&r);
+    r.limits.ahead_ns = 0;
+    rig_start(&r);
+    enter(&r, MASTER, "m", SPEED_BY_CLASS);
+    join_from(&r, FIRST, "17");
+    work(&r, MASTER, 0, 1);
+    CHECK_EQ(r.id_count[FIRST], 1);
+    join_from(&r, FIRST + 1, "18");
+    desk_host_rests(r.desk, 17, true);
+    r.now += MS;
+    desk_time(r.desk, r.now, &r.deeds);
+    settle(&r);
+    CHECK_EQ(r.id_count[FIRST + 1], 1);
+    finish(&r, FIRST + 1, MS);
+    CHECK_EQ(r.delivered, 1);
+    work(&r, MASTER, 0, 2);
+    work(&r, MASTER, 0, 3);
+    CHECK_EQ(r.id_count[FIRST], 1);
+    CHECK_EQ(r.id_count[FIRST + 1], 1);
+    r.now += 100 * r.limits.silent_ns; /* one that stands still may be silent */
+    desk_time(r.desk, r.now, &r.deeds);
+    settle(&r);
+    CHECK(!r.closed[FIRST]);
+    desk_host_rests(r.desk, 17, false);
+    finish(&r, FIRST, MS);
+    CHECK_EQ(r.delivered, 1); /* that was known */
+    CHECK_EQ(r.id_count[FIRST], 1);
+    CHECK_EQ(desk_results(r.desk, 0), 2);
+    rig_fini(&r);
+}
+
+static void test_host_gone(void) {
+    struct rig r;
+    rig_init(&r);
+    rig_start(&r);
+    enter(&r, MASTER, "m", SPEED_BY_CLASS);
+    join_from(&r, FIRST, "17");
+    work(&r, MASTER, 0, 1);
+    join_from(&r, FIRST + 1, "x17"); /* that is no host */
+    CHECK(desk_host_busy(r.desk, 17) && !desk_host_busy(r.desk, 18));
+    desk_host_gone(r.desk, 17, &r.deeds);
+    settle(&r);
+    CHECK(r.closed[FIRST] && !r.closed[FIRST + 1]);
+    CHECK_EQ(r.id_count[FIRST + 1], 1);
+    CHECK_EQ(desk_workers(r.desk), 1);
+    rig_fini(&r);
+}
+
+/* As many as the master wants, or are enough, but not more than the cycle has steps. */
+static void test_wanted(void) {
+    struct rig r;
+    uint64_t scratch[2000];
+    rig_init(&r);
+    rig_start(&r);
+    CHECK_EQ(desk_wanted(r.desk, 0, 0, scratch), 0);
+    uint8_t room[64];
+    struct profile p = {.classes = 1, .fewest = true, .needs = {UINT32_MAX}};
+    size_t len = profile_write(&p, room_of(room, sizeof room));
+    desk_up(r.desk, MASTER, true, r.now);
+    say(&r, MASTER,
+        (struct word){.kind = (uint8_t)WORD_MASTER,
+                      .name = bytes_from_str("m"),
+                      .body = bytes_of(room, len)});
+    CHECK_EQ(desk_wanted(r.desk, 0, 0, scratch), 0); /* it has no work */
+    work(&r, MASTER, 0, 100);
+    CHECK_EQ(desk_wanted(r.desk, 0, 0, scratch), 1);
+    join(&r, FIRST, 0);
+    finish(&r, FIRST, MS);
+    ack(&r, 1);
+    r.steps = 6;
+    begin(&r, 1);
+    CHECK_EQ(desk_wanted(r.desk, 0, 0, scratch), 1); /* by what is known: one step */
+    static const uint64_t lengths[] = {10, 2, 2, 2, 2, 2};
+    for (uint64_t step = 1; step <= 6; step++)
+        history_add(desk_history(r.desk, 0), step, 100 * MS * lengths[step - 1]);
+    CHECK_EQ(desk_wanted(r.desk, 0, 0, scratch), 3); /* two would be late by that one step */
+    for (uint64_t step = 1; step <= 6; step++)
+        history_add(desk_history(r.desk, 0), step + 10, 1000 * MS);
+    CHECK_EQ(desk_wanted(r.desk, 0, 0, scratch), 6);
+    CHECK_EQ(desk_wanted(r.desk, 0, 1, scratch), 0);
+    rig_fini(&r);
+}
+
 /* ---- nobody stalls others; nothing grows ---- */
 
 static void test_slow_master(void) {
@@ -457,6 +551,9 @@ int main(void) {
     TEST(test_lost_worker);
     TEST(test_straggler);
     TEST(test_very_late_answer);
+    TEST(test_host_rests);
+    TEST(test_host_gone);
+    TEST(test_wanted);
     TEST(test_slow_master);
     TEST(test_slow_worker);
     TEST(test_million_steps);

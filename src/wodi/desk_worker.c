@@ -4,6 +4,17 @@
 
 #include "wodi/desk_inside.h"
 
+/* Digits; anything else is no host. */
+static uint64_t host_named(struct bytes name) {
+    uint64_t host = 0;
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.at[i] < '0' || name.at[i] > '9' || host > UINT64_MAX / 10 - 1)
+            return 0;
+        host = 10 * host + (uint64_t)(name.at[i] - '0');
+    }
+    return host;
+}
+
 void desk_worker_hello(struct desk *d, uint32_t link, const struct word *w, uint64_t now,
                        struct deeds *out) {
     uint32_t i = 0;
@@ -20,6 +31,7 @@ void desk_worker_hello(struct desk *d, uint32_t link, const struct word *w, uint
                          .link = link,
                          .class = w->id < PROFILE_CLASSES_MAX ? w->id : 0,
                          .speed = w->ns ? w->ns : SPEED_ONE,
+                         .host = host_named(w->name),
                          .heard = now,
                          .told = told,
                          .steps = steps};
@@ -130,6 +142,7 @@ static void on_result(struct desk *d, struct worker *k, const struct word *w, ui
     k->count--;
     k->load_ns -= e.expected_ns;
     k->since = now;
+    d->results[k->class]++;
     struct step *t = desk_step_of(d, &e);
     if (e.id == 0)
         measured(d, k, &e, w->ns);

@@ -36,8 +36,14 @@ uint32_t order_fewest(const uint64_t *ns_falling, uint32_t steps, uint64_t *scra
         sum += ns_falling[i];
     /* Fewer than this cannot do it whatever the order. */
     uint64_t least = longest ? (sum + longest - 1) / longest : 1;
-    uint32_t workers = least < 1 ? 1 : (uint32_t)least;
-    while (workers < steps && order_makespan(ns_falling, steps, workers, scratch) > longest)
-        workers++;
-    return workers;
+    /* In one order more workers are never slower: of n + 1 the n that are free last are each free no later than their like of n. */
+    uint32_t few = least < 1 ? 1 : (uint32_t)least, enough = steps;
+    while (few < enough) {
+        uint32_t middle = few + (enough - few) / 2;
+        if (order_makespan(ns_falling, steps, middle, scratch) > longest)
+            few = middle + 1;
+        else
+            enough = middle;
+    }
+    return enough;
 }

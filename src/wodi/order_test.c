@@ -28,8 +28,38 @@ static void test_fewest(void) {
     CHECK_EQ(order_fewest(steps, 31, scratch), 16);
 }
 
+/* One after the other would find the same. */
+static void test_fewest_is_the_fewest(void) {
+    uint64_t scratch[40], steps[40], seed = 7;
+    for (int round = 0; round < 2000; round++) {
+        uint32_t count = 1 + (uint32_t)round % 40, workers = 1;
+        for (uint32_t i = 0; i < count; i++) {
+            seed = seed * 6364136223846793005 + 1442695040888963407;
+            uint64_t ns = 1 + (seed >> 33) % 100;
+            uint32_t at = i;
+            for (; at > 0 && steps[at - 1] < ns; at--)
+                steps[at] = steps[at - 1];
+            steps[at] = ns;
+        }
+        while (order_makespan(steps, count, workers, scratch) > steps[0])
+            workers++;
+        CHECK_EQ(order_fewest(steps, count, scratch), workers);
+    }
+}
+
+/* A server that asks this must not stand still: no two of these fit into the time of the longest. */
+static void test_many_steps(void) {
+    enum { MANY = 65536 };
+    static uint64_t scratch[MANY], steps[MANY];
+    for (uint32_t i = 0; i < MANY; i++)
+        steps[i] = i == 0 ? 10 : 6;
+    CHECK_EQ(order_fewest(steps, MANY, scratch), MANY);
+}
+
 int main(void) {
     TEST(test_makespan);
     TEST(test_fewest);
+    TEST(test_fewest_is_the_fewest);
+    TEST(test_many_steps);
     return tap_finish();
 }

@@ -18,7 +18,7 @@
 
 extern char **environ;
 
-enum { WORDS_MAX = 64, PLAIN_MAX = 4096, PIECE = 65536 };
+enum { WORDS_MAX = 64, PLAIN_MAX = 4096, PIECE = 65536, PIECES = 16 };
 /* From the request to end to the end. */
 #define GRACE_NS (5 * NS_PER_S)
 
@@ -102,6 +102,8 @@ static int begin(struct running *r, const char *line) {
 /* ---- while it runs ---- */
 
 static bool keep(struct runner_output *o, const uint8_t *piece, size_t len) {
+    if (len == 0)
+        return true;
     if (o->cap - o->len < len) {
         size_t cap = 2 * o->cap + len;
         uint8_t *at = realloc(o->at, cap);
@@ -115,20 +117,22 @@ static bool keep(struct runner_output *o, const uint8_t *piece, size_t len) {
     return true;
 }
 
-/* What is there now; what there is no room for is counted. */
+/* What is there now; what there is no room for is counted. As much as a pipe can hold, and no more: who writes without end must not keep
+ * us from the clock, or from the end of the line. */
 static void take(struct runner *c, int *fd, struct runner_output *o, uint64_t *cut) {
     uint8_t piece[PIECE];
-    ssize_t n;
-    while (*fd >= 0 && (n = read(*fd, piece, sizeof piece)) != 0) {
+    for (int i = 0; i < PIECES && *fd >= 0; i++) {
+        ssize_t n = read(*fd, piece, sizeof piece);
         if (n < 0)
             return;
+        if (n == 0)
+            shut(fd);
         size_t room = c->most - c->out.len - c->err.len;
         size_t kept = (size_t)n < room ? (size_t)n : room;
         if (!keep(o, piece, kept))
             kept = 0;
         *cut += (size_t)n - kept;
     }
-    shut(fd);
 }
 
 static int wait_ms(const struct running *r) {

@@ -118,6 +118,48 @@ except storm.WodiError as e:
 END
     check "exceptions are results, and mistakes are told" grep -qx 'refused 22' "$scratch/steps"
     wait $a
+    python3 - <<'END' >"$scratch/closed"
+import storm
+def closed(call, *arguments):
+    try:
+        call(*arguments)
+    except ValueError:
+        return True
+with storm.WodiMaster(name='over') as m:
+    pass
+left = storm.WodiMaster(name='left')
+left.close()
+for m in (m, left):
+    m.close()                                           # again: nothing happens
+    assert closed(m.begin_cycle, 1) and closed(m.send, 1, b'') and closed(m.receive) and closed(m.end_cycle, 1)
+    assert closed(m.state) and closed(m.complete) and closed(list, m.results()) and closed(list, m.map([b'a']))
+w = storm.WodiWorker()
+w.leave()
+w.leave()
+assert closed(w.receive) and closed(w.send, b'')
+print('closed')
+END
+    python3 - "$scratch/fake" <<'END' >"$scratch/again"
+import errno, socket, struct, sys, threading, storm
+REFUSED, OVER = 21, 19
+def frame(kind, number):
+    return struct.pack('<IBI', 5, kind, number)
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen()
+def serve():
+    for answer in (frame(REFUSED, errno.ETIMEDOUT), frame(OVER, 1)):
+        c, _ = listener.accept()
+        c.recv(1000)
+        c.sendall(answer)
+    c.recv(1)
+threading.Thread(target=serve, daemon=True).start()
+with storm.WodiWorker(server=f'unix:{sys.argv[1]}#{"0" * 32}') as w:
+    assert w.receive().kind == storm.OVER
+print('again')
+END
+    check "a worker that was given up comes again" grep -qx again "$scratch/again"
+    check "what is closed is not used" grep -qx closed "$scratch/closed"
     unserve -TERM
     unset PYTHONPATH STORM_LIB
 else

@@ -232,6 +232,14 @@ def full(t):
     t.check('full: all of it comes later', r.status == 0 and r.out == 'out\n' * 3 + 'y' * 9000, r)
 
 
+def endless(t):
+    """Who writes without end delays neither the end of its line nor its time."""
+    r = work(t, lines='yes &\necho next\n')
+    t.check('one left behind is not waited for', r.status == 0 and r.out.endswith('next\n'), r)
+    r = work(t, '--time', '1s', lines='yes\n')
+    t.check('its time ends', 'status 124' in r.err, r)
+
+
 def interrupted(t):
     p = begun(t, 'i')
     p.send_signal(signal.SIGINT)
@@ -304,4 +312,4 @@ def down(t):
             all(line.startswith('storm: ') for line in r.err.splitlines()), r)
 
 
-play(lines, values, ends, slow, stream, killed, unshown, full, interrupted, casualties, at_a_terminal, refused, over_tcp, down, up=('--local', '3', '--orphan', '2s'))
+play(lines, values, ends, slow, stream, killed, unshown, full, endless, interrupted, casualties, at_a_terminal, refused, over_tcp, down, up=('--local', '3', '--orphan', '2s'))

@@ -411,6 +411,7 @@ int staff_open(struct staff *t, struct server *s, char *const *command, const ch
     t->server = s;
     t->command = command;
     t->source.fd = -1;
+    t->pause = LOOK_NS;
     t->stirred = true;
     setenv("STORM_WODI", where, 1);
     int r = make_memory(t);

@@ -101,7 +101,7 @@ struct carmi_message {
     const void *data;
 };
 
-/* -ENOENT: this process is not of a job. */
+/* -ENOENT: this process is not of a job. -EAGAIN: too many talk to the manager: 256 processes of one job may, and 1024 in all. */
 CARMI_API int carmi_init(struct carmi **ret);
 /* Hosts stay with the program until it ends, or another of its processes gives them back. */
 CARMI_API void carmi_exit(struct carmi *c);
@@ -110,7 +110,8 @@ CARMI_API void carmi_exit(struct carmi *c);
 
 /* Readable (poll, select, epoll) when carmi_next may have a message. */
 CARMI_API int carmi_fd(const struct carmi *c);
-/* 1: the next message; 0: there is none now; -errno: the launcher is gone. */
+/* 1: the next message; 0: there is none now; -errno: the launcher is gone, or, -EAGAIN, the manager was started again and too many others talk to
+ * it. */
 CARMI_API int carmi_next(struct carmi *c, struct carmi_message *ret);
 /* Waits for the next message of any request, or of this one (others are kept). 0: not in time. -ESRCH: no such request is
  * outstanding. timeout_ms -1: for ever. */

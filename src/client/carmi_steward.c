@@ -371,7 +371,10 @@ static void on_answer(struct steward *s, const struct message_answer *a) {
         return;
     struct call *c = call_find(s, e->call);
     struct task *t = e->kind == ERRAND_SPAWN ? task_of_call(s, e->call) : NULL;
-    if (e->kind == ERRAND_ADD) {
+    if (e->kind == ERRAND_FOLLOW) {
+        if (a->code != ANSWER_DONE)
+            s->refused = -EAGAIN; /* to ask again at once would only keep it busy */
+    } else if (e->kind == ERRAND_ADD) {
         s->adds_unanswered--;
         hosts_answered(s, c, a);
     } else if ((e->kind == ERRAND_DEFINE || e->kind == ERRAND_UNDEFINE) && c != NULL) {

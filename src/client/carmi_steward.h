@@ -167,6 +167,7 @@ struct steward {
     uint32_t head;    /* of its family; 0: not known yet */
     bool ready;       /* what is asked for first is known */
     bool failed;      /* no memory */
+    int refused;      /* 0, or -errno: the manager does not talk to us */
     bool anew;        /* that we begin anew is to be said */
     uint64_t numbers; /* of requests to the manager */
     int64_t calls_made;

@@ -223,6 +223,25 @@ static void test_refused(void) {
     finish(&b);
 }
 
+/* Too many talk to the manager: that is said once, and nothing is asked for again and again. */
+static void test_no_room_for_one_more(void) {
+    static struct bench b;
+    struct carmi_message m;
+    start(&b);
+    CHECK(acts(&b, VERB_FOLLOW, OWN));
+    answer(&b, b.heard.act.request, ANSWER_FULL, 0, 0);
+    say(&b, MESSAGE_NONE, NULL); /* as to a stranger, because of what came behind */
+    CHECK(asks(&b, SUBJECT_JOBS, 0));
+    CHECK_EQ(carmi_next(&b.carmi, &m), -EAGAIN);
+    CHECK(!b.carmi.steward.ready);
+    uint16_t type;
+    struct bytes body;
+    while (line_hear(&b.far, &type, &body) == 1)
+        CHECK(type != MESSAGE_NONE);
+    CHECK_EQ(carmi_receive(&b.carmi, &m, 0), -EAGAIN);
+    finish(&b);
+}
+
 static void test_it_begins_anew(void) {
     static struct bench b;
     struct carmi_message m;
@@ -676,6 +695,7 @@ static void test_a_book_begins_anew(void) {
 int main(void) {
     TEST(test_groups);
     TEST(test_refused);
+    TEST(test_no_room_for_one_more);
     TEST(test_it_begins_anew);
     TEST(test_what_is_lost_meanwhile);
     TEST(test_hosts_that_others_have_asked_for);

@@ -102,6 +102,7 @@ struct task {
     bool awaits;       /* that the file is made ready */
     bool told;         /* that it runs */
     bool settled;      /* it is over, and only its output may be missing */
+    bool followed;     /* after we began anew: its news and its output will come */
     uint64_t taken[2], output;
     uint32_t status;
     uint64_t cpu_ns;
@@ -130,6 +131,7 @@ struct steward_ear {
 enum errand_kind {
     ERRAND_FOLLOW,
     ERRAND_SURVEY, /* what there is, for ourselves */
+    ERRAND_OUTPUT, /* of one job, once more */
     ERRAND_LOOK,   /* at one job */
     ERRAND_CONFIG,
     ERRAND_PROCESSES,

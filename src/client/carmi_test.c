@@ -74,6 +74,14 @@ static void add_row(struct sheet *s, uint32_t job, enum job_kind kind, enum job_
     s->len += (size_t)len;
 }
 
+static void add_over(struct sheet *s, uint32_t job) {
+    struct job_row row = {
+        .job = job, .kind = JOB_STEP, .state = STATE_FAILED, .status = 3, .ended_ns = 1};
+    long len = job_row_encode(&row, room_of(s->rows + s->len, sizeof s->rows - s->len));
+    CHECK(len > 0);
+    s->len += (size_t)len;
+}
+
 /* To what was heard last. */
 static void answer_rows(struct bench *b, const struct sheet *s) {
     union message m = {.rows = {.request = {b->heard.ask.request[0], b->heard.ask.request[1]},
@@ -524,6 +532,63 @@ static void test_a_program_that_is_nowhere(void) {
     finish(&b);
 }
 
+/* One that could be executed, or not, ends while we begin anew: its news are said to who follows it, then comes what it has written. */
+static void ends_meanwhile(struct bench *b, uint32_t error, const char *written) {
+    struct sheet s = {.len = 0}, over = {.len = 0};
+    say(b, MESSAGE_NONE, NULL);
+    CHECK_EQ(next(b), MESSAGE_NONE);
+    add_row(&s, OWN, JOB_RUN, STATE_RUNNING);
+    add_row(&s, HOST, JOB_ALLOC, STATE_RUNNING);
+    greet(b, &s);
+    CHECK(acts(b, VERB_FOLLOW, HOST + 9) && b->heard.act.value == 1);
+    nodeset_clear(&b->sets[0]);
+    nodeset_clear(&b->sets[1]);
+    union message m = {.news = {.job = HOST + 9,
+                                .run = run_of(HOST + 9, 1),
+                                .state = STATE_FAILED,
+                                .settled = true,
+                                .status = 3,
+                                .cause = error == 0 ? 0 : CAUSE_FAILED,
+                                .value = error,
+                                .output = strlen(written),
+                                .held = written[0] != '\0',
+                                .nodes = &b->sets[0],
+                                .waiting = &b->sets[1]}};
+    uint64_t request[2] = {b->heard.act.request[0], b->heard.act.request[1]};
+    say(b, MESSAGE_NEWS, &m);
+    answer(b, request, ANSWER_DONE, HOST + 9, 1);
+    CHECK(asks(b, SUBJECT_JOB, HOST + 9));
+    add_over(&over, HOST + 9);
+    answer_rows(b, &over);
+}
+
+static void test_output_of_one_that_ended_meanwhile(void) {
+    static struct bench b;
+    struct carmi_message m;
+    begin_with_host(&b);
+    carmi_request r = spawn(&b, HOST + 9);
+    news(&b, HOST + 9, STATE_RUNNING);
+    CHECK(tells(&b, r, CARMI_SPAWNED, 1, &m));
+    ends_meanwhile(&b, 0, "\n");
+    CHECK(silent(&b));
+    union message out = {.output = {.run = run_of(HOST + 9, 1), .stream = 1}};
+    out.output.bytes = bytes_from_str("\n");
+    say(&b, MESSAGE_OUTPUT, &out);
+    CHECK(tells(&b, r, CARMI_EXITED, 1, &m) && m.success && m.last && m.status == 3);
+    finish(&b);
+}
+
+static void test_one_that_could_not_begin_meanwhile(void) {
+    static struct bench b;
+    struct carmi_message m;
+    begin_with_host(&b);
+    carmi_request r = spawn(&b, HOST + 9);
+    CHECK(silent(&b));
+    ends_meanwhile(&b, EACCES, "");
+    CHECK(tells(&b, r, CARMI_SPAWNED, 1, &m) && !m.success && m.last && m.error == EACCES);
+    finish(&b);
+}
+
 static void ignore(int number) {
     (void)number;
 }
@@ -705,6 +770,8 @@ int main(void) {
     TEST(test_a_process);
     TEST(test_a_host_lacks_the_program);
     TEST(test_a_program_that_is_nowhere);
+    TEST(test_output_of_one_that_ended_meanwhile);
+    TEST(test_one_that_could_not_begin_meanwhile);
     TEST(test_time_ends_among_signals);
     TEST(test_classes_are_the_managers);
     TEST(test_messages_of_one_request_are_found_among_others);

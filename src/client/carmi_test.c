@@ -385,6 +385,36 @@ static void test_given_back_again(void) {
     finish(&b);
 }
 
+static const char *attribute(const struct carmi_message *m, const char *name) {
+    for (size_t i = 0; i < m->attribute_count; i++)
+        if (strcmp(m->attributes[i].name, name) == 0)
+            return m->attributes[i].value;
+    return "";
+}
+
+/* Values of attributes may have blanks. */
+static void test_what_a_host_is_like(void) {
+    static struct bench b;
+    struct carmi_message m;
+    struct sheet host = {.len = 0}, nodes = {.len = 0};
+    struct node_row row = {.name = bytes_from_str("n1"),
+                           .traits = bytes_from_str("MODEL=\"Xeon Gold 6\" SPEED=2 NOTE=\"a\" X=")};
+    begin(&b);
+    carmi_request r = carmi_get_host_info(&b.carmi, HOST, TAG);
+    CHECK(asks(&b, SUBJECT_JOB, HOST));
+    add_row(&host, HOST, JOB_ALLOC, STATE_RUNNING);
+    answer_rows(&b, &host);
+    CHECK(asks(&b, SUBJECT_NODES, 0));
+    nodes.len = (size_t)node_row_encode(&row, room_of(nodes.rows, sizeof nodes.rows));
+    answer_rows(&b, &nodes);
+    CHECK(tells(&b, r, CARMI_HOST_INFO, 1, &m) && m.attribute_count == 7 + 4);
+    CHECK_STR(attribute(&m, "MODEL"), "Xeon Gold 6");
+    CHECK_STR(attribute(&m, "SPEED"), "2");
+    CHECK_STR(attribute(&m, "NOTE"), "a");
+    CHECK_STR(attribute(&m, "X"), "");
+    finish(&b);
+}
+
 static void test_a_process(void) {
     static struct bench b;
     struct carmi_message m;
@@ -767,6 +797,7 @@ int main(void) {
     TEST(test_cancelled_before_it_is_answered);
     TEST(test_given_back);
     TEST(test_given_back_again);
+    TEST(test_what_a_host_is_like);
     TEST(test_a_process);
     TEST(test_a_host_lacks_the_program);
     TEST(test_a_program_that_is_nowhere);

@@ -134,7 +134,9 @@ CARMI_API carmi_request carmi_config(struct carmi *c, int tag);
 CARMI_API carmi_request carmi_get_host_info(struct carmi *c, carmi_host host, int tag);
 
 /* Hosts of a class come `increment` at a time (0: one), until there are `count` more: a message for each group, the last of them
- * `last`. They are usable when the message is there. A class that is not defined: EINVAL. */
+ * `last`. They are usable when the message is there. A class that is not defined: EINVAL. If some will not come, because somebody has
+ * ended them while they waited, the last message has success 0 and ECANCELED, with the hosts of its group that came, if any did. A host
+ * that is lost before its group is told was never there. */
 CARMI_API carmi_request carmi_addhosts(struct carmi *c, const char *class_name, unsigned count,
                                        unsigned increment, int tag);
 

@@ -211,7 +211,57 @@ static void test_groups(void) {
     CHECK(tells(&b, r, CARMI_HOSTS_ADDED, 1, &m) && m.hosts[0] == HOST + 4 && !m.last);
     news(&b, HOST + 3, STATE_KILLED); /* somebody has ended it: the other of its group is there */
     CHECK(tells(&b, r, CARMI_HOSTS_ADDED, 1, &m) && m.hosts[0] == HOST + 2 && m.last);
+    CHECK(!m.success && m.error == ECANCELED); /* who reads the last knows whether all came */
     CHECK_EQ(carmi_wait(&b.carmi, r, &m, 0), -ESRCH);
+    finish(&b);
+}
+
+/* Of three the one at this place is ended while it waits: first, in between, or behind the others. */
+static void one_is_missing(uint32_t when) {
+    static struct bench b;
+    struct carmi_message m = {0};
+    begin(&b);
+    carmi_request r = grow(&b, 3, 1);
+    answer(&b, b.heard.submit.request, ANSWER_DONE, HOST, 3);
+    size_t hosts = 0, messages = 0;
+    for (uint32_t i = 0; i < 3; i++)
+        news(&b, HOST + i, i == when ? STATE_KILLED : STATE_RUNNING);
+    for (; carmi_next(&b.carmi, &m) == 1; messages++) {
+        hosts += m.host_count;
+        CHECK(m.request == r && m.success == !m.last);
+    }
+    CHECK(hosts == 2 && messages == (when == 2 ? 3 : 2));
+    CHECK(m.last && m.error == ECANCELED && m.host_count == (when == 2 ? 0 : 1));
+    finish(&b);
+}
+
+static void test_one_is_missing(void) {
+    for (uint32_t when = 0; when < 3; when++)
+        one_is_missing(when);
+}
+
+/* What happens to a host before its group is told is told behind that, or not at all. */
+static void test_before_its_group_is_told(void) {
+    static struct bench b;
+    struct carmi_message m;
+    begin(&b);
+    carmi_request lost = carmi_delete_notify(&b.carmi, 0, NULL, TAG);
+    carmi_request held = carmi_suspend_notify(&b.carmi, 0, NULL, TAG);
+    carmi_request r = grow(&b, 4, 2);
+    answer(&b, b.heard.submit.request, ANSWER_DONE, HOST, 4);
+    news(&b, HOST, STATE_RUNNING);
+    news(&b, HOST, STATE_SUSPENDED);
+    news(&b, HOST + 2, STATE_RUNNING);
+    news(&b, HOST + 2, STATE_KILLED);
+    CHECK(silent(&b));
+    news(&b, HOST + 1, STATE_RUNNING);
+    CHECK(tells(&b, r, CARMI_HOSTS_ADDED, 2, &m) && m.success && !m.last);
+    CHECK(tells(&b, held, CARMI_HOSTS_SUSPENDED, 1, &m) && m.hosts[0] == HOST && silent(&b));
+    news(&b, HOST + 3, STATE_RUNNING);
+    CHECK(tells(&b, r, CARMI_HOSTS_ADDED, 1, &m) && m.hosts[0] == HOST + 3 && m.last);
+    CHECK(!m.success && m.error == ECANCELED && silent(&b));
+    news(&b, HOST + 3, STATE_KILLED);
+    CHECK(tells(&b, lost, CARMI_HOSTS_DELETED, 1, &m) && m.hosts[0] == HOST + 3);
     finish(&b);
 }
 
@@ -789,6 +839,8 @@ static void test_a_book_begins_anew(void) {
 
 int main(void) {
     TEST(test_groups);
+    TEST(test_one_is_missing);
+    TEST(test_before_its_group_is_told);
     TEST(test_refused);
     TEST(test_no_room_for_one_more);
     TEST(test_it_begins_anew);

@@ -101,7 +101,8 @@ struct carmi_message {
     const void *data;
 };
 
-/* -ENOENT: this process is not of a job. -EAGAIN: too many talk to the manager: 256 processes of one job may, and 1024 in all. */
+/* A handle belongs to the process that has made it, and is not to be used after fork in the child.
+ * -ENOENT: this process is not of a job, or the descriptor STORM_PETITION was closed. -EAGAIN: too many talk to the manager: 256 processes of one job may, and 1024 in all. */
 CARMI_API int carmi_init(struct carmi **ret);
 /* Hosts stay with the program until it ends, or another of its processes gives them back. */
 CARMI_API void carmi_exit(struct carmi *c);

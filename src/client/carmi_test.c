@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -747,6 +748,38 @@ static void test_messages_of_one_request_are_found_among_others(void) {
     finish(&b);
 }
 
+/* ---- the bell ---- */
+
+static bool is_refused(int bell) {
+    struct carmi *c;
+    char number[16];
+    snprintf(number, sizeof number, "%d", bell);
+    setenv("STORM_PETITION", number, 1);
+    setenv("STORM_JOB_ID", "3", 1);
+    return carmi_init(&c) == -ENOENT;
+}
+
+/* What has the bell's number now is another's: nothing is written there. */
+static void test_what_is_no_bell(void) {
+    const int types[] = {SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET};
+    int ends[2];
+    char got;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        CHECK_EQ(socketpair(AF_UNIX, types[i] | SOCK_CLOEXEC, 0, ends), 0);
+        CHECK(is_refused(ends[0]));
+        CHECK(recv(ends[1], &got, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+        close(ends[0]);
+        close(ends[1]);
+        CHECK(is_refused(ends[0]));
+    }
+    CHECK_EQ(pipe(ends), 0);
+    CHECK(is_refused(ends[1]));
+    close(ends[0]);
+    close(ends[1]);
+    unsetenv("STORM_PETITION");
+    unsetenv("STORM_JOB_ID");
+}
+
 /* ---- who can be reached ---- */
 
 enum { OTHER = 41 };
@@ -858,6 +891,7 @@ int main(void) {
     TEST(test_time_ends_among_signals);
     TEST(test_classes_are_the_managers);
     TEST(test_messages_of_one_request_are_found_among_others);
+    TEST(test_what_is_no_bell);
     TEST(test_a_book);
     TEST(test_a_book_begins_anew);
     return tap_finish();

@@ -127,7 +127,7 @@ static void ring_nonsense(void) {
     for (int i = 0; i < 50; i++) {
         uint8_t hello[BELL_BYTES] = {BELL_VERSION};
         part.iov_base = i % 2 ? (void *)hello : (void *)(uintptr_t)text; /* a pipe is no line */
-        c->cmsg_len = CMSG_LEN((i % 3 ? 1 : 2) * sizeof(int)); /* nor are two of them */
+        c->cmsg_len = CMSG_LEN((i % 3 ? 1 : 2) * sizeof(int));           /* nor are two of them */
         send(bell, text, (size_t)(i * 6), MSG_DONTWAIT);
         sendmsg(bell, &message, MSG_DONTWAIT);
     }

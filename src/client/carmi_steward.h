@@ -83,7 +83,7 @@ struct host {
     char where[64];       /* its node */
     carmi_request added;  /* by which call; 0: by none of ours */
     carmi_request leaves; /* the call that gives it back; 0: none */
-    bool decided;         /* it is known who has asked for it; if a call of ours, that it is there was told */
+    bool decided;         /* it is known who has asked for it; if we have, it was told */
     uint32_t survey;      /* in which it was last seen */
     uint32_t tasks;
 };

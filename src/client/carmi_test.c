@@ -837,7 +837,8 @@ static void test_a_book(void) {
     CHECK(m.processes[0].id == ((carmi_process)1 << 32 | OWN) && m.processes[1].id == OTHER);
     CHECK_STR(m.processes[1].executable, "worker");
     CHECK_EQ(h.books, 1);
-    const struct acquaintance *e = CONTAINER_OF(list_first(&b.carmi.steward.book), struct acquaintance, at);
+    const struct acquaintance *e =
+        CONTAINER_OF(list_first(&b.carmi.steward.book), struct acquaintance, at);
     CHECK_EQ(e->reach.port, 104);
     CHECK_STR(e->class_name, "given");
     CHECK(asks(&b, SUBJECT_PEERS, 0));

@@ -59,7 +59,7 @@ struct node_row {
     struct bytes name;
     struct bytes reason;
     struct bytes jobs;   /* 4 bytes each */
-    struct bytes traits; /* what it is like: "CPU=1GHZ MODEL=\"some name\" ...", see node_row_trait */
+    struct bytes traits; /* what it is like: "CPU=1GHZ MEMORY=24GiB ...", see node_row_trait */
     /* As the machine that it is on has told last; 0 ns: never. */
     uint64_t seen_ns;
     uint32_t load_x100; /* processes that want to run, a mean over a minute */

@@ -67,10 +67,9 @@ static size_t count_strings(struct bytes b) {
  * not. */
 static bool is_ours(const char *string) {
     static const char *const names[] = {
-        "STEP=",         "NODE=",        "JOB_ID=",      "JOB_DIR=",    "RANK=",
-        "SIZE=",         "NODE_ID=",     "NODES=",       "LOCAL_RANK=", "LOCAL_SIZE=",
-        "ARRAY_INDEX=",  "PETITION=",    "ADDRESS=",     "PROGRAM=",    "PROGRAM_RANK=",
-        "PROGRAM_SIZE=", "CARMI_PARENT="};
+        "STEP=",    "NODE=",    "JOB_ID=",       "JOB_DIR=",      "RANK=",        "SIZE=",
+        "NODE_ID=", "NODES=",   "LOCAL_RANK=",   "LOCAL_SIZE=",   "ARRAY_INDEX=", "PETITION=",
+        "ADDRESS=", "PROGRAM=", "PROGRAM_RANK=", "PROGRAM_SIZE=", "CARMI_PARENT="};
     if (strncmp(string, "STORM_", 6) != 0)
         return false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

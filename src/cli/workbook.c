@@ -47,7 +47,9 @@ static int note(struct workbook *b, uint64_t number, enum workbook_state state, 
     store_le64(head + 8, number);
     store_le64(head + 16, l->hash);
     b->end += HEAD + result.len;
-    return wodi_bytes_add(&b->out, bytes_of(head, HEAD)) && wodi_bytes_add(&b->out, result) ? 0 : -ENOMEM;
+    return wodi_bytes_add(&b->out, bytes_of(head, HEAD)) && wodi_bytes_add(&b->out, result)
+               ? 0
+               : -ENOMEM;
 }
 
 int workbook_sent(struct workbook *b, uint64_t number, const char *command) {

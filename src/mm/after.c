@@ -28,7 +28,8 @@ static void submitted(struct mm *m, const struct after *a) {
         struct job *j = job_find(m, a->job + i);
         if (j != NULL) {
             j->logged = true;
-            m->orphans = m->orphans || j->parent != 0; /* its job's own submission may not have been kept */
+            m->orphans =
+                m->orphans || j->parent != 0; /* its job's own submission may not have been kept */
         }
     }
     client_answer(m, a->link, a->request, ANSWER_DONE, a->job, a->count, "");

@@ -15,7 +15,8 @@ enum { DEFINED, GROWN, COMMAND, SHRUNK };
 
 int main(int argc, char **argv) {
     static char *nothing[] = {"hostname", NULL};
-    unsigned count = argc > 1 ? (unsigned)atoi(argv[1]) : 2, left = count;
+    unsigned count = argc > 1 ? (unsigned)atoi(argv[1]) : 2, here = 0, done = 0;
+    int more = 1; /* hosts may come */
     char **command = argc > 2 ? argv + 2 : nothing;
     struct carmi *c;
     struct carmi_message m;
@@ -26,19 +27,21 @@ int main(int argc, char **argv) {
     }
     carmi_define_class(c, &(struct carmi_class){.name = "any"}, DEFINED);
     carmi_addhosts(c, "any", count, 1, GROWN);
-    while (left > 0 && carmi_receive(c, &m, -1) == 1) {
+    while ((more || here > 0) && carmi_receive(c, &m, -1) == 1) {
         if (!m.success)
             fprintf(stderr, "grow: %s\n", m.text);
-        if (m.tag == GROWN && !m.success)
-            break;
-        if (m.tag == GROWN)
-            for (size_t i = 0; i < m.host_count; i++)
+        if (m.tag == GROWN) { /* also if others will not come */
+            for (size_t i = 0; i < m.host_count; i++, here++)
                 carmi_host_spawn(c, command[0], command, m.hosts[i], COMMAND);
+            more = !m.last;
+        }
         if (m.tag == COMMAND && m.last)
             carmi_delhosts(c, m.host_count, m.hosts, SHRUNK);
-        if (m.tag == SHRUNK)
-            left--;
+        if (m.tag == SHRUNK) {
+            here--;
+            done++;
+        }
     }
     carmi_exit(c);
-    return left > 0;
+    return done < count;
 }

@@ -19,18 +19,20 @@ def grow(carmi, count, command):
     """How many hosts did not come."""
     carmi.define_class('any', tag=Tag.DEFINED)
     carmi.addhosts('any', count, tag=Tag.GROWN)
-    while count > 0:
+    more, here = True, 0
+    while more or here > 0:
         m = carmi.receive()
         if not m.success:
             print(f'grow: {m.text}', file=sys.stderr)
-        if m.tag == Tag.GROWN and not m.success:
-            break
-        if m.tag == Tag.GROWN:
+        if m.tag == Tag.GROWN:          # also if others will not come
             for host in m.hosts:
                 carmi.host_spawn(command, host, tag=Tag.COMMAND)
+            here += len(m.hosts)
+            more = not m.last
         if m.tag == Tag.COMMAND and m.last:
             carmi.delhosts(m.hosts, tag=Tag.SHRUNK)
         if m.tag == Tag.SHRUNK:
+            here -= 1
             count -= 1
     return count
 

@@ -332,14 +332,18 @@ class WodiWorker(_Handle):
         self.leave()
 
 
-def _answer(worker, work, event):
-    """An exception is a result, too: its master decides what is to be done."""
+def _result(work, data):
+    """Bytes and a status. An exception is a result, too, as is one that is too long to be sent: its master decides what is to be done. A
+    worker that ended by it would only be followed by the next, with the same step."""
     try:
-        worker.send(work(event.data))
-    except WodiError:
-        raise
+        result = work(data)
+        if not isinstance(result, bytes):
+            raise TypeError(f'the result of a step is bytes, not {type(result).__name__}')
+        if len(result) > BYTES_MAX:
+            raise ValueError(f'a result has {BYTES_MAX} bytes at most, not {len(result)}')
+        return result, 0
     except Exception:
-        worker.send(traceback.format_exc().encode()[-BYTES_MAX:], 1)
+        return traceback.format_exc().encode(errors='replace')[-BYTES_MAX:], 1
 
 
 def wodi_worker(work, init=None, cycle_start=None, cycle_end=None, **options):
@@ -353,7 +357,7 @@ def wodi_worker(work, init=None, cycle_start=None, cycle_end=None, **options):
             while True:
                 event = worker.receive()
                 if event.kind == WORK:
-                    _answer(worker, work, event)
+                    worker.send(*_result(work, event.data))
                 elif calls.get(event.kind):
                     calls[event.kind](event.data)
                 masters += (event.kind == INIT) - (event.kind == OVER)

@@ -110,7 +110,7 @@ static void ring_nonsense(void) {
     int bell = atoi(getenv("STORM_PETITION")), out[2];
     static const char text[300] = "who is there?";
     union {
-        char room[CMSG_SPACE(sizeof(int))];
+        char room[CMSG_SPACE(2 * sizeof(int))];
         struct cmsghdr align;
     } control = {{0}};
     struct iovec part = {.iov_base = (void *)(uintptr_t)text, .iov_len = 8};
@@ -121,13 +121,13 @@ static void ring_nonsense(void) {
     struct cmsghdr *c = CMSG_FIRSTHDR(&message);
     c->cmsg_level = SOL_SOCKET;
     c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int));
     if (pipe(out) < 0)
         fail("pipe", -errno);
-    memcpy(CMSG_DATA(c), &out[0], sizeof(int));
+    memcpy(CMSG_DATA(c), (const int[]){out[0], out[0]}, 2 * sizeof(int));
     for (int i = 0; i < 50; i++) {
         uint8_t hello[BELL_BYTES] = {BELL_VERSION};
         part.iov_base = i % 2 ? (void *)hello : (void *)(uintptr_t)text; /* a pipe is no line */
+        c->cmsg_len = CMSG_LEN((i % 3 ? 1 : 2) * sizeof(int));           /* nor are two of them */
         send(bell, text, (size_t)(i * 6), MSG_DONTWAIT);
         sendmsg(bell, &message, MSG_DONTWAIT);
     }

@@ -101,7 +101,8 @@ struct carmi_message {
     const void *data;
 };
 
-/* -ENOENT: this process is not of a job. */
+/* A handle belongs to the process that has made it, and is not to be used after fork in the child.
+ * -ENOENT: this process is not of a job, or the descriptor STORM_PETITION was closed. -EAGAIN: too many talk to the manager: 256 processes of one job may, and 1024 in all. */
 CARMI_API int carmi_init(struct carmi **ret);
 /* Hosts stay with the program until it ends, or another of its processes gives them back. */
 CARMI_API void carmi_exit(struct carmi *c);
@@ -110,7 +111,8 @@ CARMI_API void carmi_exit(struct carmi *c);
 
 /* Readable (poll, select, epoll) when carmi_next may have a message. */
 CARMI_API int carmi_fd(const struct carmi *c);
-/* 1: the next message; 0: there is none now; -errno: the launcher is gone. */
+/* 1: the next message; 0: there is none now; -errno: the launcher is gone, or, -EAGAIN, the manager was started again and too many others talk to
+ * it. */
 CARMI_API int carmi_next(struct carmi *c, struct carmi_message *ret);
 /* Waits for the next message of any request, or of this one (others are kept). 0: not in time. -ESRCH: no such request is
  * outstanding. timeout_ms -1: for ever. */
@@ -133,7 +135,9 @@ CARMI_API carmi_request carmi_config(struct carmi *c, int tag);
 CARMI_API carmi_request carmi_get_host_info(struct carmi *c, carmi_host host, int tag);
 
 /* Hosts of a class come `increment` at a time (0: one), until there are `count` more: a message for each group, the last of them
- * `last`. They are usable when the message is there. A class that is not defined: EINVAL. */
+ * `last`. They are usable when the message is there. A class that is not defined: EINVAL. If some will not come, because somebody has
+ * ended them while they waited, the last message has success 0 and ECANCELED, with the hosts of its group that came, if any did. A host
+ * that is lost before its group is told was never there. */
 CARMI_API carmi_request carmi_addhosts(struct carmi *c, const char *class_name, unsigned count,
                                        unsigned increment, int tag);
 

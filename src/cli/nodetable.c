@@ -303,49 +303,17 @@ int nodetable_print_long(const struct nodetable *t, FILE *to) {
 
 /* ---- JSON ---- */
 
-struct word {
-    struct bytes name, value;
-};
-
-/* Values that have blanks are in quotes. */
-static const uint8_t *end_of_value(const uint8_t *at, const uint8_t *end) {
-    bool quoted = at < end && *at == '"';
-    const uint8_t *close = quoted ? memchr(at + 1, '"', (size_t)(end - at) - 1) : NULL;
-    const uint8_t *from = close != NULL ? close : at;
-    const uint8_t *blank = memchr(from, ' ', (size_t)(end - from));
-    return blank != NULL ? blank : end;
-}
-
-static struct bytes without_quotes(struct bytes v) {
-    bool quoted = v.len >= 2 && v.at[0] == '"' && v.at[v.len - 1] == '"';
-    return quoted ? bytes_of(v.at + 1, v.len - 2) : v;
-}
-
-/* The next of "NAME=VALUE NAME=VALUE ..."; false behind the last. */
-static bool next_word(struct bytes *rest, struct word *ret) {
-    const uint8_t *end = rest->at + rest->len;
-    const uint8_t *is = rest->len == 0 ? NULL : memchr(rest->at, '=', rest->len);
-    if (is == NULL)
-        return false;
-    const uint8_t *behind = end_of_value(is + 1, end);
-    ret->name = bytes_of(rest->at, (size_t)(is - rest->at));
-    ret->value = without_quotes(bytes_of(is + 1, (size_t)(behind - is) - 1));
-    const uint8_t *next = behind < end ? behind + 1 : end;
-    *rest = bytes_of(next, (size_t)(end - next));
-    return true;
-}
-
 /* As an object: values are as people read and write them. */
 static void add_traits(struct json *j, struct bytes traits) {
-    struct word one;
+    struct bytes of, value;
     json_open(j, "attributes", '{');
-    while (next_word(&traits, &one)) {
+    while (node_row_trait(&traits, &of, &value)) {
         char name[TRAITS_WORD_MAX];
-        if (one.name.len >= sizeof name)
+        if (of.len >= sizeof name)
             break;
-        memcpy(name, one.name.at, one.name.len);
-        name[one.name.len] = '\0';
-        json_text(j, name, one.value);
+        memcpy(name, of.at, of.len);
+        name[of.len] = '\0';
+        json_text(j, name, value);
     }
     json_close(j, '}');
 }

@@ -56,6 +56,7 @@ static bool hear_one(struct carmi *c) {
     if (r <= 0)
         return false;
     steward_hear(&c->steward, type, body);
+    c->error = c->steward.refused;
     if (c->steward.output_to != 0)
         write_all(c->steward.output_to == 1 ? STDOUT_FILENO : STDERR_FILENO, c->steward.output);
     c->steward.output_to = 0;

@@ -67,7 +67,31 @@ static void notify(struct steward *s, enum call_kind which, enum carmi_kind kind
     }
 }
 
+/* The program knows of it from now on: what has happened to it meanwhile is told behind that. */
+static void decide(struct steward *s, struct host *h) {
+    h->decided = true;
+    if (h->stage == STAGE_SUSPENDED)
+        notify(s, CALL_SUSPEND_NOTIFY, CARMI_HOSTS_SUSPENDED, h);
+}
+
 /* ---- hosts that were asked for ---- */
+
+static const char will_not_come[] = "the rest will not come";
+
+static bool all_came(const struct call *c) {
+    for (uint32_t i = 0; i < c->count; i++)
+        if (c->slots[i] == SLOT_GONE)
+            return false;
+    return true;
+}
+
+static void decide_group(struct steward *s, const struct call *c, uint32_t from, uint32_t end) {
+    for (uint32_t i = from; i < end; i++) {
+        struct host *h = c->slots[i] == SLOT_TOLD ? host_find(s, c->first + i) : NULL;
+        if (h != NULL)
+            decide(s, h);
+    }
+}
 
 /* A group whose hosts are all known of, and some are there, is told. */
 static void tell_group(struct steward *s, struct call *c, uint32_t from) {
@@ -91,6 +115,9 @@ static void tell_group(struct steward *s, struct call *c, uint32_t from) {
             hosts[l->message.host_count++] = c->first + i;
             c->slots[i] = SLOT_TOLD;
         }
+    if (l->message.last && !all_came(c))
+        letter_failed(s, l, ECANCELED, bytes_from_str(will_not_come));
+    decide_group(s, c, from, end);
 }
 
 /* If nothing is left to come and that was not said with the last that came. */
@@ -99,7 +126,7 @@ static void end_add(struct steward *s, struct call *c, bool told) {
         return;
     if (!told)
         letter_failed(s, letter_add(s, c, CARMI_HOSTS_ADDED), ECANCELED,
-                      bytes_from_str("the rest will not come"));
+                      bytes_from_str(will_not_come));
     call_end(c);
 }
 
@@ -120,11 +147,13 @@ static void came(struct steward *s, struct host *h) {
     struct call *c = call_find(s, h->added);
     if (h->added == 0 && s->adds_unanswered > 0)
         return; /* it may be one of those */
-    h->decided = true;
-    if (c != NULL && c->kind == CALL_ADD)
-        slot_is(s, c, h->job - c->first, SLOT_HERE);
-    else if (h->added == 0)
+    if (c != NULL && c->kind == CALL_ADD) {
+        slot_is(s, c, h->job - c->first, SLOT_HERE); /* decides it with its group */
+        return;
+    }
+    if (h->added == 0)
         notify(s, CALL_ADD_NOTIFY, CARMI_HOSTS_ADDED, h);
+    decide(s, h);
 }
 
 static void left(struct steward *s, struct host *h) {
@@ -149,9 +178,14 @@ void host_gone(struct steward *s, struct host *h) {
     if (before == STAGE_GONE)
         return;
     h->stage = STAGE_GONE;
-    if (before == STAGE_WAITS && c != NULL && c->kind == CALL_ADD)
+    bool awaited = c != NULL && c->kind == CALL_ADD && !h->decided;
+    if (before == STAGE_WAITS && awaited) {
         slot_is(s, c, h->job - c->first, SLOT_GONE);
-    else if (h->decided || h->leaves != 0)
+        return;
+    }
+    if (awaited && h->job - c->first < c->count)
+        c->slots[h->job - c->first] = SLOT_GONE; /* others of its group are waited for */
+    if (h->decided || h->leaves != 0)
         left(s, h);
 }
 
@@ -255,6 +289,7 @@ void hosts_cancel(struct steward *s, struct call *c) {
         if (c->slots[i] == SLOT_HERE) {
             c->slots[i] = SLOT_TOLD; /* its group is not whole, and never will be */
             notify_one(s, c, CARMI_HOSTS_ADDED, h);
+            decide(s, h);
         }
         if (c->slots[i] != SLOT_WAITS)
             continue;

@@ -96,19 +96,13 @@ static void add_number(struct sheet *t, const char *name, uint64_t value) {
     add_text(t, name, digits);
 }
 
-/* "NAME=VALUE NAME=VALUE": those of the node; is SPEED among them? */
+/* Those of the node; is SPEED among them? */
 static bool add_traits(struct sheet *t, struct bytes traits) {
     bool speed = false;
-    const char *at = (const char *)traits.at, *end = at + traits.len;
-    while (at < end) {
-        const char *stop = memchr(at, ' ', (size_t)(end - at));
-        stop = stop == NULL ? end : stop;
-        const char *is = memchr(at, '=', (size_t)(stop - at));
-        size_t name = (size_t)((is == NULL ? stop : is) - at);
-        if (name > 0)
-            add(t, at, name, is == NULL ? "1" : is + 1, is == NULL ? 1 : (size_t)(stop - is - 1));
-        speed = speed || (name == 5 && memcmp(at, "SPEED", 5) == 0);
-        at = stop + 1;
+    struct bytes name, value;
+    while (node_row_trait(&traits, &name, &value)) {
+        add(t, (const char *)name.at, name.len, (const char *)value.at, value.len);
+        speed = speed || bytes_equal(name, bytes_from_str("SPEED"));
     }
     return speed;
 }

@@ -73,7 +73,9 @@ void errand_act(struct steward *s, enum errand_kind kind, enum verb verb, uint32
                                .value = value,
                                .nodes = &s->none,
                                .jobs = bytes_of(numbers, 4 * count)}};
-    errand_add(s, kind, MESSAGE_ACT, &m, call);
+    struct errand *e = errand_add(s, kind, MESSAGE_ACT, &m, call);
+    if (e != NULL && count == 1)
+        e->job = (uint32_t)jobs[0];
     free(numbers);
 }
 
@@ -85,7 +87,7 @@ static void errand_free(struct errand *e) {
 static bool of_beginning(enum errand_kind kind) {
     return kind == ERRAND_FOLLOW || kind == ERRAND_SURVEY || kind == ERRAND_LOOK ||
            kind == ERRAND_TAKEN || kind == ERRAND_QUIET || kind == ERRAND_REACH ||
-           kind == ERRAND_BOOK;
+           kind == ERRAND_BOOK || kind == ERRAND_OUTPUT;
 }
 
 /* Before all else: who follows first and looks then misses nothing. */
@@ -99,10 +101,11 @@ static void begin(struct steward *s) {
     errand_ask(s, ERRAND_SURVEY, SUBJECT_JOBS, 0, 0);
     book_anew(s);
     LIST_EACH (l, &s->tasks) {
-        const struct task *t = CONTAINER_OF(l, struct task, at);
+        struct task *t = CONTAINER_OF(l, struct task, at);
         carmi_host job = t->job;
+        t->followed = false;
         if (t->job != 0)
-            errand_act(s, ERRAND_QUIET, VERB_FOLLOW, FOLLOW_OUTPUT, &job, 1, 0);
+            errand_act(s, ERRAND_OUTPUT, VERB_FOLLOW, FOLLOW_OUTPUT, &job, 1, 0);
     }
     list_move_all(&s->errands, &others);
 }
@@ -370,8 +373,16 @@ static void on_answer(struct steward *s, const struct message_answer *a) {
     if (e == NULL)
         return;
     struct call *c = call_find(s, e->call);
-    struct task *t = e->kind == ERRAND_SPAWN ? task_of_call(s, e->call) : NULL;
-    if (e->kind == ERRAND_ADD) {
+    struct task *t = e->kind == ERRAND_SPAWN    ? task_of_call(s, e->call)
+                     : e->kind == ERRAND_OUTPUT ? task_find(s, e->job)
+                                                : NULL;
+    if (e->kind == ERRAND_FOLLOW) {
+        if (a->code != ANSWER_DONE)
+            s->refused = -EAGAIN; /* to ask again at once would only keep it busy */
+    } else if (e->kind == ERRAND_OUTPUT) {
+        if (t != NULL)
+            t->followed = a->code == ANSWER_DONE;
+    } else if (e->kind == ERRAND_ADD) {
         s->adds_unanswered--;
         hosts_answered(s, c, a);
     } else if ((e->kind == ERRAND_DEFINE || e->kind == ERRAND_UNDEFINE) && c != NULL) {

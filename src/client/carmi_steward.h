@@ -83,7 +83,7 @@ struct host {
     char where[64];       /* its node */
     carmi_request added;  /* by which call; 0: by none of ours */
     carmi_request leaves; /* the call that gives it back; 0: none */
-    bool decided;         /* it is known whether a call of ours has asked for it */
+    bool decided;         /* it is known who has asked for it; if we have, it was told */
     uint32_t survey;      /* in which it was last seen */
     uint32_t tasks;
 };
@@ -102,6 +102,7 @@ struct task {
     bool awaits;       /* that the file is made ready */
     bool told;         /* that it runs */
     bool settled;      /* it is over, and only its output may be missing */
+    bool followed;     /* after we began anew: its news and its output will come */
     uint64_t taken[2], output;
     uint32_t status;
     uint64_t cpu_ns;
@@ -130,6 +131,7 @@ struct steward_ear {
 enum errand_kind {
     ERRAND_FOLLOW,
     ERRAND_SURVEY, /* what there is, for ourselves */
+    ERRAND_OUTPUT, /* of one job, once more */
     ERRAND_LOOK,   /* at one job */
     ERRAND_CONFIG,
     ERRAND_PROCESSES,
@@ -167,6 +169,7 @@ struct steward {
     uint32_t head;    /* of its family; 0: not known yet */
     bool ready;       /* what is asked for first is known */
     bool failed;      /* no memory */
+    int refused;      /* 0, or -errno: the manager does not talk to us */
     bool anew;        /* that we begin anew is to be said */
     uint64_t numbers; /* of requests to the manager */
     int64_t calls_made;

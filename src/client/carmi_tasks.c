@@ -133,6 +133,8 @@ void task_row(struct steward *s, struct task *t, const struct job_row *row) {
         tell_spawned(s, t);
     if (!state_over((enum job_state)row->state) || row->ended_ns == 0)
         return;
+    if (t->followed)
+        return;        /* news of its end come, or have come, and say how much it has written */
     t->settled = true; /* what it has written was told while we were away, or is lost */
     t->status = row->status;
     t->cpu_ns = row->usage.user_ns + row->usage.system_ns;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -69,6 +70,14 @@ static void add_row(struct sheet *s, uint32_t job, enum job_kind kind, enum job_
                           .parent = kind == JOB_ALLOC ? OWN : 0,
                           .name = bytes_from_str("any"),
                           .node_list = bytes_from_str("n1")};
+    long len = job_row_encode(&row, room_of(s->rows + s->len, sizeof s->rows - s->len));
+    CHECK(len > 0);
+    s->len += (size_t)len;
+}
+
+static void add_over(struct sheet *s, uint32_t job) {
+    struct job_row row = {
+        .job = job, .kind = JOB_STEP, .state = STATE_FAILED, .status = 3, .ended_ns = 1};
     long len = job_row_encode(&row, room_of(s->rows + s->len, sizeof s->rows - s->len));
     CHECK(len > 0);
     s->len += (size_t)len;
@@ -203,7 +212,57 @@ static void test_groups(void) {
     CHECK(tells(&b, r, CARMI_HOSTS_ADDED, 1, &m) && m.hosts[0] == HOST + 4 && !m.last);
     news(&b, HOST + 3, STATE_KILLED); /* somebody has ended it: the other of its group is there */
     CHECK(tells(&b, r, CARMI_HOSTS_ADDED, 1, &m) && m.hosts[0] == HOST + 2 && m.last);
+    CHECK(!m.success && m.error == ECANCELED); /* who reads the last knows whether all came */
     CHECK_EQ(carmi_wait(&b.carmi, r, &m, 0), -ESRCH);
+    finish(&b);
+}
+
+/* Of three the one at this place is ended while it waits: first, in between, or behind the others. */
+static void one_is_missing(uint32_t when) {
+    static struct bench b;
+    struct carmi_message m = {0};
+    begin(&b);
+    carmi_request r = grow(&b, 3, 1);
+    answer(&b, b.heard.submit.request, ANSWER_DONE, HOST, 3);
+    size_t hosts = 0, messages = 0;
+    for (uint32_t i = 0; i < 3; i++)
+        news(&b, HOST + i, i == when ? STATE_KILLED : STATE_RUNNING);
+    for (; carmi_next(&b.carmi, &m) == 1; messages++) {
+        hosts += m.host_count;
+        CHECK(m.request == r && m.success == !m.last);
+    }
+    CHECK(hosts == 2 && messages == (when == 2 ? 3 : 2));
+    CHECK(m.last && m.error == ECANCELED && m.host_count == (when == 2 ? 0 : 1));
+    finish(&b);
+}
+
+static void test_one_is_missing(void) {
+    for (uint32_t when = 0; when < 3; when++)
+        one_is_missing(when);
+}
+
+/* What happens to a host before its group is told is told behind that, or not at all. */
+static void test_before_its_group_is_told(void) {
+    static struct bench b;
+    struct carmi_message m;
+    begin(&b);
+    carmi_request lost = carmi_delete_notify(&b.carmi, 0, NULL, TAG);
+    carmi_request held = carmi_suspend_notify(&b.carmi, 0, NULL, TAG);
+    carmi_request r = grow(&b, 4, 2);
+    answer(&b, b.heard.submit.request, ANSWER_DONE, HOST, 4);
+    news(&b, HOST, STATE_RUNNING);
+    news(&b, HOST, STATE_SUSPENDED);
+    news(&b, HOST + 2, STATE_RUNNING);
+    news(&b, HOST + 2, STATE_KILLED);
+    CHECK(silent(&b));
+    news(&b, HOST + 1, STATE_RUNNING);
+    CHECK(tells(&b, r, CARMI_HOSTS_ADDED, 2, &m) && m.success && !m.last);
+    CHECK(tells(&b, held, CARMI_HOSTS_SUSPENDED, 1, &m) && m.hosts[0] == HOST && silent(&b));
+    news(&b, HOST + 3, STATE_RUNNING);
+    CHECK(tells(&b, r, CARMI_HOSTS_ADDED, 1, &m) && m.hosts[0] == HOST + 3 && m.last);
+    CHECK(!m.success && m.error == ECANCELED && silent(&b));
+    news(&b, HOST + 3, STATE_KILLED);
+    CHECK(tells(&b, lost, CARMI_HOSTS_DELETED, 1, &m) && m.hosts[0] == HOST + 3);
     finish(&b);
 }
 
@@ -220,6 +279,25 @@ static void test_refused(void) {
     news(&b, HOST, STATE_KILLED);
     news(&b, HOST + 1, STATE_KILLED);
     CHECK(tells(&b, r, CARMI_HOSTS_ADDED, 0, &m) && !m.success && m.last);
+    finish(&b);
+}
+
+/* Too many talk to the manager: that is said once, and nothing is asked for again and again. */
+static void test_no_room_for_one_more(void) {
+    static struct bench b;
+    struct carmi_message m;
+    start(&b);
+    CHECK(acts(&b, VERB_FOLLOW, OWN));
+    answer(&b, b.heard.act.request, ANSWER_FULL, 0, 0);
+    say(&b, MESSAGE_NONE, NULL); /* as to a stranger, because of what came behind */
+    CHECK(asks(&b, SUBJECT_JOBS, 0));
+    CHECK_EQ(carmi_next(&b.carmi, &m), -EAGAIN);
+    CHECK(!b.carmi.steward.ready);
+    uint16_t type;
+    struct bytes body;
+    while (line_hear(&b.far, &type, &body) == 1)
+        CHECK(type != MESSAGE_NONE);
+    CHECK_EQ(carmi_receive(&b.carmi, &m, 0), -EAGAIN);
     finish(&b);
 }
 
@@ -355,6 +433,36 @@ static void test_given_back_again(void) {
     CHECK(acts(&b, VERB_END, HOST + 1) && b.heard.act.jobs.len == 4);
     news(&b, HOST + 1, STATE_DONE);
     CHECK(tells(&b, r, CARMI_HOSTS_DELETED, 2, &m) && m.success && m.last);
+    finish(&b);
+}
+
+static const char *attribute(const struct carmi_message *m, const char *name) {
+    for (size_t i = 0; i < m->attribute_count; i++)
+        if (strcmp(m->attributes[i].name, name) == 0)
+            return m->attributes[i].value;
+    return "";
+}
+
+/* Values of attributes may have blanks. */
+static void test_what_a_host_is_like(void) {
+    static struct bench b;
+    struct carmi_message m;
+    struct sheet host = {.len = 0}, nodes = {.len = 0};
+    struct node_row row = {.name = bytes_from_str("n1"),
+                           .traits = bytes_from_str("MODEL=\"Xeon Gold 6\" SPEED=2 NOTE=\"a\" X=")};
+    begin(&b);
+    carmi_request r = carmi_get_host_info(&b.carmi, HOST, TAG);
+    CHECK(asks(&b, SUBJECT_JOB, HOST));
+    add_row(&host, HOST, JOB_ALLOC, STATE_RUNNING);
+    answer_rows(&b, &host);
+    CHECK(asks(&b, SUBJECT_NODES, 0));
+    nodes.len = (size_t)node_row_encode(&row, room_of(nodes.rows, sizeof nodes.rows));
+    answer_rows(&b, &nodes);
+    CHECK(tells(&b, r, CARMI_HOST_INFO, 1, &m) && m.attribute_count == 7 + 4);
+    CHECK_STR(attribute(&m, "MODEL"), "Xeon Gold 6");
+    CHECK_STR(attribute(&m, "SPEED"), "2");
+    CHECK_STR(attribute(&m, "NOTE"), "a");
+    CHECK_STR(attribute(&m, "X"), "");
     finish(&b);
 }
 
@@ -505,6 +613,63 @@ static void test_a_program_that_is_nowhere(void) {
     finish(&b);
 }
 
+/* One that could be executed, or not, ends while we begin anew: its news are said to who follows it, then comes what it has written. */
+static void ends_meanwhile(struct bench *b, uint32_t error, const char *written) {
+    struct sheet s = {.len = 0}, over = {.len = 0};
+    say(b, MESSAGE_NONE, NULL);
+    CHECK_EQ(next(b), MESSAGE_NONE);
+    add_row(&s, OWN, JOB_RUN, STATE_RUNNING);
+    add_row(&s, HOST, JOB_ALLOC, STATE_RUNNING);
+    greet(b, &s);
+    CHECK(acts(b, VERB_FOLLOW, HOST + 9) && b->heard.act.value == 1);
+    nodeset_clear(&b->sets[0]);
+    nodeset_clear(&b->sets[1]);
+    union message m = {.news = {.job = HOST + 9,
+                                .run = run_of(HOST + 9, 1),
+                                .state = STATE_FAILED,
+                                .settled = true,
+                                .status = 3,
+                                .cause = error == 0 ? 0 : CAUSE_FAILED,
+                                .value = error,
+                                .output = strlen(written),
+                                .held = written[0] != '\0',
+                                .nodes = &b->sets[0],
+                                .waiting = &b->sets[1]}};
+    uint64_t request[2] = {b->heard.act.request[0], b->heard.act.request[1]};
+    say(b, MESSAGE_NEWS, &m);
+    answer(b, request, ANSWER_DONE, HOST + 9, 1);
+    CHECK(asks(b, SUBJECT_JOB, HOST + 9));
+    add_over(&over, HOST + 9);
+    answer_rows(b, &over);
+}
+
+static void test_output_of_one_that_ended_meanwhile(void) {
+    static struct bench b;
+    struct carmi_message m;
+    begin_with_host(&b);
+    carmi_request r = spawn(&b, HOST + 9);
+    news(&b, HOST + 9, STATE_RUNNING);
+    CHECK(tells(&b, r, CARMI_SPAWNED, 1, &m));
+    ends_meanwhile(&b, 0, "\n");
+    CHECK(silent(&b));
+    union message out = {.output = {.run = run_of(HOST + 9, 1), .stream = 1}};
+    out.output.bytes = bytes_from_str("\n");
+    say(&b, MESSAGE_OUTPUT, &out);
+    CHECK(tells(&b, r, CARMI_EXITED, 1, &m) && m.success && m.last && m.status == 3);
+    finish(&b);
+}
+
+static void test_one_that_could_not_begin_meanwhile(void) {
+    static struct bench b;
+    struct carmi_message m;
+    begin_with_host(&b);
+    carmi_request r = spawn(&b, HOST + 9);
+    CHECK(silent(&b));
+    ends_meanwhile(&b, EACCES, "");
+    CHECK(tells(&b, r, CARMI_SPAWNED, 1, &m) && !m.success && m.last && m.error == EACCES);
+    finish(&b);
+}
+
 static void ignore(int number) {
     (void)number;
 }
@@ -581,6 +746,38 @@ static void test_messages_of_one_request_are_found_among_others(void) {
     line_close(&b.far);
     CHECK(carmi_receive(&b.carmi, &m, -1) < 0); /* the launcher is gone */
     finish(&b);
+}
+
+/* ---- the bell ---- */
+
+static bool is_refused(int bell) {
+    struct carmi *c;
+    char number[16];
+    snprintf(number, sizeof number, "%d", bell);
+    setenv("STORM_PETITION", number, 1);
+    setenv("STORM_JOB_ID", "3", 1);
+    return carmi_init(&c) == -ENOENT;
+}
+
+/* What has the bell's number now is another's: nothing is written there. */
+static void test_what_is_no_bell(void) {
+    const int types[] = {SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET};
+    int ends[2];
+    char got;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        CHECK_EQ(socketpair(AF_UNIX, types[i] | SOCK_CLOEXEC, 0, ends), 0);
+        CHECK(is_refused(ends[0]));
+        CHECK(recv(ends[1], &got, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+        close(ends[0]);
+        close(ends[1]);
+        CHECK(is_refused(ends[0]));
+    }
+    CHECK_EQ(pipe(ends), 0);
+    CHECK(is_refused(ends[1]));
+    close(ends[0]);
+    close(ends[1]);
+    unsetenv("STORM_PETITION");
+    unsetenv("STORM_JOB_ID");
 }
 
 /* ---- who can be reached ---- */
@@ -676,19 +873,26 @@ static void test_a_book_begins_anew(void) {
 
 int main(void) {
     TEST(test_groups);
+    TEST(test_one_is_missing);
+    TEST(test_before_its_group_is_told);
     TEST(test_refused);
+    TEST(test_no_room_for_one_more);
     TEST(test_it_begins_anew);
     TEST(test_what_is_lost_meanwhile);
     TEST(test_hosts_that_others_have_asked_for);
     TEST(test_cancelled_before_it_is_answered);
     TEST(test_given_back);
     TEST(test_given_back_again);
+    TEST(test_what_a_host_is_like);
     TEST(test_a_process);
     TEST(test_a_host_lacks_the_program);
     TEST(test_a_program_that_is_nowhere);
+    TEST(test_output_of_one_that_ended_meanwhile);
+    TEST(test_one_that_could_not_begin_meanwhile);
     TEST(test_time_ends_among_signals);
     TEST(test_classes_are_the_managers);
     TEST(test_messages_of_one_request_are_found_among_others);
+    TEST(test_what_is_no_bell);
     TEST(test_a_book);
     TEST(test_a_book_begins_anew);
     return tap_finish();

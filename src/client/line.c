@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 /* A number in the environment; -1: there is none. */
@@ -19,6 +20,21 @@ static long number_of(const char *variable) {
         return -1;
     long value = strtol(text, &end, 10);
     return *end == '\0' && value <= INT_MAX ? value : -1;
+}
+
+/* The number may be left over from a process whose descriptors were closed, and be another's now: a bell is one of two nameless sockets
+ * that somebody else has made. */
+static bool is_bell(int fd) {
+    int domain = 0, type = 0;
+    struct ucred maker = {0};
+    struct sockaddr_un other;
+    socklen_t int_len = sizeof domain, maker_len = sizeof maker, other_len = sizeof other;
+    return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &int_len) == 0 && domain == AF_UNIX &&
+           getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &int_len) == 0 && type == SOCK_SEQPACKET &&
+           getpeername(fd, (struct sockaddr *)&other, &other_len) == 0 &&
+           other_len == sizeof other.sun_family &&
+           getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &maker, &maker_len) == 0 &&
+           maker.pid != getpid();
 }
 
 static int ring(int bell, uint32_t rank, int line) {
@@ -50,7 +66,7 @@ int line_open(struct line *p) {
     int ends[2];
     long bell = number_of("STORM_PETITION"), rank = number_of("STORM_RANK");
     *p = (struct line){.fd = -1};
-    if (bell < 0)
+    if (bell < 0 || !is_bell((int)bell))
         return -ENOENT;
     p->frame = malloc(LINE_FRAME_MAX);
     if (p->frame == NULL)

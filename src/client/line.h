@@ -10,7 +10,7 @@ struct line {
     uint8_t *frame; /* LINE_FRAME_MAX: what was heard last */
 };
 
-/* 0, or -errno: -ENOENT: this process is not of a job; another: its launcher does not let it in. */
+/* 0, or -errno: -ENOENT: this process is not of a job, or has closed what it was given; another: its launcher does not let it in. */
 int line_open(struct line *p);
 void line_close(struct line *p);
 

@@ -328,6 +328,21 @@ static size_t read_rings(struct link *l, uint8_t *at, size_t len) {
     return n < 0 ? 0 : (size_t)n;
 }
 
+/* One descriptor is memory. The room for one has room for two where it is rounded up: none of several is kept. */
+static void take_descriptors(struct link *l, const struct cmsghdr *c) {
+    int got[2];
+    size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof *got;
+    if (count > sizeof got / sizeof *got)
+        count = sizeof got / sizeof *got;
+    memcpy(got, CMSG_DATA(c), count * sizeof *got);
+    if (count == 1 && l->memory < 0) {
+        l->memory = got[0];
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        close(got[i]);
+}
+
 /* With HELLO may come memory. */
 static ssize_t read_with_memory(struct link *l, uint8_t *at, size_t len) {
     union {
@@ -341,12 +356,8 @@ static ssize_t read_with_memory(struct link *l, uint8_t *at, size_t len) {
                              .msg_controllen = sizeof control.room};
     ssize_t n = recvmsg(l->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&message);
-    if (c == NULL || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
-        c->cmsg_len != CMSG_LEN(sizeof l->memory))
-        return n;
-    if (l->memory >= 0)
-        close(l->memory);
-    memcpy(&l->memory, CMSG_DATA(c), sizeof l->memory);
+    if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+        take_descriptors(l, c);
     return n;
 }
 

@@ -273,6 +273,48 @@ static void test_strangers(void) {
     finish(&b);
 }
 
+/* Sends one byte and, with it, both. */
+static void send_two(int to, const int *both) {
+    union {
+        char room[CMSG_SPACE(2 * sizeof(int))];
+        struct cmsghdr align;
+    } control = {{0}};
+    struct iovec part = {.iov_base = (char[]){0}, .iov_len = 1};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control.room,
+                             .msg_controllen = sizeof control.room};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(2 * sizeof(int));
+    memcpy(CMSG_DATA(c), both, 2 * sizeof(int));
+    CHECK_EQ(sendmsg(to, &message, MSG_NOSIGNAL), 1);
+}
+
+/* Descriptors of a stranger: a pipe ends when nobody has its other end any more. */
+static void test_no_descriptors_are_kept(void) {
+    static struct bench b;
+    struct address at;
+    int done, ends[2];
+    begin(&b, 0);
+    CHECK_EQ(pipe(ends), 0);
+    post_address(true, &b.b.post.reach, &at);
+    int fd = address_connect(&at, &done);
+    CHECK(fd >= 0);
+    send_two(fd, (const int[]){ends[1], ends[1]});
+    close(ends[1]);
+    for (int i = 0; i < 3; i++)
+        pump(&b);
+    close(fd);
+    pump(&b);
+    CHECK(list_empty(&b.b.post.links));
+    struct pollfd end = {.fd = ends[0], .events = POLLIN};
+    CHECK(poll(&end, 1, 0) == 1 && (end.revents & POLLHUP) != 0);
+    close(ends[0]);
+    finish(&b);
+}
+
 int main(void) {
     TEST(test_on_one_node);
     TEST(test_on_two_nodes);
@@ -282,5 +324,6 @@ int main(void) {
     TEST(test_one_that_has_ended);
     TEST(test_a_broadcast_keeps_its_place);
     TEST(test_strangers);
+    TEST(test_no_descriptors_are_kept);
     return tap_finish();
 }

@@ -187,14 +187,21 @@ static void let_in(struct bell *b, int fd, uint32_t rank) {
         due(c);
 }
 
-/* The descriptor that came with it, -1: none. There is room for one: others were never let in by the system. */
+/* The descriptor that came with it, -1: none. The room for one has room for two where it is rounded up: none of several is kept. */
 static int descriptor_in(struct msghdr *message) {
-    int fd = -1;
+    int got[2];
     const struct cmsghdr *c = CMSG_FIRSTHDR(message);
-    if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-        c->cmsg_len == CMSG_LEN(sizeof fd))
-        memcpy(&fd, CMSG_DATA(c), sizeof fd);
-    return fd;
+    if (c == NULL || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+        return -1;
+    size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof *got;
+    if (count > sizeof got / sizeof *got)
+        count = sizeof got / sizeof *got;
+    memcpy(got, CMSG_DATA(c), count * sizeof *got);
+    if (count == 1)
+        return got[0];
+    for (size_t i = 0; i < count; i++)
+        close(got[i]);
+    return -1;
 }
 
 /* False: nobody else has rung. */

@@ -235,3 +235,31 @@ const char *node_owner_name(enum node_owner o) {
                                                    [NODE_OWNER_UNKNOWN] = "unknown"};
     return o < NODE_OWNERS ? names[o] : "?";
 }
+
+/* ---- traits ---- */
+
+static const uint8_t *end_of_value(const uint8_t *at, const uint8_t *end) {
+    bool quoted = at < end && *at == '"';
+    const uint8_t *close = quoted ? memchr(at + 1, '"', (size_t)(end - at) - 1) : NULL;
+    const uint8_t *from = close != NULL ? close : at;
+    const uint8_t *blank = memchr(from, ' ', (size_t)(end - from));
+    return blank != NULL ? blank : end;
+}
+
+static struct bytes without_quotes(struct bytes v) {
+    bool quoted = v.len >= 2 && v.at[0] == '"' && v.at[v.len - 1] == '"';
+    return quoted ? bytes_of(v.at + 1, v.len - 2) : v;
+}
+
+bool node_row_trait(struct bytes *traits, struct bytes *ret_name, struct bytes *ret_value) {
+    const uint8_t *is = traits->len == 0 ? NULL : memchr(traits->at, '=', traits->len);
+    if (is == NULL)
+        return false;
+    const uint8_t *end = traits->at + traits->len;
+    const uint8_t *behind = end_of_value(is + 1, end);
+    *ret_name = bytes_of(traits->at, (size_t)(is - traits->at));
+    *ret_value = without_quotes(bytes_of(is + 1, (size_t)(behind - is) - 1));
+    const uint8_t *next = behind < end ? behind + 1 : end;
+    *traits = bytes_of(next, (size_t)(end - next));
+    return true;
+}

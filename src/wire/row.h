@@ -59,7 +59,7 @@ struct node_row {
     struct bytes name;
     struct bytes reason;
     struct bytes jobs;   /* 4 bytes each */
-    struct bytes traits; /* what it is like: "CPU=1GHZ MEMORY=24GiB ..." */
+    struct bytes traits; /* what it is like: "CPU=1GHZ MEMORY=24GiB ...", see node_row_trait */
     /* As the machine that it is on has told last; 0 ns: never. */
     uint64_t seen_ns;
     uint32_t load_x100; /* processes that want to run, a mean over a minute */
@@ -121,6 +121,9 @@ long cluster_row_encode(const struct cluster_row *r, struct room out);
 long policy_row_encode(const struct policy_row *r, struct room out);
 long reservation_row_encode(const struct reservation_row *r, struct room out);
 long peer_row_encode(const struct peer_row *r, struct room out);
+
+/* The next of a node's traits, which move on; false behind the last. A value that has blanks is in quotes there, and comes without. */
+bool node_row_trait(struct bytes *traits, struct bytes *ret_name, struct bytes *ret_value);
 
 /* The row at *at, which moves on; 1, 0 at the end, or -EBADMSG. Views borrow. */
 int job_row_next(struct bytes rows, size_t *at, struct job_row *ret);

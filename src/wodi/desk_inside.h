@@ -158,6 +158,8 @@ void desk_step_finish(struct desk *d, struct step *t, uint32_t status, uint64_t 
 
 /* desk_master.c */
 struct session *desk_session_new(struct desk *d, const struct word *hello, uint32_t number);
+/* A master that is known says what it is like now: workers that come are told that. False: as before, or not to be read. */
+bool desk_session_changes(struct desk *d, struct session *s, const struct word *hello);
 void desk_session_free(struct desk *d, struct session *s);
 void desk_session_ack(struct desk *d, struct session *s, uint64_t seq);
 void desk_session_begin(struct desk *d, struct session *s, const struct word *w);

@@ -17,7 +17,12 @@ static struct session *session_numbered(struct desk *d, uint32_t number) {
 }
 
 static bool replay_master(struct desk *d, const struct word *w) {
-    if (session_numbered(d, w->session))
+    struct session *known = session_numbered(d, w->session);
+    if (known && bytes_equal(bytes_of(known->name, known->name_len), w->name)) {
+        desk_session_changes(d, known, w);
+        return true;
+    }
+    if (known)
         return false;
     struct session *s = desk_session_new(d, w, w->session);
     if (s)

@@ -23,6 +23,8 @@ static void take_profile(struct desk *d, struct session *s, const struct profile
     s->fewest = p->fewest;
     memcpy(s->needs, p->needs, sizeof s->needs);
     memcpy(s->speeds, p->speeds, sizeof s->speeds);
+    blocks_drop(&d->pool, &s->bench);
+    blocks_drop(&d->pool, &s->init);
     s->bench = blocks_keep(&d->pool, p->bench);
     s->init = blocks_keep(&d->pool, p->init);
 }
@@ -63,6 +65,29 @@ struct session *desk_session_new(struct desk *d, const struct word *hello, uint3
     d->version++;
     d->changes++;
     return s;
+}
+
+static bool is_body(const struct desk *d, struct body kept, struct bytes said) {
+    return kept.len == said.len && bytes_equal(blocks_copy(&d->pool, kept, d->scratch), said);
+}
+
+static bool is_profile(const struct desk *d, const struct session *s, const struct profile *p) {
+    return s->classes == p->classes && s->fewest == p->fewest &&
+           memcmp(s->needs, p->needs, sizeof s->needs) == 0 &&
+           memcmp(s->speeds, p->speeds, sizeof s->speeds) == 0 && is_body(d, s->bench, p->bench) &&
+           is_body(d, s->init, p->init);
+}
+
+bool desk_session_changes(struct desk *d, struct session *s, const struct word *hello) {
+    struct profile p;
+    if (hello->flag >= SPEED_SOURCES || !profile_read(&p, hello->body) ||
+        (hello->flag == s->speed_source && is_profile(d, s, &p)))
+        return false;
+    s->speed_source = hello->flag;
+    take_profile(d, s, &p);
+    d->version++;
+    d->changes++;
+    return true;
 }
 
 void desk_session_free(struct desk *d, struct session *s) {
@@ -192,16 +217,20 @@ void desk_master_hello(struct desk *d, uint32_t link, const struct word *w, stru
         deeds_close(out, s->link - 1);
         desk_master_gone(d, s);
     }
+    bool changes = s && desk_session_changes(d, s, w);
     if (!s) {
         s = desk_session_new(d, w, d->numbers + 1);
         if (!s) {
             desk_refuse(d, link, ENOSPC, out);
             return;
         }
+        changes = true;
+    }
+    if (changes) {
         struct word log = {.kind = (uint8_t)WORD_LOG_MASTER,
                            .session = s->number,
                            .flag = w->flag,
-                           .count = w->count,
+                           .count = s->cookie,
                            .name = w->name,
                            .body = w->body};
         desk_log(d, &log, out);

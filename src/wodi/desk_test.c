@@ -92,20 +92,29 @@ static void join(struct rig *r, uint32_t link, uint64_t speed) {
     say(r, link, (struct word){.kind = (uint8_t)WORD_WORKER, .ns = speed});
 }
 
-static void enter(struct rig *r, uint32_t link, const char *name, enum speed_source source) {
-    uint8_t room[64];
+static struct bytes profile_of(struct room room, enum speed_source source, const char *init) {
     struct profile p = {.classes = 1,
                         .needs = {4},
                         .fewest = true,
                         .bench = bytes_from_str(source == SPEED_BY_BENCHMARK ? "bench" : ""),
-                        .init = bytes_from_str("init")};
-    size_t len = profile_write(&p, room_of(room, sizeof room));
+                        .init = bytes_from_str(init)};
+    return bytes_of(room.at, profile_write(&p, room));
+}
+
+static void enter_with(struct rig *r, uint32_t link, const char *name, enum speed_source source,
+                       const char *init) {
+    uint8_t room[64];
+    struct bytes body = profile_of(room_of(room, sizeof room), source, init);
     desk_up(r->desk, link, true, r->now);
     say(r, link,
         (struct word){.kind = (uint8_t)WORD_MASTER,
                       .flag = (uint8_t)source,
                       .name = bytes_from_str(name),
-                      .body = bytes_of(room, len)});
+                      .body = body});
+}
+
+static void enter(struct rig *r, uint32_t link, const char *name, enum speed_source source) {
+    enter_with(r, link, name, source, "init");
 }
 
 static void begin(struct rig *r, uint64_t cycle) {
@@ -467,6 +476,36 @@ static void test_slow_worker(void) {
     rig_fini(&r);
 }
 
+/* A master that comes again may be another program, or have other arguments. */
+static void test_a_master_that_has_changed(void) {
+    struct rig r;
+    rig_init(&r);
+    rig_start(&r);
+    enter(&r, MASTER, "m", SPEED_BY_CLASS);
+    uint64_t records = r.records, kept = desk_kept_bytes(r.desk);
+    enter(&r, OTHER_MASTER, "m", SPEED_BY_CLASS); /* the same */
+    CHECK_EQ(r.records, records);
+    enter_with(&r, MASTER, "m", SPEED_BY_CLASS, "other");
+    CHECK_EQ(r.records, records + 1);
+    CHECK_EQ(desk_kept_bytes(r.desk), kept); /* the former is not kept: both fit into one block */
+    join(&r, FIRST, 0);
+    CHECK(r.counts[FIRST][WORD_INIT] == 1 && r.last[FIRST].body.len == 5);
+    rig_fini(&r);
+    r.records = 0;
+    rig_start(&r); /* as the journal tells it */
+    uint8_t room[64];
+    struct word w = {.kind = (uint8_t)WORD_LOG_MASTER, .session = 1, .name = bytes_from_str("m")};
+    w.body = profile_of(room_of(room, sizeof room), SPEED_BY_CLASS, "init");
+    CHECK(desk_replay(r.desk, &w));
+    w.body = profile_of(room_of(room, sizeof room), SPEED_BY_CLASS, "another");
+    CHECK(desk_replay(r.desk, &w));
+    join(&r, FIRST, 0);
+    CHECK(r.counts[FIRST][WORD_INIT] == 2 && r.last[FIRST].body.len == 7);
+    w.name = bytes_from_str("n");
+    CHECK(!desk_replay(r.desk, &w));
+    rig_fini(&r);
+}
+
 static void test_million_steps(void) {
     enum { STEPS = 1000000, AT_ONCE = 100 };
     struct rig r;
@@ -556,6 +595,7 @@ int main(void) {
     TEST(test_wanted);
     TEST(test_slow_master);
     TEST(test_slow_worker);
+    TEST(test_a_master_that_has_changed);
     TEST(test_million_steps);
     return tap_finish();
 }

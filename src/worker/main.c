@@ -63,8 +63,19 @@ static size_t count_strings(struct bytes b) {
     return count;
 }
 
+/* What commands hear from us; and what a job's processes hear from their launcher: storm work may be one of those, its commands are
+ * not. */
 static bool is_ours(const char *string) {
-    return strncmp(string, "STORM_NODE=", 11) == 0 || strncmp(string, "STORM_STEP=", 11) == 0;
+    static const char *const names[] = {
+        "STEP=",    "NODE=",    "JOB_ID=",       "JOB_DIR=",      "RANK=",        "SIZE=",
+        "NODE_ID=", "NODES=",   "LOCAL_RANK=",   "LOCAL_SIZE=",   "ARRAY_INDEX=", "PETITION=",
+        "ADDRESS=", "PROGRAM=", "PROGRAM_RANK=", "PROGRAM_SIZE=", "CARMI_PARENT="};
+    if (strncmp(string, "STORM_", 6) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(string + 6, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
 }
 
 static int make_environment(struct worker *w, struct bytes strings) {

@@ -99,6 +99,12 @@ import storm
 def work(data):
     if data == b'bad':
         raise ValueError('no good')
+    if data == b'odd':
+        raise ValueError('no good \udcff')
+    if data == b'long':
+        return bytes(storm.BYTES_MAX + 1)
+    if data == b'none':
+        return None
     return data.upper()
 storm.wodi_worker(work)
 END
@@ -110,6 +116,10 @@ with storm.WodiMaster(name='map') as m:
     m.send(3, b'bad')
     r = m.receive()
     assert r.step == 3 and r.status == 1 and b'no good' in r.data, r.data
+    for step, word, why in (4, b'odd', b'no good ?'), (5, b'long', b'bytes at most'), (6, b'none', b'not NoneType'):
+        m.send(step, word)
+        r = m.receive()
+        assert r.step == step and r.status == 1 and why in r.data, r.data
     assert m.receive() is None and m.state() == (0, 0, 0)
 try:
     storm.WodiMaster(server='unix:/nowhere#x')

@@ -59,6 +59,9 @@ def lines(t):
     t.check('both streams', r.out == 'out\n' and r.err == 'err\n', r)
     r = work(t, lines='cat\necho "$X:$STORM_STEP"; pwd\n', env={'X': 'a b'})
     t.check('environment, folder, no input', r.out == f'a b:2\n{t.work}\n', r)
+    outer = {'STORM_PETITION': '7', 'STORM_JOB_ID': '99', 'STORM_RANK': '1', 'STORM_WANTED': 'x'}
+    r = work(t, lines='echo "$STORM_PETITION:$STORM_JOB_ID:$STORM_RANK:$STORM_WANTED"\n', env=outer)
+    t.check('nothing of a job that storm work is in itself', r.out == ':::x\n', r)
     r = work(t, '-f', '/nowhere')
     t.check('a file that is not there', r.status == 125 and r.is_one_line('/nowhere'), r)
     t.check('nothing is left of all that', nothing_left(t) and folders(t) == [], folders(t))

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* Hosts, loans and what is inside them, as the manager has them. */
+#include "manager_alone.h"
+
+enum { KEPT_MAX = 64, KEPT_BYTES = 512 };
+
+/* What a manager has written down so far. */
+static struct kept {
+    uint64_t key;
+    size_t len;
+    uint8_t body[KEPT_BYTES];
+} kept[KEPT_MAX];
+static uint32_t kept_count;
+
+static void note_log(const struct bench *b) {
+    for (uint32_t i = 0; i < b->out.count; i++) {
+        const struct effect *e = &b->out.list[i];
+        if (e->kind != EFFECT_LOG ||
+            !CHECK(kept_count < KEPT_MAX && e->log.body.len <= KEPT_BYTES))
+            continue;
+        struct kept *k = &kept[kept_count++];
+        k->key = e->log.key;
+        k->len = e->log.body.len;
+        memcpy(k->body, e->log.body.at, k->len);
+    }
+}
+
+/* What was logged is durable; and what is logged because of that. */
+static void keep(struct bench *b) {
+    note_log(b);
+    while (b->mm->durable != b->mm->tickets) {
+        feed(b, (struct input){.kind = INPUT_LOGGED, .logged = {.ticket = b->mm->tickets}});
+        note_log(b);
+    }
+}
+
+static void start(struct bench *b) {
+    kept_count = 0;
+    begin(b);
+    for (uint32_t i = 0; i < NODES; i++)
+        join(b, i);
+}
+
+static void submit(struct bench *b, struct message_submit s) {
+    union message m = {.submit = s};
+    m.submit.request[0] = ++b->requests;
+    m.submit.request[1] = 2;
+    m.submit.procs = s.procs == 0 ? 1 : s.procs;
+    m.submit.on = s.on == NULL ? &b->none : s.on;
+    m.submit.exclude = &b->none;
+    say(b, LINK, 0, MESSAGE_SUBMIT, &m);
+    keep(b);
+}
+
+static void act(struct bench *b, enum verb verb, uint32_t job) {
+    uint8_t jobs[4];
+    store_le32(jobs, job);
+    union message m = {.act = {.request = {++b->requests, 3},
+                               .verb = (uint8_t)verb,
+                               .nodes = &b->none,
+                               .jobs = bytes_of(jobs, sizeof jobs)}};
+    say(b, LINK, 0, MESSAGE_ACT, &m);
+    keep(b);
+}
+
+static enum job_state state(const struct bench *b, uint32_t job) {
+    const struct job *j = job_find(b->mm, job);
+    return j == NULL ? STATES : (enum job_state)j->state;
+}
+
+
+/* A step is on its way while its allocation is suspended, and the manager dies. */
+static void test_steps_of_a_suspended_host(void) {
+    struct bench a, b;
+    start(&a);
+    submit(&a, (struct message_submit){.kind = JOB_ALLOC, .nodes = 1, .ppn = 2});
+    submit(&a, (struct message_submit){.kind = JOB_STEP, .nodes = 1, .ppn = 1, .inside = 1});
+    CHECK_EQ(state(&a, 2), STATE_STARTING);
+    act(&a, VERB_SUSPEND, 1);
+    setup(&b);
+    for (uint32_t i = 0; i < kept_count; i++)
+        feed(&b, (struct input){
+                     .kind = INPUT_REPLAY,
+                     .replay = {.key = kept[i].key, .body = bytes_of(kept[i].body, kept[i].len)}});
+    feed(&b, (struct input){.kind = INPUT_REPLAY});
+    CHECK_EQ(state(&b, 1), STATE_SUSPENDED);
+    CHECK_EQ(state(&b, 2), STATE_SUSPENDED);
+    act(&b, VERB_RESUME, 1);
+    CHECK_EQ(state(&b, 2), STATE_RUNNING);
+    teardown(&a);
+    teardown(&b);
+}
+
+int main(void) {
+    TEST(test_steps_of_a_suspended_host);
+    return tap_finish();
+}

@@ -18,12 +18,14 @@ size_t family_bytes(const struct mm_config *c) {
     arena_init(&a, NULL, 0);
     (void)ARENA_TAKE(&a, struct classed, c->jobs_max);
     (void)ARENA_TAKE(&a, uint16_t, c->limits.nodes);
+    (void)ARENA_TAKE(&a, uint16_t, c->limits.nodes);
     return arena_used(&a);
 }
 
 void family_init(struct mm *m, struct arena *a) {
     m->classed = ARENA_TAKE(a, struct classed, m->config.jobs_max);
     m->lent_by_node = ARENA_TAKE(a, uint16_t, m->config.limits.nodes);
+    m->missing_by_node = ARENA_TAKE(a, uint16_t, m->config.limits.nodes);
 }
 
 /* ---- who belongs to whom ---- */

@@ -91,7 +91,51 @@ static void test_steps_of_a_suspended_host(void) {
     teardown(&b);
 }
 
+static void lend(struct bench *b, uint32_t parent, uint32_t ppn) {
+    submit(b, (struct message_submit){.kind = JOB_ALLOC,
+                                      .flags = JOB_FAMILY | JOB_LENT | JOB_DETACHED,
+                                      .nodes = 1,
+                                      .ppn = ppn,
+                                      .procs = ppn,
+                                      .parent = parent});
+}
+
+/* Job 1 has all nodes but so many. */
+static void start_full(struct bench *b, uint32_t but) {
+    start(b);
+    b->now += 60 * NS_PER_S; /* it is known who is there */
+    submit(b, (struct message_submit){.kind = JOB_RUN,
+                                      .flags = JOB_DETACHED,
+                                      .nodes = NODES - but,
+                                      .ppn = PES,
+                                      .procs = (NODES - but) * PES});
+    CHECK_EQ(state(b, 1), STATE_STARTING);
+}
+
+/* As many loans are called back as are missing, and the same ones as long as that does not change. */
+static void test_one_loan_is_enough(void) {
+    struct bench b;
+    start_full(&b, 1);
+    lend(&b, 1, 1);
+    lend(&b, 1, 1);
+    CHECK(state(&b, 2) == STATE_RUNNING && state(&b, 3) == STATE_RUNNING);
+    submit(&b, (struct message_submit){.kind = JOB_BATCH, .nodes = 1, .ppn = 1});
+    CHECK_EQ(state(&b, 4), STATE_QUEUED);
+    CHECK_EQ((state(&b, 2) == STATE_SUSPENDED) + (state(&b, 3) == STATE_SUSPENDED), 1);
+    bool second = state(&b, 2) == STATE_SUSPENDED;
+    submit(&b, (struct message_submit){.kind = JOB_BATCH, .nodes = 1, .ppn = 1});
+    CHECK_EQ(state(&b, second ? 2 : 3), STATE_SUSPENDED);
+    CHECK_EQ(state(&b, second ? 3 : 2), STATE_RUNNING);
+    act(&b, VERB_KILL, 5);
+    act(&b, VERB_KILL, 4);
+    CHECK(state(&b, 2) == STATE_RUNNING && state(&b, 3) == STATE_RUNNING);
+    submit(&b, (struct message_submit){.kind = JOB_BATCH, .nodes = 1, .ppn = 2, .procs = 2});
+    CHECK(state(&b, 2) == STATE_SUSPENDED && state(&b, 3) == STATE_SUSPENDED);
+    teardown(&b);
+}
+
 int main(void) {
     TEST(test_steps_of_a_suspended_host);
+    TEST(test_one_loan_is_enough);
     return tap_finish();
 }

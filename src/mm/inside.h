@@ -438,7 +438,8 @@ struct mm {
     uint32_t lent;             /* that run, and are lent */
     uint32_t hosts;            /* that jobs have or wait for */
     bool splitting;            /* a place in court becomes several: nobody arrives there */
-    uint16_t *lent_by_node;    /* room for loans.c, and a set: */
+    uint16_t *lent_by_node;    /* room for loans.c, by node; and a set: */
+    uint16_t *missing_by_node; /* processors that are to be given back */
     struct nodeset called;
     struct owners owners;
     struct nodeset section_sets[COURT_SECTIONS_MAX]; /* of the run below; 0: of none */

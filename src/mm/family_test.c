@@ -2,7 +2,7 @@
 /* Hosts, loans and what is inside them, as the manager has them. */
 #include "manager_alone.h"
 
-enum { KEPT_MAX = 64, KEPT_BYTES = 512 };
+enum { KEPT_MAX = 256, KEPT_BYTES = 512 };
 
 /* What a manager has written down so far. */
 static struct kept {
@@ -134,8 +134,31 @@ static void test_one_loan_is_enough(void) {
     teardown(&b);
 }
 
+/* A job that becomes several starts when everybody else waits: it is one more until it is them. */
+static void test_all_places_are_taken(void) {
+    struct bench b;
+    uint8_t list[64];
+    struct host_class one = {.least = 1, .most = 2, .ppn = 1, .name = bytes_from_str("x")};
+    long len = class_store(&one, room_of(list, sizeof list));
+    kept_count = 0;
+    begin(&b);
+    submit(&b, (struct message_submit){.kind = JOB_BATCH,
+                                       .flags = JOB_CLASSES,
+                                       .nodes = 1,
+                                       .ppn = 1,
+                                       .classes = bytes_of(list, (size_t)len)});
+    for (uint32_t i = 1; i < b.mm->config.jobs_max; i++)
+        submit(&b, (struct message_submit){.kind = JOB_BATCH, .nodes = 1, .ppn = 1});
+    CHECK_EQ(state(&b, 1), STATE_QUEUED);
+    for (uint32_t i = 0; i < NODES; i++)
+        join(&b, i);
+    CHECK_EQ(state(&b, 1), STATE_STARTING);
+    teardown(&b);
+}
+
 int main(void) {
     TEST(test_steps_of_a_suspended_host);
     TEST(test_one_loan_is_enough);
+    TEST(test_all_places_are_taken);
     return tap_finish();
 }

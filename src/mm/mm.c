@@ -59,7 +59,7 @@ static uint32_t running_cap(const struct mm_config *c) {
 static struct court_config court_of(const struct mm_config *c) {
     return (struct court_config){.limits = {.nodes = c->limits.nodes,
                                             .pes_max = pes_most(c),
-                                            .jobs = c->jobs_max,
+                                            .jobs = c->jobs_max + 1, /* one is split into others: family.c */
                                             .slots = STORM_SLOTS_MAX,
                                             .quantum = QUANTUM_USUAL_NS},
                                  .universe = limits_universe(&c->limits),

@@ -69,6 +69,17 @@ static enum job_state state(const struct bench *b, uint32_t job) {
 }
 
 
+/* A new life that reads what was written down, but for one event. */
+static void live_again(struct bench *b, uint32_t but) {
+    setup(b);
+    for (uint32_t i = 0; i < kept_count; i++)
+        if (i != but)
+            feed(b, (struct input){.kind = INPUT_REPLAY,
+                                   .replay = {.key = kept[i].key,
+                                              .body = bytes_of(kept[i].body, kept[i].len)}});
+    feed(b, (struct input){.kind = INPUT_REPLAY});
+}
+
 /* A step is on its way while its allocation is suspended, and the manager dies. */
 static void test_steps_of_a_suspended_host(void) {
     struct bench a, b;
@@ -77,12 +88,7 @@ static void test_steps_of_a_suspended_host(void) {
     submit(&a, (struct message_submit){.kind = JOB_STEP, .nodes = 1, .ppn = 1, .inside = 1});
     CHECK_EQ(state(&a, 2), STATE_STARTING);
     act(&a, VERB_SUSPEND, 1);
-    setup(&b);
-    for (uint32_t i = 0; i < kept_count; i++)
-        feed(&b, (struct input){
-                     .kind = INPUT_REPLAY,
-                     .replay = {.key = kept[i].key, .body = bytes_of(kept[i].body, kept[i].len)}});
-    feed(&b, (struct input){.kind = INPUT_REPLAY});
+    live_again(&b, kept_count);
     CHECK_EQ(state(&b, 1), STATE_SUSPENDED);
     CHECK_EQ(state(&b, 2), STATE_SUSPENDED);
     act(&b, VERB_RESUME, 1);
@@ -156,9 +162,41 @@ static void test_all_places_are_taken(void) {
     teardown(&b);
 }
 
+/* One of a group, whose start could not be kept, waits for one node. */
+static void check_alone(uint32_t which) {
+    struct bench a, b;
+    start_full(&a, 3);
+    uint32_t before = kept_count;
+    submit(&a, (struct message_submit){.kind = JOB_ALLOC,
+                                       .flags = JOB_FAMILY | JOB_LENT | JOB_DETACHED,
+                                       .nodes = 1,
+                                       .ppn = PES,
+                                       .procs = PES,
+                                       .parent = 1,
+                                       .array_first = 1,
+                                       .array_last = 3,
+                                       .together = 3});
+    CHECK(state(&a, 2) == STATE_RUNNING && state(&a, 4) == STATE_RUNNING);
+    CHECK_EQ(kept_count, before + 4);
+    live_again(&b, before + 1 + which);
+    for (uint32_t i = NODES - 3; i < NODES; i++) /* where job 1 is not */
+        join(&b, i);
+    keep(&b);
+    for (uint32_t i = 2; i <= 4; i++)
+        CHECK_EQ(state(&b, i), STATE_RUNNING);
+    teardown(&a);
+    teardown(&b);
+}
+
+static void test_one_of_a_group_alone(void) {
+    for (uint32_t which = 0; which < 3; which++)
+        check_alone(which);
+}
+
 int main(void) {
     TEST(test_steps_of_a_suspended_host);
     TEST(test_one_loan_is_enough);
     TEST(test_all_places_are_taken);
+    TEST(test_one_of_a_group_alone);
     return tap_finish();
 }

@@ -635,6 +635,8 @@ void family_order(const struct mm *m, const struct job *j, struct court_order *o
 /* Its place in court is for several. So many. */
 uint32_t family_size(const struct mm *m, const struct job *j);
 void family_start(struct mm *m, struct job *j);
+/* Those that waited for it wait for themselves now. */
+void family_started(struct mm *m, const struct job *j);
 
 /* loans.c */
 void loans_settle(struct mm *m);

@@ -288,6 +288,7 @@ static void start_with(struct mm *m, struct job *j, const struct nodeset *set, u
     }
     queue_off(m, j);
     start_job(m, j, set);
+    family_started(m, j);
 }
 
 /* May it start where it was given nodes a while ago? One may have gone, may be reserved by now, or its owner may have come. */

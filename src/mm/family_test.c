@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Hosts, loans and what is inside them, as the manager has them. */
 #include "manager_alone.h"
+#include "sched/policies.h"
 
 enum { KEPT_MAX = 256, KEPT_BYTES = 512 };
 
@@ -34,9 +35,13 @@ static void keep(struct bench *b) {
     }
 }
 
+static const struct storm_policy *policy; /* NULL: the usual one */
+
 static void start(struct bench *b) {
     kept_count = 0;
-    begin(b);
+    setup(b);
+    b->mm->config.policy = policy == NULL ? b->mm->config.policy : policy;
+    feed(b, (struct input){.kind = INPUT_REPLAY}); /* there was nothing */
     for (uint32_t i = 0; i < NODES; i++)
         join(b, i);
 }
@@ -106,7 +111,7 @@ static void lend(struct bench *b, uint32_t parent, uint32_t ppn) {
                                       .parent = parent});
 }
 
-/* Job 1 has all nodes but so many. */
+/* Job 1 has all nodes but so many, for an hour. */
 static void start_full(struct bench *b, uint32_t but) {
     start(b);
     b->now += 60 * NS_PER_S; /* it is known who is there */
@@ -114,7 +119,8 @@ static void start_full(struct bench *b, uint32_t but) {
                                       .flags = JOB_DETACHED,
                                       .nodes = NODES - but,
                                       .ppn = PES,
-                                      .procs = (NODES - but) * PES});
+                                      .procs = (NODES - but) * PES,
+                                      .limit_ns = 3600 * NS_PER_S});
     CHECK_EQ(state(b, 1), STATE_STARTING);
 }
 
@@ -193,10 +199,31 @@ static void test_one_of_a_group_alone(void) {
         check_alone(which);
 }
 
+/* What is given back for somebody who needs more of that is not lent again meanwhile. */
+static void test_nothing_is_lent_before_the_first(void) {
+    struct bench b;
+    policy = &policy_easy;
+    start_full(&b, 2);
+    policy = NULL;
+    for (uint32_t i = 0; i < 3; i++)
+        lend(&b, 1, PES);
+    CHECK(state(&b, 3) == STATE_RUNNING && state(&b, 4) == STATE_QUEUED);
+    submit(&b, (struct message_submit){.kind = JOB_BATCH, .nodes = 2, .ppn = PES, .procs = 2 * PES});
+    CHECK(state(&b, 2) == STATE_SUSPENDED && state(&b, 3) == STATE_SUSPENDED);
+    act(&b, VERB_KILL, 2);
+    CHECK_EQ(state(&b, 4), STATE_QUEUED);
+    CHECK_EQ(state(&b, 3), STATE_SUSPENDED);
+    act(&b, VERB_KILL, 3);
+    CHECK_EQ(state(&b, 5), STATE_STARTING);
+    CHECK(nodeset_empty(&b.mm->unlent));
+    teardown(&b);
+}
+
 int main(void) {
     TEST(test_steps_of_a_suspended_host);
     TEST(test_one_loan_is_enough);
     TEST(test_all_places_are_taken);
     TEST(test_one_of_a_group_alone);
+    TEST(test_nothing_is_lent_before_the_first);
     return tap_finish();
 }

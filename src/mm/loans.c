@@ -3,7 +3,7 @@
  *
  * Borrowers stand behind everybody else in the queue, so if the first who waits is none, others want what is lent. As
  * many loans are called back as the first needs to start, and none if all would not be enough. What is called back is suspended, and
- * ended after a while; if it is not wanted any more by then, it goes on. The same happens where the owner of a machine comes
+ * ended after a while; if it is not wanted any more by then, it goes on. Meanwhile no other loan comes to the nodes that the first is to have. The same happens where the owner of a machine comes
  * back to it (owners.c). */
 #include "mm/inside.h"
 
@@ -84,6 +84,15 @@ static bool find_nodes(struct mm *m, const struct wanted *w, struct nodeset *tak
     return found == w->nodes;
 }
 
+/* Some are missing where it is to be: no other loan comes there before it, however small. */
+static void claim(struct mm *m, const struct nodeset *taken) {
+    NODESET_EACH (n, taken)
+        if (m->missing_by_node[n] > 0) {
+            nodeset_copy(&m->claimed, taken);
+            return;
+        }
+}
+
 /* How many processors are missing where. */
 static void choose(struct mm *m, const struct job *first) {
     struct court_order o = queue_order(m, first);
@@ -106,6 +115,8 @@ static void choose(struct mm *m, const struct job *first) {
         part.meets = o.sections[k].meets;
         enough = find_nodes(m, &part, taken);
     }
+    if (enough)
+        claim(m, taken);
     for (uint32_t n = 0; !enough && n < m->config.limits.nodes; n++)
         m->missing_by_node[n] = 0;
 }
@@ -181,11 +192,22 @@ static void settle(struct mm *m, struct job *j, struct running *r, bool knows) {
         let_go_on(m, j, r);
 }
 
-void loans_settle(struct mm *m) {
+bool loans_bar(struct mm *m) {
+    nodeset_copy(&m->work, &m->claimed);
+    nodeset_unite(&m->work, &m->owners.barred);
+    if (nodeset_equal(&m->work, &m->unlent))
+        return false;
+    nodeset_copy(&m->unlent, &m->work);
+    court_met(m->court, m->now);
+    return true;
+}
+
+bool loans_settle(struct mm *m) {
     const struct job *first = first_waiting(m), *j;
     bool knows = loans_due(m) == STORM_NEVER;
+    nodeset_clear(&m->claimed);
     if (m->lent == 0)
-        return;
+        return loans_bar(m);
     count_lent(m);
     if (first != NULL)
         choose(m, first);
@@ -193,4 +215,5 @@ void loans_settle(struct mm *m) {
         for (struct running *r = m->runnings; r < m->runnings + m->running_peak; r++)
             if (is_lent(m, r, &j) && turn_of(m, j, r) == turn)
                 settle(m, job_find(m, r->job), r, knows);
+    return loans_bar(m);
 }

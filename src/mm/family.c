@@ -18,12 +18,14 @@ size_t family_bytes(const struct mm_config *c) {
     arena_init(&a, NULL, 0);
     (void)ARENA_TAKE(&a, struct classed, c->jobs_max);
     (void)ARENA_TAKE(&a, uint16_t, c->limits.nodes);
+    (void)ARENA_TAKE(&a, uint16_t, c->limits.nodes);
     return arena_used(&a);
 }
 
 void family_init(struct mm *m, struct arena *a) {
     m->classed = ARENA_TAKE(a, struct classed, m->config.jobs_max);
     m->lent_by_node = ARENA_TAKE(a, uint16_t, m->config.limits.nodes);
+    m->missing_by_node = ARENA_TAKE(a, uint16_t, m->config.limits.nodes);
 }
 
 /* ---- who belongs to whom ---- */
@@ -126,6 +128,20 @@ static struct job *leader_of(const struct mm *m, const struct job *j, uint32_t *
 
 static bool is_waiting(const struct job *j) {
     return j->state == STATE_QUEUED && j->slot == NO_SLOT;
+}
+
+/* The first of them counts those that wait with it: some may have started before, and others are still to be made by the submission that they
+ * come with. Whoever is not the first is alone. */
+static uint32_t group_size(const struct mm *m, const struct job *j) {
+    uint32_t count, size = 0;
+    if (j->together < 2 || leader_of(m, j, &count) != j)
+        return 1;
+    for (uint32_t id = j->id; id < j->id + count; id++) {
+        const struct job *other = job_find(m, id);
+        size += other == NULL ? id >= m->next_id
+                              : other == j || (is_waiting(other) && other->seat == COURT_NONE);
+    }
+    return size;
 }
 
 bool family_follows(const struct mm *m, const struct job *j) {
@@ -337,14 +353,14 @@ uint64_t family_estimate(const struct mm *m, const struct job *j) {
 
 void family_order(const struct mm *m, const struct job *j, struct court_order *o) {
     const struct classed *c = classes_of(m, j);
-    uint32_t count;
+    uint32_t size = group_size(m, j);
     if (c != NULL && c->section_count > 1) {
         o->sections = c->sections;
         o->section_count = c->section_count;
         o->meets = NULL; /* that is what its own nodes need */
     }
-    if (j->together > 1 && leader_of(m, j, &count) == j)
-        o->nodes = count;
+    if (size > 1)
+        o->nodes = size;
     if ((j->flags & JOB_LENT) != 0)
         o->priority = INT32_MIN;
 }
@@ -353,7 +369,7 @@ uint32_t family_size(const struct mm *m, const struct job *j) {
     const struct classed *c = classes_of(m, j);
     uint32_t count = 1;
     if (j->together > 1)
-        leader_of(m, j, &count);
+        count = nodeset_count(court_nodes(m->court, j->seat));
     for (uint32_t i = 0; c != NULL && i < c->count; i++)
         count += c->at[i].least;
     return count;
@@ -373,7 +389,7 @@ static void start_hosts(struct mm *m, uint32_t first, uint32_t count, const stru
     uint32_t node = nodeset_first(nodes);
     for (uint32_t i = 0; i < count && node != NODESET_NONE; i++) {
         struct job *j = job_find(m, first + i);
-        if (j == NULL || !is_waiting(j))
+        if (j == NULL || !is_waiting(j) || j->seat != COURT_NONE)
             continue;
         nodeset_clear(&m->work);
         nodeset_add(&m->work, node);
@@ -464,15 +480,18 @@ void family_replace(struct mm *m, const struct job *j) {
 }
 
 static void start_group(struct mm *m, const struct job *j, uint32_t slot) {
-    uint32_t count, first = leader_of(m, j, &count)->id;
-    start_hosts(m, first, count, &m->section_sets[0], slot);
+    uint32_t count;
+    leader_of(m, j, &count);
+    start_hosts(m, j->id, count, &m->section_sets[0], slot);
 }
 
-static void arrive_group(struct mm *m, const struct job *j) {
-    uint32_t count, first = leader_of(m, j, &count)->id;
+void family_started(struct mm *m, const struct job *j) {
+    uint32_t count;
+    if (j->together < 2 || leader_of(m, j, &count) != j)
+        return;
     for (uint32_t i = 0; i < count; i++)
-        if (job_find(m, first + i) != NULL)
-            queue_arrive(m, job_find(m, first + i));
+        if (job_find(m, j->id + i) != NULL)
+            queue_arrive(m, job_find(m, j->id + i));
 }
 
 /* Which nodes its place in court has. */
@@ -507,5 +526,5 @@ void family_start(struct mm *m, struct job *j) {
     if (classes)
         ask_rest(m, j, first);
     else
-        arrive_group(m, j);
+        family_started(m, j);
 }

@@ -438,8 +438,11 @@ struct mm {
     uint32_t lent;             /* that run, and are lent */
     uint32_t hosts;            /* that jobs have or wait for */
     bool splitting;            /* a place in court becomes several: nobody arrives there */
-    uint16_t *lent_by_node;    /* room for loans.c, and a set: */
+    uint16_t *lent_by_node;    /* room for loans.c, by node; and a set: */
+    uint16_t *missing_by_node; /* processors that are to be given back */
     struct nodeset called;
+    struct nodeset claimed; /* nodes of the first who waits, while loans are called back for it */
+    struct nodeset unlent;  /* and those of owners: nothing that is lent comes there */
     struct owners owners;
     struct nodeset section_sets[COURT_SECTIONS_MAX]; /* of the run below; 0: of none */
     uint64_t section_sets_run;
@@ -634,9 +637,14 @@ void family_order(const struct mm *m, const struct job *j, struct court_order *o
 /* Its place in court is for several. So many. */
 uint32_t family_size(const struct mm *m, const struct job *j);
 void family_start(struct mm *m, struct job *j);
+/* Those that waited for it wait for themselves now. */
+void family_started(struct mm *m, const struct job *j);
 
 /* loans.c */
-void loans_settle(struct mm *m);
+/* True if who waits for a loan may go elsewhere now. */
+bool loans_settle(struct mm *m);
+/* Where nothing that is lent comes may have changed. True if it has. */
+bool loans_bar(struct mm *m);
 /* Why one that was called back ends. */
 enum reason loans_reason(const struct mm *m, const struct running *r);
 uint64_t loans_due(const struct mm *m); /* STORM_NEVER: not */

@@ -3,7 +3,7 @@
  *
  * Borrowers stand behind everybody else in the queue, so if the first who waits is none, others want what is lent. As
  * many loans are called back as the first needs to start, and none if all would not be enough. What is called back is suspended, and
- * ended after a while; if it is not wanted any more by then, it goes on. The same happens where the owner of a machine comes
+ * ended after a while; if it is not wanted any more by then, it goes on. Meanwhile no other loan comes to the nodes that the first is to have. The same happens where the owner of a machine comes
  * back to it (owners.c). */
 #include "mm/inside.h"
 
@@ -22,11 +22,11 @@ static bool is_lent(const struct mm *m, const struct running *r, const struct jo
     return *ret != NULL && ((*ret)->flags & JOB_LENT) != 0 && r->phase == PHASE_GOING;
 }
 
-/* How many processors of each node are lent; and on which nodes some are on their way back already. */
+/* How many processors of each node are lent, of which none is wanted yet; and on which nodes some are on their way back already. */
 static void count_lent(struct mm *m) {
     const struct job *j;
     for (uint32_t n = 0; n < m->config.limits.nodes; n++)
-        m->lent_by_node[n] = 0;
+        m->lent_by_node[n] = m->missing_by_node[n] = 0;
     nodeset_clear(&m->called);
     for (struct running *r = m->runnings; r < m->runnings + m->running_peak; r++)
         if (is_lent(m, r, &j))
@@ -40,7 +40,8 @@ static void count_lent(struct mm *m) {
 /* Some nodes that somebody wants. */
 struct wanted {
     uint32_t nodes, ppn;
-    bool whole; /* nodes without anybody else */
+    bool whole;  /* nodes without anybody else */
+    bool memory; /* and some of that: who has it is not looked at, so all that is lent there is wanted */
     const struct nodeset *meets;
     const struct nodeset *barred; /* a reservation would begin before it is over; NULL: none */
     const struct wish *wish;
@@ -53,68 +54,90 @@ static bool suits(const struct mm *m, const struct wanted *w, uint32_t n) {
                                 !nodeset_has(&w->wish->exclude, n)));
 }
 
-/* Nodes that have room for it, if that is lent is given back or not, and are not in `taken`: these come there. Those of `only`, if it
- * is not NULL. So many of them at most. */
+/* Nodes that have room for it, if what is lent is given back or not, and are not in `taken`: these come there. Those of `only`, if it
+ * is not NULL. So many of them at most. What is missing there is noted. */
 static uint32_t take_nodes(struct mm *m, const struct wanted *w, bool lent, uint32_t most,
-                           const struct nodeset *only, struct nodeset *taken,
-                           struct nodeset *back) {
+                           const struct nodeset *only, struct nodeset *taken) {
     uint32_t count = 0;
     NODESET_EACH (n, &m->taken) {
         if (count == most)
             break;
         if (nodeset_has(taken, n) || (only != NULL && !nodeset_has(only, n)) || !suits(m, w, n))
             continue;
-        uint32_t all = court_node_pes_of(m->court, n);
-        uint32_t free = all - court_node_used(m->court, 0, n) + (lent ? m->lent_by_node[n] : 0);
-        if (free < (w->whole ? all : w->ppn))
+        uint32_t all = court_node_pes_of(m->court, n), each = w->whole ? all : w->ppn;
+        uint32_t free = all - court_node_used(m->court, 0, n);
+        if (free + (lent ? m->lent_by_node[n] : 0) < each)
             continue;
         nodeset_add(taken, n);
         if (lent)
-            nodeset_add(back, n);
+            m->missing_by_node[n] = w->memory ? UINT16_MAX : (uint16_t)(each - free);
         count++;
     }
     return count;
 }
 
 /* First what is free, then what is on its way back, then the rest. False: that is not enough. */
-static bool find_nodes(struct mm *m, const struct wanted *w, struct nodeset *taken,
-                       struct nodeset *back) {
-    uint32_t found = take_nodes(m, w, false, w->nodes, NULL, taken, back);
-    found += take_nodes(m, w, true, w->nodes - found, &m->called, taken, back);
-    found += take_nodes(m, w, true, w->nodes - found, NULL, taken, back);
+static bool find_nodes(struct mm *m, const struct wanted *w, struct nodeset *taken) {
+    uint32_t found = take_nodes(m, w, false, w->nodes, NULL, taken);
+    found += take_nodes(m, w, true, w->nodes - found, &m->called, taken);
+    found += take_nodes(m, w, true, w->nodes - found, NULL, taken);
     return found == w->nodes;
 }
 
-/* Nodes whose loans are wanted back, in m->scratch[0]. */
+/* Some are missing where it is to be: no other loan comes there before it, however small. */
+static void claim(struct mm *m, const struct nodeset *taken) {
+    NODESET_EACH (n, taken)
+        if (m->missing_by_node[n] > 0) {
+            nodeset_copy(&m->claimed, taken);
+            return;
+        }
+}
+
+/* How many processors are missing where. */
 static void choose(struct mm *m, const struct job *first) {
     struct court_order o = queue_order(m, first);
-    struct nodeset *back = &m->scratch[0], *taken = &m->scratch[1];
+    struct nodeset *taken = &m->scratch[1];
     struct wanted all = {.nodes = o.nodes,
                          .ppn = o.ppn,
                          .whole = o.exclusive,
+                         .memory = o.memory > 0,
                          .meets = o.meets,
                          .wish = job_wish(m, first)};
     bool enough = court_window_leaves(m->court, first->seat, &all.barred);
-    nodeset_clear(back);
     nodeset_clear(taken);
     if (enough && o.section_count == 0)
-        enough = find_nodes(m, &all, taken, back);
+        enough = find_nodes(m, &all, taken);
     for (uint32_t k = 0; enough && k < o.section_count; k++) {
         struct wanted part = all;
         part.nodes = o.sections[k].nodes;
         part.ppn = o.sections[k].ppn;
+        part.memory = o.sections[k].memory > 0;
         part.meets = o.sections[k].meets;
-        enough = find_nodes(m, &part, taken, back);
+        enough = find_nodes(m, &part, taken);
     }
-    if (!enough)
-        nodeset_clear(back);
+    if (enough)
+        claim(m, taken);
+    for (uint32_t n = 0; !enough && n < m->config.limits.nodes; n++)
+        m->missing_by_node[n] = 0;
 }
 
-/* What is on a node that is to be emptied, or that its owner needs, is called back, too. */
-static bool is_wanted(const struct mm *m, const struct running *r, const struct nodeset *back) {
+/* What is on a node that is to be emptied, or that its owner needs, is called back whoever waits. */
+static bool must_leave(const struct mm *m, const struct running *r) {
     uint32_t n = nodeset_first(&r->set);
-    return nodeset_intersects(&r->set, back) || nodeset_intersects(&r->set, &m->owners.reclaimed) ||
+    return nodeset_intersects(&r->set, &m->owners.reclaimed) ||
            (n != NODESET_NONE && m->nodes[n].drained);
+}
+
+/* Does it have some of what is missing? That is less then. */
+static bool covers(struct mm *m, const struct job *j, const struct running *r) {
+    bool some = false;
+    NODESET_EACH (n, &r->set) {
+        uint32_t each = job_each(m, j, n), missing = m->missing_by_node[n];
+        some = some || missing > 0;
+        if (missing != UINT16_MAX)
+            m->missing_by_node[n] = (uint16_t)(each < missing ? missing - each : 0);
+    }
+    return some;
 }
 
 enum reason loans_reason(const struct mm *m, const struct running *r) {
@@ -150,23 +173,47 @@ uint64_t loans_due(const struct mm *m) {
     return m->lent == 0 || m->now >= at ? STORM_NEVER : at;
 }
 
-void loans_settle(struct mm *m) {
+/* Those that give back anyway come first, then those that know that they have to: the others go on if that is enough. */
+enum turn { TURN_LEAVES, TURN_CALLED, TURN_OTHERS, TURNS };
+
+static enum turn turn_of(const struct mm *m, const struct job *j, const struct running *r) {
+    if (j->state == STATE_ENDING || must_leave(m, r))
+        return TURN_LEAVES;
+    return r->called ? TURN_CALLED : TURN_OTHERS;
+}
+
+static void settle(struct mm *m, struct job *j, struct running *r, bool knows) {
+    bool wanted = covers(m, j, r) || must_leave(m, r);
+    if (j->state == STATE_ENDING)
+        return;
+    if (wanted && r->vacate_at == 0)
+        call_back(m, j, r);
+    else if (!wanted && r->called && knows && !nodeset_intersects(&r->set, &m->owners.barred))
+        let_go_on(m, j, r);
+}
+
+bool loans_bar(struct mm *m) {
+    nodeset_copy(&m->work, &m->claimed);
+    nodeset_unite(&m->work, &m->owners.barred);
+    if (nodeset_equal(&m->work, &m->unlent))
+        return false;
+    nodeset_copy(&m->unlent, &m->work);
+    court_met(m->court, m->now);
+    return true;
+}
+
+bool loans_settle(struct mm *m) {
     const struct job *first = first_waiting(m), *j;
     bool knows = loans_due(m) == STORM_NEVER;
-    struct nodeset *back = &m->scratch[0];
+    nodeset_clear(&m->claimed);
     if (m->lent == 0)
-        return;
-    nodeset_clear(back);
+        return loans_bar(m);
     count_lent(m);
     if (first != NULL)
         choose(m, first);
-    for (struct running *r = m->runnings; r < m->runnings + m->running_peak; r++) {
-        if (!is_lent(m, r, &j) || j->state == STATE_ENDING)
-            continue;
-        bool wanted = is_wanted(m, r, back);
-        if (wanted && r->vacate_at == 0)
-            call_back(m, job_find(m, r->job), r);
-        else if (!wanted && r->called && knows && !nodeset_intersects(&r->set, &m->owners.barred))
-            let_go_on(m, job_find(m, r->job), r);
-    }
+    for (enum turn turn = TURN_LEAVES; turn < TURNS; turn++)
+        for (struct running *r = m->runnings; r < m->runnings + m->running_peak; r++)
+            if (is_lent(m, r, &j) && turn_of(m, j, r) == turn)
+                settle(m, job_find(m, r->job), r, knows);
+    return loans_bar(m);
 }

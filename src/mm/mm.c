@@ -59,7 +59,7 @@ static uint32_t running_cap(const struct mm_config *c) {
 static struct court_config court_of(const struct mm_config *c) {
     return (struct court_config){.limits = {.nodes = c->limits.nodes,
                                             .pes_max = pes_most(c),
-                                            .jobs = c->jobs_max,
+                                            .jobs = c->jobs_max + 1, /* one is split into others: family.c */
                                             .slots = STORM_SLOTS_MAX,
                                             .quantum = QUANTUM_USUAL_NS},
                                  .universe = limits_universe(&c->limits),
@@ -70,13 +70,14 @@ static struct court_config court_of(const struct mm_config *c) {
                                  .guest = c->guest};
 }
 
-enum { OWN_SETS = 11 };
+enum { OWN_SETS = 13 };
 
 static void carve_sets(struct mm *m, uint64_t *sets, size_t each, uint32_t universe) {
     struct nodeset *const mine[OWN_SETS] = {&m->forget_set,    &m->scratch[0], &m->scratch[1],
                                             &m->work,          &m->empty,      &m->members,
                                             &m->taken,         &m->called,     &m->owners.reclaimed,
-                                            &m->owners.barred, &m->one};
+                                            &m->owners.barred, &m->one,        &m->claimed,
+                                            &m->unlent};
     size_t at = 0;
     for (uint32_t k = 0; k < COURT_SECTIONS_MAX; k++, at += each)
         nodeset_init(&m->section_sets[k], universe, sets + at);

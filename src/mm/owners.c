@@ -56,10 +56,8 @@ static void judge(struct mm *m) {
         if (o == NODE_OWNER_ACTIVE || o == NODE_OWNER_UNKNOWN)
             nodeset_add(barred, n);
     }
-    if (!nodeset_equal(barred, &m->owners.barred)) {
-        nodeset_copy(&m->owners.barred, barred);
-        court_met(m->court, m->now);
-    }
+    nodeset_copy(&m->owners.barred, barred);
+    loans_bar(m);
     m->dirty = true; /* loans may be called back, or go on */
 }
 

@@ -59,7 +59,7 @@ static struct court_order plain_order(struct mm *m, const struct job *j) {
                                 .only = w == NULL ? NULL : &w->on,
                                 .exclude = w == NULL ? NULL : &w->exclude,
                                 .meets = need == NULL ? NULL : &need->set,
-                                .avoid = (j->flags & JOB_LENT) != 0 ? &m->owners.barred : NULL,
+                                .avoid = (j->flags & JOB_LENT) != 0 ? &m->unlent : NULL,
                                 .sections = sections == NULL ? NULL : sections->court,
                                 .section_count = sections == NULL ? 0 : sections->count,
                                 .priority = j->priority,
@@ -288,6 +288,7 @@ static void start_with(struct mm *m, struct job *j, const struct nodeset *set, u
     }
     queue_off(m, j);
     start_job(m, j, set);
+    family_started(m, j);
 }
 
 /* May it start where it was given nodes a while ago? One may have gone, may be reserved by now, or its owner may have come. */
@@ -362,7 +363,8 @@ void queue_run(struct mm *m) {
     decide(m, may);
     m->dirty = m->dirty && !may;
     m->ticked = false;
-    loans_settle(m);
+    if (loans_settle(m))
+        decide(m, may);
     slices_settle(m);
     set_timer(m);
 }

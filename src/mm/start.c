@@ -118,7 +118,7 @@ void start_leave(struct mm *m, struct running *r) {
     r->phase = PHASE_GOING;
 }
 
-/* Its allocation has been suspended while it was on its way. */
+/* Its allocation has been suspended while it was on its way, or by a life that did not come to it any more. */
 static bool is_held_around(const struct mm *m, const struct job *j) {
     const struct job *around = j->kind == JOB_STEP ? job_find(m, j->inside) : NULL;
     return around != NULL && around->state == STATE_SUSPENDED && j->state == STATE_RUNNING;
@@ -405,5 +405,11 @@ void start_resume(struct mm *m) {
         struct job *j = r->job == 0 || r->phase == PHASE_OVER ? NULL : job_find(m, r->job);
         if (j != NULL && j->reason != REASON_NONE)
             end_resume(m, j, r);
+    }
+    for (uint32_t i = 0; i < m->running_peak; i++) {
+        const struct running *r = &m->runnings[i];
+        struct job *j = r->job == 0 || r->phase != PHASE_GOING ? NULL : job_find(m, r->job);
+        if (j != NULL && is_held_around(m, j))
+            act_hold(m, j, true);
     }
 }

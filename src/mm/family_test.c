@@ -16,8 +16,7 @@ static uint32_t kept_count;
 static void note_log(const struct bench *b) {
     for (uint32_t i = 0; i < b->out.count; i++) {
         const struct effect *e = &b->out.list[i];
-        if (e->kind != EFFECT_LOG ||
-            !CHECK(kept_count < KEPT_MAX && e->log.body.len <= KEPT_BYTES))
+        if (e->kind != EFFECT_LOG || !CHECK(kept_count < KEPT_MAX && e->log.body.len <= KEPT_BYTES))
             continue;
         struct kept *k = &kept[kept_count++];
         k->key = e->log.key;
@@ -72,7 +71,6 @@ static enum job_state state(const struct bench *b, uint32_t job) {
     const struct job *j = job_find(b->mm, job);
     return j == NULL ? STATES : (enum job_state)j->state;
 }
-
 
 /* A new life that reads what was written down, but for one event. */
 static void live_again(struct bench *b, uint32_t but) {
@@ -208,7 +206,8 @@ static void test_nothing_is_lent_before_the_first(void) {
     for (uint32_t i = 0; i < 3; i++)
         lend(&b, 1, PES);
     CHECK(state(&b, 3) == STATE_RUNNING && state(&b, 4) == STATE_QUEUED);
-    submit(&b, (struct message_submit){.kind = JOB_BATCH, .nodes = 2, .ppn = PES, .procs = 2 * PES});
+    submit(&b,
+           (struct message_submit){.kind = JOB_BATCH, .nodes = 2, .ppn = PES, .procs = 2 * PES});
     CHECK(state(&b, 2) == STATE_SUSPENDED && state(&b, 3) == STATE_SUSPENDED);
     act(&b, VERB_KILL, 2);
     CHECK_EQ(state(&b, 4), STATE_QUEUED);

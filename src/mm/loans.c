@@ -40,8 +40,9 @@ static void count_lent(struct mm *m) {
 /* Some nodes that somebody wants. */
 struct wanted {
     uint32_t nodes, ppn;
-    bool whole;  /* nodes without anybody else */
-    bool memory; /* and some of that: who has it is not looked at, so all that is lent there is wanted */
+    bool whole; /* nodes without anybody else */
+    bool
+        memory; /* and some of that: who has it is not looked at, so all that is lent there is wanted */
     const struct nodeset *meets;
     const struct nodeset *barred; /* a reservation would begin before it is over; NULL: none */
     const struct wish *wish;

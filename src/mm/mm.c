@@ -57,17 +57,18 @@ static uint32_t running_cap(const struct mm_config *c) {
 
 /* Rows for every number of slots that may be asked for later. */
 static struct court_config court_of(const struct mm_config *c) {
-    return (struct court_config){.limits = {.nodes = c->limits.nodes,
-                                            .pes_max = pes_most(c),
-                                            .jobs = c->jobs_max + 1, /* one is split into others: family.c */
-                                            .slots = STORM_SLOTS_MAX,
-                                            .quantum = QUANTUM_USUAL_NS},
-                                 .universe = limits_universe(&c->limits),
-                                 .pes = c->pes,
-                                 .running = running_jobs(c),
-                                 .sections = SECTIONS_RUNNING,
-                                 .wake_least = WAKE_LEAST_NS,
-                                 .guest = c->guest};
+    return (struct court_config){
+        .limits = {.nodes = c->limits.nodes,
+                   .pes_max = pes_most(c),
+                   .jobs = c->jobs_max + 1, /* one is split into others: family.c */
+                   .slots = STORM_SLOTS_MAX,
+                   .quantum = QUANTUM_USUAL_NS},
+        .universe = limits_universe(&c->limits),
+        .pes = c->pes,
+        .running = running_jobs(c),
+        .sections = SECTIONS_RUNNING,
+        .wake_least = WAKE_LEAST_NS,
+        .guest = c->guest};
 }
 
 enum { OWN_SETS = 13 };

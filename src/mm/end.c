@@ -80,7 +80,8 @@ static void judge(struct job *j, const struct running *r) {
         j->status = STATUS_STORM;
     } else if (j->reason == REASON_ORPHAN || j->reason == REASON_AFTER ||
                j->reason == REASON_POLICY || j->reason == REASON_WINDOW ||
-               j->reason == REASON_CLAIMED || j->reason == REASON_OWNER) {
+               j->reason == REASON_CLAIMED || j->reason == REASON_OWNER ||
+               j->reason == REASON_DRAINED || j->reason == REASON_AROUND) {
         j->state = STATE_KILLED;
         j->status = STATUS_STORM;
     } else if (j->reason == REASON_USER) {

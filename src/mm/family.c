@@ -252,6 +252,13 @@ static int contradiction(struct text *why) {
     return -EINVAL;
 }
 
+static int too_many(struct text *why, const char *what, uint32_t most) {
+    text_str(why, what);
+    text_str(why, ": there may be ");
+    text_u64(why, most);
+    return -EINVAL;
+}
+
 /* All of them run as soon as they start. */
 static uint32_t together_max(const struct mm *m) {
     uint32_t most = m->running_cap / 2;
@@ -281,8 +288,13 @@ static int judge_classes(struct mm *m, const struct message_submit *s, struct te
         alone.ppn = one.ppn;
         alone.need = one.need;
         least += one.least;
-        if (++count > CLASSES_MAX || least > together_max(m) || one.most > HOSTS_MAX ||
-            named_before(s, at, one.name))
+        if (++count > CLASSES_MAX)
+            return too_many(why, "too many classes of hosts", CLASSES_MAX);
+        if (least > together_max(m))
+            return too_many(why, "too many hosts that it does not start without", together_max(m));
+        if (one.most > HOSTS_MAX)
+            return too_many(why, "too many hosts of a class", HOSTS_MAX);
+        if (named_before(s, at, one.name))
             return contradiction(why);
         int wrong = needs_judge(m, &alone, why);
         if (wrong < 0)
@@ -316,8 +328,10 @@ static int judge_limits(struct mm *m, const struct job *parent, uint32_t count, 
 static int judge_parent(struct mm *m, const struct message_submit *s, struct text *why) {
     const struct job *parent = job_find(m, s->parent);
     uint32_t count = s->array_last > s->array_first ? s->array_last - s->array_first + 1 : 1;
-    if (s->kind != JOB_ALLOC || s->nodes != 1 || s->together > together_max(m) ||
-        (s->flags & JOB_LENT) == 0 || (s->flags & (JOB_CLASSES | JOB_SECTIONS)) != 0)
+    if (s->together > together_max(m))
+        return too_many(why, "too many hosts that are to come together", together_max(m));
+    if (s->kind != JOB_ALLOC || s->nodes != 1 || (s->flags & JOB_LENT) == 0 ||
+        (s->flags & (JOB_CLASSES | JOB_SECTIONS)) != 0)
         return contradiction(why);
     const struct running *r = parent == NULL ? NULL : job_running(m, parent);
     bool runs = r != NULL && !r->parting && parent->state != STATE_ENDING &&
@@ -469,8 +483,8 @@ void family_replace(struct mm *m, const struct job *j) {
     const struct job *parent = parent_of(m, j);
     const struct running *r = parent == NULL ? NULL : job_running(m, parent);
     const struct classed *c = parent == NULL ? NULL : classes_of(m, parent);
-    bool taken =
-        j->reason == REASON_LOST || j->reason == REASON_CLAIMED || j->reason == REASON_OWNER;
+    bool taken = j->reason == REASON_LOST || j->reason == REASON_CLAIMED ||
+                 j->reason == REASON_OWNER || j->reason == REASON_DRAINED;
     if (!taken || r == NULL || c == NULL || r->parting || m->stopped || !is_own(m, j) ||
         parent->state == STATE_ENDING || state_over((enum job_state)parent->state))
         return;

@@ -218,11 +218,38 @@ static void test_nothing_is_lent_before_the_first(void) {
     teardown(&b);
 }
 
+/* Why it was ended after its grace. */
+static enum reason vacated(struct bench *b, uint32_t job) {
+    b->now += b->mm->config.vacate_ns;
+    feed(b, (struct input){.kind = INPUT_TIMER, .timer = {.id = TIMER_DUE}});
+    keep(b);
+    return (enum reason)job_find(b->mm, job)->reason;
+}
+
+static void test_why_it_was_called_back(void) {
+    struct bench b;
+    start_full(&b, 2);
+    lend(&b, 1, PES);
+    lend(&b, 1, PES);
+    submit(&b, (struct message_submit){.kind = JOB_BATCH, .nodes = 1, .ppn = 1});
+    uint32_t called = state(&b, 2) == STATE_SUSPENDED ? 2 : 3, other = called == 2 ? 3 : 2;
+    CHECK_EQ(vacated(&b, called), REASON_CLAIMED);
+    nodeset_copy(&b.set, &job_running(b.mm, job_find(b.mm, other))->set);
+    union message m = {.act = {.request = {++b.requests, 3}, .verb = VERB_DRAIN, .nodes = &b.set}};
+    say(&b, LINK, 0, MESSAGE_ACT, &m);
+    keep(&b);
+    CHECK_EQ(state(&b, other), STATE_SUSPENDED);
+    CHECK_EQ(vacated(&b, other), REASON_DRAINED);
+    CHECK_EQ(state(&b, other), STATE_KILLED);
+    teardown(&b);
+}
+
 int main(void) {
     TEST(test_steps_of_a_suspended_host);
     TEST(test_one_loan_is_enough);
     TEST(test_all_places_are_taken);
     TEST(test_one_of_a_group_alone);
     TEST(test_nothing_is_lent_before_the_first);
+    TEST(test_why_it_was_called_back);
     return tap_finish();
 }

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "mm/chronicle.h"
 #include "mm/mm.h"
+#include "mm/loans.h"
 #include "mm/owners.h"
 #include "rm/gather.h"
 #include "rm/skew.h"
@@ -47,6 +48,8 @@ enum reason {
     REASON_CLAIMED, /* its processors were lent, and others wanted them */
     REASON_PARENT,  /* it is a host of a job that is over */
     REASON_OWNER,   /* its processors were lent, and the owner of the machine wanted them */
+    REASON_DRAINED, /* its processors were lent, and their node is to be emptied */
+    REASON_AROUND,  /* the allocation that it was to run in is over */
     REASONS
 };
 
@@ -640,14 +643,8 @@ void family_start(struct mm *m, struct job *j);
 /* Those that waited for it wait for themselves now. */
 void family_started(struct mm *m, const struct job *j);
 
-/* loans.c */
-/* True if who waits for a loan may go elsewhere now. */
-bool loans_settle(struct mm *m);
-/* Where nothing that is lent comes may have changed. True if it has. */
-bool loans_bar(struct mm *m);
-/* Why one that was called back ends. */
+/* loans.c; why one that was called back ends */
 enum reason loans_reason(const struct mm *m, const struct running *r);
-uint64_t loans_due(const struct mm *m); /* STORM_NEVER: not */
 
 /* needs.c: what nodes are like, and what jobs need of them */
 size_t needs_bytes(const struct mm_config *c);

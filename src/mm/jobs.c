@@ -187,6 +187,8 @@ const char *job_reason(enum reason reason) {
         [REASON_POLICY] = "the scheduling policy wanted its end",
         [REASON_WINDOW] = "its reservation is over, and it had not started",
         [REASON_CLAIMED] = "its processors were lent, and others wanted them",
-        [REASON_OWNER] = "its processors were lent, and the owner of the machine came back"};
+        [REASON_OWNER] = "its processors were lent, and the owner of the machine came back",
+        [REASON_DRAINED] = "its processors were lent, and their node was drained",
+        [REASON_AROUND] = "the allocation that it was to run in is over"};
     return reason < REASONS ? words[reason] : NULL;
 }

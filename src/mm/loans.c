@@ -40,9 +40,8 @@ static void count_lent(struct mm *m) {
 /* Some nodes that somebody wants. */
 struct wanted {
     uint32_t nodes, ppn;
-    bool whole; /* nodes without anybody else */
-    bool
-        memory; /* and some of that: who has it is not looked at, so all that is lent there is wanted */
+    bool whole;  /* nodes without anybody else */
+    bool memory; /* and some of that: nobody looks who has it, so all loans there are wanted */
     const struct nodeset *meets;
     const struct nodeset *barred; /* a reservation would begin before it is over; NULL: none */
     const struct wish *wish;
@@ -141,8 +140,15 @@ static bool covers(struct mm *m, const struct job *j, const struct running *r) {
     return some;
 }
 
+/* One that nobody else waits for, where it is not known (any more) whether the owner is there, was called back for him. */
 enum reason loans_reason(const struct mm *m, const struct running *r) {
-    return nodeset_intersects(&r->set, &m->owners.barred) ? REASON_OWNER : REASON_CLAIMED;
+    uint32_t n = nodeset_first(&r->set);
+    if (nodeset_intersects(&r->set, &m->owners.reclaimed))
+        return REASON_OWNER;
+    if (n != NODESET_NONE && m->nodes[n].drained)
+        return REASON_DRAINED;
+    bool maybe = nodeset_intersects(&r->set, &m->owners.barred);
+    return maybe && !nodeset_intersects(&r->set, &m->claimed) ? REASON_OWNER : REASON_CLAIMED;
 }
 
 static void call_back(struct mm *m, struct job *j, struct running *r) {

@@ -247,7 +247,7 @@ static void run_steps(struct mm *m) {
         next = j->next;
         const struct job *around = job_find(m, j->inside);
         if (around == NULL || state_over((enum job_state)around->state)) {
-            end_job(m, j, REASON_ORPHAN, 0, true);
+            end_job(m, j, REASON_AROUND, 0, true);
             continue;
         }
         if (!may_start(m, 1) || !take_inside(m, j, &m->work))

@@ -435,9 +435,12 @@ static void why_called(const struct mm *m, const struct job *j, struct text *why
     const struct running *r = job_running(m, j);
     if (r == NULL || !r->called)
         return;
-    text_str(why, loans_reason(m, r) == REASON_OWNER
-                      ? "the owner of its machine is there"
-                      : "its processors are lent, and others want them");
+    enum reason reason = loans_reason(m, r);
+    bool there = nodeset_intersects(&r->set, &m->owners.reclaimed);
+    text_str(why, there                      ? "the owner of its machine is there"
+                  : reason == REASON_OWNER   ? "the owner of its machine may be there"
+                  : reason == REASON_DRAINED ? "its processors are lent, and their node is drained"
+                                             : "its processors are lent, and others want them");
     if (r->vacate_at != 0) {
         text_str(why, "; it ends at ");
         text_time(why, calendar(m, r->vacate_at));

@@ -32,6 +32,7 @@ struct page {
     uint32_t job;
     bool told;                 /* its end */
     bool following;            /* its files are known, and output was asked for */
+    uint32_t asked;            /* for that, and not answered yet */
     uint64_t total;            /* then: all its bytes */
     struct output *output;     /* NULL until its files are known */
     struct nodeset nodes;      /* it runs on, if that was told before; storage NULL: it was not */
@@ -102,6 +103,19 @@ static void keep_spec(struct page *p, struct bytes bytes) {
         memcpy(p->spec, bytes.at, bytes.len);
 }
 
+static void on_followed(void *context, const struct message_answer *a) {
+    struct page *p = context;
+    (void)a;
+    p->asked--;
+}
+
+/* The answer comes behind the news of the job: until then its page stays open, or these would open another. */
+static void follow(struct page *p) {
+    p->following = true;
+    if (session_do(p->scribe->contact.session, p->job, VERB_FOLLOW, 1, on_followed, p) == 0)
+        p->asked++;
+}
+
 static void open_output(struct page *p, const struct spec *spec) {
     struct scribe *s = p->scribe;
     take_name(p->names[0], spec->folder, spec->output);
@@ -124,8 +138,7 @@ static void open_output(struct page *p, const struct spec *spec) {
     output_job(p->output, p->job);
     if (p->nodes.storage != NULL)
         output_nodes(p->output, &p->known);
-    p->following = true;
-    session_do(s->contact.session, p->job, VERB_FOLLOW, 1, NULL, NULL);
+    follow(p);
 }
 
 static void on_spec(void *context, const struct message_rows *r) {
@@ -212,7 +225,7 @@ static void on_up(void *context) {
     LIST_EACH (at, &s->pages) {
         struct page *p = CONTAINER_OF(at, struct page, at);
         if (p->following)
-            session_do(s->contact.session, p->job, VERB_FOLLOW, 1, NULL, NULL);
+            follow(p);
     }
 }
 
@@ -245,7 +258,7 @@ static void say_end(struct page *p) {
 /* All has come, or nothing comes any more. */
 static bool is_over(struct page *p) {
     uint64_t received = output_received(p->output), now = p->scribe->contact.loop.now;
-    if (!p->told || output_waiting(p->output))
+    if (!p->told || p->asked > 0 || output_waiting(p->output))
         return false;
     if (received >= p->total)
         return true;

@@ -113,6 +113,21 @@ def files(t):
     t.check('and those of an array', r.status == 0 and len([n for n in os.listdir(t.work) if n.startswith('of-') and t.read(n) != '']) == 10, r)
 
 
+def silent(t):
+    """What ends badly without a word is written down once: the end of another job comes later, and nothing is as new."""
+    job = submit(t, '-o', 'silent', 'sleep', '1000')
+    t.run('kill', job)
+    t.check('its file says how it ended', t.until(lambda: 'killed' in t.read('silent')))
+    tallies = os.path.join(t.home, 'local', 'scribe')
+    t.check('and is done with', t.until(lambda: os.listdir(tallies) == []), os.listdir(tallies))
+    before = os.stat(t.path('silent')).st_mtime_ns
+    seen = set()
+    for i in range(5):
+        t.run('submit', '--wait', '-o', f'loud-{i}', 'echo', 'loud')
+        seen.update(os.listdir(tallies))
+    t.check('once', os.stat(t.path('silent')).st_mtime_ns == before and job not in seen, seen)
+
+
 def spoilt(t):
     """Output that cannot be written is told to whoever waits."""
     where = t.path('nowhere/out')
@@ -146,4 +161,4 @@ def mistakes(t):
         t.check(f'{" ".join(args)!r} is refused', r.status != 0 and r.is_one_line(words), r)
 
 
-play(ends, arrays, times, manager, files, spoilt, mistakes, up=('--local', '4'))
+play(ends, arrays, times, manager, files, silent, spoilt, mistakes, up=('--local', '4'))

@@ -5,7 +5,7 @@
  *
  * A master tells through a pipe what it has received, and what it knows to be acknowledged as the call after that has
  * returned. After every few lines one of them is killed, or all at once: a worker, the server, the master; or a worker stands
- * still for the rest of the round. Then it is started again. The pipe outlives them. */
+ * still for the rest of the round, but never all of them. Then it is started again. The pipe outlives them. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -157,6 +157,13 @@ static void end_process(pid_t pid) {
 
 /* ---- what happens to them ---- */
 
+static bool others_stand_still(const struct round *r, int i) {
+    for (int k = 0; k < WORKERS; k++)
+        if (k != i && !r->stopped[k])
+            return false;
+    return true;
+}
+
 static void misfortune(struct round *r) {
     uint64_t what = random_below(&r->random, 8);
     int i = (int)random_below(&r->random, WORKERS);
@@ -164,7 +171,7 @@ static void misfortune(struct round *r) {
     if (what < 2 || r->stopped[i]) {
         end_process(r->workers[i]);
         start_worker(r, i);
-    } else if (what == 2) {
+    } else if (what == 2 && !others_stand_still(r, i)) {
         kill(r->workers[i], SIGSTOP);
         r->stopped[i] = true;
     }

@@ -8,6 +8,9 @@
 /* A step that was sent ahead is freed from behind one that runs for so long, though that may not be late itself. */
 enum { STUCK_NS = 50000000 };
 
+/* A step of which nothing is known at all is late after this, and each further copy of it after twice the time. */
+#define UNKNOWN_NS (60 * (uint64_t)1000000000)
+
 static bool takes_more(const struct desk *d, const struct worker *k, const struct session *s,
                        uint64_t expected_ns) {
     if (!k->used || k->rests || !desk_worker_told(d, k, s))
@@ -72,15 +75,25 @@ bool desk_deal(struct desk *d, uint64_t now, struct deeds *out) {
     return false;
 }
 
+/* Has what it executes, which is this, run for too long? When it was sent less may have been known than now. */
+static bool runs_late(const struct desk *d, const struct worker *k, const struct step *t,
+                      uint64_t ran) {
+    const struct session *s = &d->sessions[t->slot];
+    uint64_t expected = desk_worker_errand(d, k, 0)->expected_ns;
+    if (expected == 0)
+        expected = desk_worker_expect(d, k, t);
+    if (expected == 0)
+        return ran >> (t->copies < 10 ? t->copies : 10) > UNKNOWN_NS / 2;
+    return straggle_late(&s->spread[k->class], ran, expected);
+}
+
 /* Is the n-th of its steps to be done elsewhere too? */
 static bool is_late(const struct desk *d, const struct worker *k, uint32_t n, const struct step *t,
                     uint64_t now) {
-    const struct session *s = &d->sessions[t->slot];
-    const struct errand_at *front = desk_worker_errand(d, k, 0);
     uint64_t ran = now > k->since ? now - k->since : 0;
     if (k->rests || n > 0)
         return k->rests || ran > STUCK_NS;
-    return front->expected_ns > 0 && straggle_late(&s->spread[k->class], ran, front->expected_ns);
+    return runs_late(d, k, t, ran);
 }
 
 /* Has nobody it who may still be in time? A copy that is late itself, as its machine stands still too, is none. */

@@ -180,6 +180,8 @@ void desk_worker_heard(struct desk *d, uint32_t link, const struct word *w, uint
 void desk_worker_gone(struct desk *d, struct worker *k);
 bool desk_worker_told(const struct desk *d, const struct worker *k, const struct session *s);
 uint64_t desk_worker_speed(const struct desk *d, const struct session *s, const struct worker *k);
+/* How long it will take for the step; 0: nothing is known. */
+uint64_t desk_worker_expect(const struct desk *d, const struct worker *k, const struct step *t);
 struct errand_at *desk_worker_errand(const struct desk *d, const struct worker *k, uint32_t n);
 bool desk_worker_catch_up(struct desk *d, struct worker *k, uint64_t now, struct deeds *out);
 void desk_worker_give(struct desk *d, struct worker *k, struct step *t, uint64_t now,

@@ -310,6 +310,59 @@ static void test_straggler(void) {
     rig_fini(&r);
 }
 
+static void wait_ms(struct rig *r, uint64_t ms) {
+    r->now += ms * MS;
+    desk_time(r->desk, r->now, &r->deeds);
+    settle(r);
+}
+
+/* A worker that stands still with the first step of all: what others take tells that it is late. */
+static void test_late_from_the_start(void) {
+    struct rig r;
+    rig_init(&r);
+    r.limits.ahead_ns = 0;
+    rig_start(&r);
+    enter(&r, MASTER, "m", SPEED_BY_CLASS);
+    join(&r, FIRST, 0);
+    work(&r, MASTER, 0, 1);
+    CHECK_EQ(r.id_count[FIRST], 1);
+    join(&r, FIRST + 1, 0);
+    for (uint64_t step = 2; step <= 4; step++) {
+        work(&r, MASTER, 0, step);
+        finish(&r, FIRST + 1, 100 * MS);
+    }
+    wait_ms(&r, 900);
+    CHECK_EQ(r.id_count[FIRST + 1], 0); /* three say little */
+    wait_ms(&r, 1000);
+    CHECK_EQ(r.numbers[FIRST + 1][0], 1);
+    finish(&r, FIRST + 1, 100 * MS);
+    CHECK_EQ(r.delivered, 4);
+    rig_fini(&r);
+}
+
+/* The same, and nothing is known of any step. */
+static void test_late_and_nothing_known(void) {
+    struct rig r;
+    rig_init(&r);
+    rig_start(&r);
+    enter(&r, MASTER, "m", SPEED_BY_CLASS);
+    join(&r, FIRST, 0);
+    work(&r, MASTER, 0, 1);
+    wait_ms(&r, 59000);
+    join(&r, FIRST + 1, 0);
+    wait_ms(&r, 10);
+    CHECK_EQ(r.id_count[FIRST + 1], 0);
+    wait_ms(&r, 2000);
+    CHECK_EQ(r.id_count[FIRST + 1], 1);
+    wait_ms(&r, 119000);
+    join(&r, FIRST + 2, 0);
+    wait_ms(&r, 10);
+    CHECK_EQ(r.id_count[FIRST + 2], 0); /* a copy has twice the time */
+    wait_ms(&r, 2000);
+    CHECK_EQ(r.id_count[FIRST + 2], 1);
+    rig_fini(&r);
+}
+
 /* ---- hosts ---- */
 
 static void join_from(struct rig *r, uint32_t link, const char *host) {
@@ -589,6 +642,8 @@ int main(void) {
     TEST(test_benchmark);
     TEST(test_lost_worker);
     TEST(test_straggler);
+    TEST(test_late_from_the_start);
+    TEST(test_late_and_nothing_known);
     TEST(test_very_late_answer);
     TEST(test_host_rests);
     TEST(test_host_gone);

@@ -61,6 +61,12 @@ bool desk_worker_told(const struct desk *d, const struct worker *k, const struct
 
 /* ---- what it executes ---- */
 
+uint64_t desk_worker_expect(const struct desk *d, const struct worker *k, const struct step *t) {
+    const struct session *s = &d->sessions[t->slot];
+    uint64_t normal = history_expect(&s->history, t->number, NULL);
+    return speed_scale(normal, SPEED_ONE, desk_worker_speed(d, s, k));
+}
+
 struct errand_at *desk_worker_errand(const struct desk *d, const struct worker *k, uint32_t n) {
     return &k->steps[(k->head + n) % d->limits.steps_ahead];
 }
@@ -81,12 +87,10 @@ static void say(struct worker *k, const struct word *w, struct deeds *out) {
 void desk_worker_give(struct desk *d, struct worker *k, struct step *t, uint64_t now,
                       struct deeds *out) {
     struct session *s = &d->sessions[t->slot];
-    uint64_t normal = history_expect(&s->history, t->number, NULL);
     struct errand_at e = {.id = t->id,
                           .slot = t->slot,
                           .arrival = t->arrival,
-                          .expected_ns =
-                              speed_scale(normal, SPEED_ONE, desk_worker_speed(d, s, k))};
+                          .expected_ns = desk_worker_expect(d, k, t)};
     struct word w = {.kind = (uint8_t)WORD_STEP,
                      .session = s->number,
                      .id = t->id,

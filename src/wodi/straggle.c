@@ -5,11 +5,13 @@
 #include "base/log2.h"
 
 enum {
-    SAMPLES_MIN = 8,     /* fewer say nothing */
+    SAMPLES_MIN = 8,     /* fewer say little */
+    FEW_RATIO = 16,      /* then only what takes so many times as long is late */
     FADE_AT = 4096,      /* then all counts are halved */
     MARGIN_BUCKETS = 2,  /* above the bucket of the slowest hundredth: another half of it */
     RATIO_MIN = 4,       /* buckets above 1: less than twice as long is never late */
     NOISE_NS = 20000000, /* nor is what a machine's own hiccups explain */
+    FEW_NS = 1000000000, /* or, with few samples, anything short */
 };
 
 static uint32_t bucket(uint64_t took_ns, uint64_t expected_ns) {
@@ -34,7 +36,9 @@ void straggle_add(struct straggle *s, uint64_t took_ns, uint64_t expected_ns) {
 }
 
 bool straggle_late(const struct straggle *s, uint64_t ran_ns, uint64_t expected_ns) {
-    if (s->total < SAMPLES_MIN || ran_ns < expected_ns + NOISE_NS)
+    if (s->total < SAMPLES_MIN)
+        return ran_ns > FEW_NS && ran_ns / FEW_RATIO > expected_ns;
+    if (ran_ns < expected_ns + NOISE_NS)
         return false;
     uint32_t above = s->total / 100, i = STRAGGLE_BUCKETS - 1;
     for (uint32_t seen = s->counts[i]; seen <= above && i > 0; seen += s->counts[i])

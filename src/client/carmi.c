@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "client/carmi_inside.h"
+#include "client/carmi_open.h"
 #include "wire/classes.h"
 
 enum { QUICK_MOST = 64 };
@@ -180,17 +181,21 @@ static void find_parent(struct carmi *c) {
         c->parent = strtoull(end + 1, NULL, 10);
 }
 
-static int open_post(struct carmi *c) {
+/* One that is not reached speaks for its program, as far as whom it spawns is concerned. */
+static int open_post(struct carmi *c, bool reached) {
     const char *rank = getenv("STORM_RANK");
     carmi_process high = rank == NULL ? 0 : strtoul(rank, NULL, 10);
     struct epoll_event e = {.events = EPOLLIN};
-    int r = post_open(&c->post, &c->steward, high << 32 | c->steward.own);
+    c->post.self = high << 32 | c->steward.own;
+    if (!reached)
+        return 0;
+    int r = post_open(&c->post, &c->steward, c->post.self);
     if (r == 0 && epoll_ctl(c->epoll, EPOLL_CTL_ADD, c->post.epoll, &e) < 0)
         r = -errno;
     return r;
 }
 
-static int open_all(struct carmi *c) {
+static int open_all(struct carmi *c, bool reached) {
     const char *job = getenv("STORM_JOB_ID");
     uint64_t seed = 0;
     int r = job == NULL ? -ENOENT : line_open(&c->line);
@@ -208,16 +213,16 @@ static int open_all(struct carmi *c) {
          epoll_ctl(c->epoll, EPOLL_CTL_ADD, c->event, &e) < 0))
         r = -errno;
     if (r == 0)
-        r = open_post(c);
+        r = open_post(c, reached);
     return r;
 }
 
-int carmi_init(struct carmi **ret) {
+int carmi_open(struct carmi **ret, bool reached) {
     struct carmi *c = calloc(1, sizeof *c);
     if (c == NULL)
         return -ENOMEM;
     c->epoll = c->event = c->line.fd = -1;
-    int r = open_all(c);
+    int r = open_all(c, reached);
     while (r == 0 && !c->steward.ready) {
         carmi_pump(c);
         r = c->error;
@@ -231,6 +236,10 @@ int carmi_init(struct carmi **ret) {
     find_parent(c);
     *ret = c;
     return 0;
+}
+
+int carmi_init(struct carmi **ret) {
+    return carmi_open(ret, true);
 }
 
 void carmi_exit(struct carmi *c) {
@@ -393,7 +402,7 @@ carmi_request carmi_delhosts(struct carmi *c, size_t count, const carmi_host *ho
     if (call != NULL && call->waits == 0)
         return answer(c, call, CARMI_HOSTS_DELETED, ESRCH, "the program does not have these hosts");
     if (call != NULL)
-        errand_act(s, ERRAND_QUIET, VERB_END, 0, call->hosts, call->host_count, call->id);
+        hosts_end(s, call->hosts, call->host_count);
     return carmi_begun(c, call);
 }
 

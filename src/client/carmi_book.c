@@ -69,11 +69,13 @@ static void add(struct steward *s, const struct peer_row *row) {
         return;
     if (e == NULL) {
         e = calloc(1, sizeof *e);
-        if (e == NULL) {
+        char *name = e == NULL ? NULL : steward_copy(s, row->name);
+        if (name == NULL) {
             s->failed = true;
+            free(e);
             return;
         }
-        e->name = steward_copy(s, row->name);
+        e->name = name;
         list_push_back(&s->book_next, &e->at);
     }
     size_t len =

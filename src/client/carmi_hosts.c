@@ -6,6 +6,9 @@
 
 #include "client/carmi_steward.h"
 
+/* That the manager is asked to end with one word: it takes 512. */
+enum { ENDS_AT_ONCE = 256 };
+
 struct host *host_find(const struct steward *s, uint64_t job) {
     LIST_EACH (l, &s->hosts) {
         struct host *h = CONTAINER_OF(l, struct host, at);
@@ -145,13 +148,13 @@ static void slot_is(struct steward *s, struct call *c, uint32_t place, enum slot
 
 static void came(struct steward *s, struct host *h) {
     struct call *c = call_find(s, h->added);
-    if (h->added == 0 && s->adds_unanswered > 0)
+    if (h->added == 0 && h->leaves == 0 && s->adds_unanswered > 0)
         return; /* it may be one of those */
     if (c != NULL && c->kind == CALL_ADD) {
         slot_is(s, c, h->job - c->first, SLOT_HERE); /* decides it with its group */
         return;
     }
-    if (h->added == 0)
+    if (h->added == 0 && h->leaves == 0)
         notify(s, CALL_ADD_NOTIFY, CARMI_HOSTS_ADDED, h);
     decide(s, h);
 }
@@ -261,16 +264,21 @@ static void claim_all(struct steward *s, carmi_request id, uint32_t count) {
     }
 }
 
-static void give_back(struct steward *s, uint32_t first, uint32_t count) {
+/* They are on their way out: nobody is told when they come. */
+static void give_back(struct steward *s, carmi_request call, uint32_t first, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
+        struct host *h = host_get(s, first + i);
         carmi_host one = first + i;
-        errand_act(s, ERRAND_QUIET, VERB_END, 0, &one, 1, 0);
+        if (h != NULL)
+            h->leaves = call;
+        hosts_end(s, &one, 1);
     }
 }
 
-void hosts_answered(struct steward *s, struct call *c, const struct message_answer *a) {
+void hosts_answered(struct steward *s, carmi_request call, const struct message_answer *a) {
+    struct call *c = call_find(s, call);
     if (c == NULL && a->code == ANSWER_DONE) {
-        give_back(s, a->job, a->count); /* it was cancelled meanwhile */
+        give_back(s, call, a->job, a->count); /* it was cancelled meanwhile */
     } else if (c != NULL && a->code != ANSWER_DONE) {
         letter_failed(s, letter_add(s, c, CARMI_HOSTS_ADDED), error_of((enum answer)a->code),
                       a->text);
@@ -291,12 +299,35 @@ void hosts_cancel(struct steward *s, struct call *c) {
             notify_one(s, c, CARMI_HOSTS_ADDED, h);
             decide(s, h);
         }
-        if (c->slots[i] != SLOT_WAITS)
-            continue;
-        if (h != NULL)
-            h->leaves = c->id;
-        give_back(s, c->first + i, 1);
+        if (c->slots[i] == SLOT_WAITS)
+            give_back(s, c->id, c->first + i, 1);
     }
+}
+
+/* ---- hosts that are given back ---- */
+
+void hosts_end(struct steward *s, const carmi_host *hosts, size_t count) {
+    for (size_t at = 0; at < count; at += ENDS_AT_ONCE) {
+        size_t part = count - at < ENDS_AT_ONCE ? count - at : ENDS_AT_ONCE;
+        errand_act(s, ERRAND_END, VERB_END, 0, hosts + at, part, 0);
+    }
+}
+
+/* Where the manager's log is behind it is said again. If one of several is unknown nothing was done: they are ended one by one. */
+void hosts_end_answered(struct steward *s, struct bytes jobs, enum answer code) {
+    carmi_host again[ENDS_AT_ONCE];
+    size_t count = 0;
+    for (size_t at = 0; code != ANSWER_DONE && at < jobs.len && count < ENDS_AT_ONCE; at += 4) {
+        const struct host *h = host_find(s, load_le32(jobs.at + at));
+        carmi_host job = h == NULL || h->stage == STAGE_GONE ? 0 : h->job;
+        if (job != 0 && code == ANSWER_FULL)
+            again[count++] = job;
+        else if (job != 0 && jobs.len > 4)
+            hosts_end(s, &job, 1);
+        else if (job != 0)
+            errand_ask(s, ERRAND_LOOK, SUBJECT_JOB, (uint32_t)job, 0);
+    }
+    hosts_end(s, again, count);
 }
 
 void hosts_present(struct steward *s, struct call *c) {

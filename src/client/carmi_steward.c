@@ -87,7 +87,7 @@ static void errand_free(struct errand *e) {
 static bool of_beginning(enum errand_kind kind) {
     return kind == ERRAND_FOLLOW || kind == ERRAND_SURVEY || kind == ERRAND_LOOK ||
            kind == ERRAND_TAKEN || kind == ERRAND_QUIET || kind == ERRAND_REACH ||
-           kind == ERRAND_BOOK || kind == ERRAND_OUTPUT;
+           kind == ERRAND_END || kind == ERRAND_BOOK || kind == ERRAND_OUTPUT;
 }
 
 /* Before all else: who follows first and looks then misses nothing. */
@@ -179,7 +179,7 @@ static void surveyed(struct steward *s) {
         if (h->survey != s->surveys)
             errand_ask(s, ERRAND_LOOK, SUBJECT_JOB, h->job, 0);
         else if (h->leaves != 0)
-            errand_act(s, ERRAND_QUIET, VERB_END, 0, &job, 1, h->leaves);
+            hosts_end(s, &job, 1);
     }
     LIST_EACH (l, &s->tasks) {
         const struct task *t = CONTAINER_OF(l, struct task, at);
@@ -221,9 +221,13 @@ static void process_row(struct steward *s, struct call *c, const struct job_row 
     const struct task *t = task_find(s, row->job);
     if (row->kind != JOB_STEP || row->job == s->own || state_over((enum job_state)row->state))
         return;
-    void *more = realloc(c->processes, (c->process_count + 1) * sizeof *c->processes);
+    char *executable = steward_copy(s, t != NULL ? bytes_from_str(t->executable) : row->name);
+    void *more = executable == NULL ? NULL
+                                    : realloc(c->processes, (c->process_count + 1) *
+                                                                sizeof *c->processes);
     if (more == NULL) {
         s->failed = true;
+        free(executable);
         return;
     }
     c->processes = more;
@@ -231,8 +235,7 @@ static void process_row(struct steward *s, struct call *c, const struct job_row 
         .id = row->job,
         .host = host_of(s, row),
         .parent = t != NULL && s->own != s->head ? s->own : 0,
-        .executable = t != NULL ? steward_copy(s, bytes_from_str(t->executable))
-                                : steward_copy(s, row->name)};
+        .executable = executable};
 }
 
 static void processes_done(struct steward *s, struct call *c) {
@@ -368,6 +371,13 @@ static void on_rows(struct steward *s, const struct message_rows *r) {
 
 /* ---- answers and news ---- */
 
+/* Which hosts it was about is in what was said. */
+static void end_answered(struct steward *s, const struct errand *e, enum answer code) {
+    union message said;
+    if (message_decode(e->type, bytes_of(e->body, e->len), s->sets, &said) == 0)
+        hosts_end_answered(s, said.act.jobs, code);
+}
+
 static void on_answer(struct steward *s, const struct message_answer *a) {
     struct errand *e = errand_find(s, a->request);
     if (e == NULL)
@@ -384,7 +394,9 @@ static void on_answer(struct steward *s, const struct message_answer *a) {
             t->followed = a->code == ANSWER_DONE;
     } else if (e->kind == ERRAND_ADD) {
         s->adds_unanswered--;
-        hosts_answered(s, c, a);
+        hosts_answered(s, e->call, a);
+    } else if (e->kind == ERRAND_END) {
+        end_answered(s, e, (enum answer)a->code);
     } else if ((e->kind == ERRAND_DEFINE || e->kind == ERRAND_UNDEFINE) && c != NULL) {
         class_answered(s, e->kind, c, a);
     } else if (e->kind == ERRAND_OFFER) {

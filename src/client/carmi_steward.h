@@ -141,7 +141,7 @@ enum errand_kind {
     ERRAND_DEFINE,
     ERRAND_UNDEFINE,
     ERRAND_ADD,
-    ERRAND_DELETE,
+    ERRAND_END, /* hosts that are given back */
     ERRAND_SPAWN,
     ERRAND_OFFER, /* of a program's file */
     ERRAND_BOOK,  /* who can be reached */
@@ -261,7 +261,10 @@ void host_row(struct steward *s, const struct job_row *row);
 void host_stage(struct steward *s, struct host *h, enum job_state state);
 void host_gone(struct steward *s, struct host *h);
 /* Our call's hosts have these numbers; or it was refused. */
-void hosts_answered(struct steward *s, struct call *c, const struct message_answer *a);
+void hosts_answered(struct steward *s, carmi_request call, const struct message_answer *a);
+/* They are given back; and what became of that. */
+void hosts_end(struct steward *s, const carmi_host *hosts, size_t count);
+void hosts_end_answered(struct steward *s, struct bytes jobs, enum answer code);
 void hosts_cancel(struct steward *s, struct call *c);
 /* A program may grow and shrink for ever: those that are gone take no room. */
 void hosts_forget(struct steward *s);

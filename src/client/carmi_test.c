@@ -386,6 +386,32 @@ static void test_cancelled_before_it_is_answered(void) {
     finish(&b);
 }
 
+/* That it is given back is not heard: the manager dies. What there is then was not asked for by anybody else. */
+static void test_cancelled_before_a_new_life(void) {
+    static struct bench b;
+    struct carmi_message m;
+    struct sheet s = {.len = 0};
+    begin(&b);
+    carmi_add_notify(&b.carmi, NULL, TAG);
+    carmi_request r = grow(&b, 1, 1);
+    uint64_t request[2] = {b.heard.submit.request[0], b.heard.submit.request[1]};
+    carmi_cancel_request(&b.carmi, r, TAG);
+    CHECK(carmi_next(&b.carmi, &m) == 1 && m.success);
+    answer(&b, request, ANSWER_DONE, HOST, 1);
+    CHECK(acts(&b, VERB_END, HOST));
+    say(&b, MESSAGE_NONE, NULL);
+    CHECK_EQ(next(&b), MESSAGE_NONE);
+    add_row(&s, OWN, JOB_RUN, STATE_RUNNING);
+    add_row(&s, HOST, JOB_ALLOC, STATE_RUNNING);
+    greet(&b, &s);
+    CHECK(acts(&b, VERB_END, HOST));
+    CHECK(silent(&b));
+    news(&b, HOST, STATE_DONE);
+    CHECK(silent(&b));
+    CHECK(list_empty(&b.carmi.steward.hosts));
+    finish(&b);
+}
+
 static void test_given_back(void) {
     static struct bench b;
     struct carmi_message m;
@@ -432,6 +458,69 @@ static void test_given_back_again(void) {
     answer_rows(&b, NULL);
     CHECK(acts(&b, VERB_END, HOST + 1) && b.heard.act.jobs.len == 4);
     news(&b, HOST + 1, STATE_DONE);
+    CHECK(tells(&b, r, CARMI_HOSTS_DELETED, 2, &m) && m.success && m.last);
+    finish(&b);
+}
+
+/* So many hosts, all here. */
+static void begin_with_many(struct bench *b, uint32_t count) {
+    struct carmi_message m;
+    begin(b);
+    grow(b, count, count);
+    answer(b, b->heard.submit.request, ANSWER_DONE, HOST, count);
+    for (uint32_t i = 0; i < count; i++) {
+        news(b, HOST + i, STATE_RUNNING);
+        CHECK_EQ(next(b), MESSAGE_NONE);
+    }
+    CHECK(carmi_next(&b->carmi, &m) == 1 && m.host_count == count);
+}
+
+static carmi_request give_back_many(struct bench *b, uint32_t count) {
+    carmi_host all[1000];
+    for (uint32_t i = 0; i < count; i++)
+        all[i] = HOST + i;
+    return carmi_delhosts(&b->carmi, count, all, TAG);
+}
+
+/* The manager takes 512 at once. */
+static void test_many_are_given_back(void) {
+    static struct bench b;
+    struct carmi_message m;
+    size_t told = 0;
+    begin_with_many(&b, 1000);
+    carmi_request r = give_back_many(&b, 1000);
+    while (next(&b) == MESSAGE_ACT) {
+        CHECK(b.heard.act.verb == VERB_END && b.heard.act.jobs.len <= 4 * 512);
+        told += b.heard.act.jobs.len / 4;
+        answer(&b, b.heard.act.request, ANSWER_DONE, HOST, 1);
+    }
+    CHECK_EQ(told, 1000);
+    for (uint32_t i = 0; i < 1000; i++) {
+        news(&b, HOST + i, STATE_DONE);
+        CHECK_EQ(next(&b), MESSAGE_NONE);
+    }
+    CHECK(tells(&b, r, CARMI_HOSTS_DELETED, 1000, &m) && m.success);
+    finish(&b);
+}
+
+/* The manager's log is behind; then it does not know one of them, and ends none. */
+static void test_giving_back_is_refused(void) {
+    static struct bench b;
+    struct carmi_message m;
+    begin_with_many(&b, 2);
+    carmi_request r = give_back_many(&b, 2);
+    CHECK(acts(&b, VERB_END, HOST) && b.heard.act.jobs.len == 8);
+    answer(&b, b.heard.act.request, ANSWER_FULL, 0, 1);
+    CHECK(acts(&b, VERB_END, HOST) && b.heard.act.jobs.len == 8);
+    answer(&b, b.heard.act.request, ANSWER_REFUSED, 0, 1);
+    CHECK(acts(&b, VERB_END, HOST) && b.heard.act.jobs.len == 4);
+    uint64_t unknown[2] = {b.heard.act.request[0], b.heard.act.request[1]};
+    CHECK(acts(&b, VERB_END, HOST + 1));
+    answer(&b, b.heard.act.request, ANSWER_DONE, HOST + 1, 1);
+    news(&b, HOST + 1, STATE_DONE);
+    answer(&b, unknown, ANSWER_REFUSED, 0, 1);
+    CHECK(asks(&b, SUBJECT_JOB, HOST));
+    answer_rows(&b, NULL);
     CHECK(tells(&b, r, CARMI_HOSTS_DELETED, 2, &m) && m.success && m.last);
     finish(&b);
 }
@@ -881,8 +970,11 @@ int main(void) {
     TEST(test_what_is_lost_meanwhile);
     TEST(test_hosts_that_others_have_asked_for);
     TEST(test_cancelled_before_it_is_answered);
+    TEST(test_cancelled_before_a_new_life);
     TEST(test_given_back);
     TEST(test_given_back_again);
+    TEST(test_many_are_given_back);
+    TEST(test_giving_back_is_refused);
     TEST(test_what_a_host_is_like);
     TEST(test_a_process);
     TEST(test_a_host_lacks_the_program);

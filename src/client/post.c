@@ -200,7 +200,9 @@ static const struct acquaintance *entry_of(const struct post *p, carmi_process i
 
 static void look(struct post *p, struct peer *peer) {
     const struct acquaintance *e = entry_of(p, peer->id);
-    if (e != NULL) {
+    if (list_empty(&peer->queue)) {
+        peer->seeking = false; /* what was for it was cancelled */
+    } else if (e != NULL) {
         call(p, peer, e);
     } else if (peer->gone) {
         fail_queue(p, peer, ESRCH);

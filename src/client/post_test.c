@@ -234,6 +234,26 @@ static void test_a_broadcast_keeps_its_place(void) {
     finish(&b);
 }
 
+/* A rank that is not there is not looked for any more when nothing is for it. */
+static void test_what_was_cancelled_is_not_looked_for(void) {
+    static struct bench b;
+    begin(&b, 0);
+    b.a.steward.head = 1;
+    struct call *c = call_add(&b.a.steward, CALL_SEND, TAG);
+    CHECK_EQ(post_send(&b.a.post, c, (carmi_process)5 << 32 | 1, bytes_of("x", 1)), 0);
+    pump(&b);
+    uint32_t asked = b.a.steward.books_asked;
+    CHECK_EQ(asked, 1);
+    post_cancel(&b.a.post, c->id);
+    call_end(c);
+    for (int i = 0; i < 3; i++) { /* its time comes */
+        post_timer(&b.a.post);
+        tell(&b, &b.a);
+    }
+    CHECK(b.a.steward.books_asked <= asked + 1);
+    finish(&b);
+}
+
 /* Whatever a stranger says it is not let in, and nothing of it is kept. */
 static bool is_let_in(struct bench *b, const void *said, size_t len) {
     struct address at;
@@ -323,6 +343,7 @@ int main(void) {
     TEST(test_one_that_does_not_read);
     TEST(test_one_that_has_ended);
     TEST(test_a_broadcast_keeps_its_place);
+    TEST(test_what_was_cancelled_is_not_looked_for);
     TEST(test_strangers);
     TEST(test_no_descriptors_are_kept);
     return tap_finish();

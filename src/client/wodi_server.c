@@ -149,7 +149,7 @@ static int spawn(struct wodi_server *s, int end) {
     return -r;
 }
 
-/* Its status; what is not known of it is 0. */
+/* How it ended: -ECHILD: no workers are to be had; -EAGAIN: it was killed; -EIO: anything else, or it is not known. */
 static int reap(struct wodi_server *s) {
     int status = 0;
     pid_t got;
@@ -157,7 +157,9 @@ static int reap(struct wodi_server *s) {
         got = waitpid(s->pid, &status, 0);
     while (got < 0 && errno == EINTR);
     s->pid = 0;
-    return got > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    if (got > 0 && WIFEXITED(status) && WEXITSTATUS(status) == HOPELESS)
+        return -ECHILD;
+    return got > 0 && WIFSIGNALED(status) ? -EAGAIN : -EIO;
 }
 
 static bool read_line(struct wodi_server *s) {
@@ -178,7 +180,7 @@ static bool read_line(struct wodi_server *s) {
            snprintf(s->line, sizeof s->line, "%s", text + strlen(before)) < (int)sizeof s->line;
 }
 
-static int begin(struct wodi_server *s) {
+static int begin_once(struct wodi_server *s) {
     int ends[2];
     if (s->leash >= 0)
         close(s->leash);
@@ -188,9 +190,15 @@ static int begin(struct wodi_server *s) {
     int r = spawn(s, ends[1]);
     close(ends[1]);
     s->leash = ends[0];
-    if (r == 0 && !read_line(s))
-        r = reap(s) == HOPELESS ? -ECHILD : -EIO;
-    return r;
+    return r == 0 && !read_line(s) ? reap(s) : r;
+}
+
+/* It may be killed before it has said where it is: that is one of its lives, too. */
+static int begin(struct wodi_server *s) {
+    int r = begin_once(s);
+    while (r == -EAGAIN && s->restarts++ < RESTARTS_MAX)
+        r = begin_once(s);
+    return r == -EAGAIN ? -EIO : r;
 }
 
 int wodi_server_start(struct wodi_server *s, const struct wodi_options *o) {
@@ -215,7 +223,7 @@ int wodi_server_look(struct wodi_server *s) {
     s->pid = 0;
     if (got > 0 && WIFEXITED(status) && WEXITSTATUS(status) == HOPELESS)
         return -ECHILD;
-    return s->restarts++ == RESTARTS_MAX ? -EIO : begin(s);
+    return s->restarts++ >= RESTARTS_MAX ? -EIO : begin(s);
 }
 
 void wodi_server_end(struct wodi_server *s) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* pi: each process adds up its share of 4/(1+x^2) over [0, 1) and prints it; the sum of all is pi.
  *
- *     storm run -N 64 pi 100000000 | awk '{ s += $1 } END { printf "%.10f\n", s }'
+ *     cc -o pi pi.c
+ *     storm run -N 64 ./pi 100000000 | awk '{ s += $1 } END { printf "%.10f\n", s }'
  *
  * It needs nothing but the environment that STORM gives every process. */
 #include <stdio.h>

@@ -189,8 +189,9 @@ CARMI_API carmi_request carmi_send(struct carmi *c, carmi_process process, int t
                                    const void *data, size_t bytes);
 
 /* The same to all processes on hosts of a class, or to all of the program (NULL), but this one: those that have called carmi_init when
- * this is asked for. CARMI_SENT comes when each has it or has ended, `count` have it. success 0: EAGAIN, some had no room for it and do
- * not get it; all others do. */
+ * this is asked for; of those that have not been in any call of this library since the manager was started again nothing is known yet.
+ * CARMI_SENT comes when each has it or has ended, `count` have it. success 0: EAGAIN, some had no room for it and do not get it; all
+ * others do. */
 CARMI_API carmi_request carmi_broadcast(struct carmi *c, const char *class_name, int tag,
                                         const void *data, size_t bytes);
 

@@ -95,7 +95,7 @@ WODI_API int wodi_init(struct wodi **ret, const struct wodi_options *options);
 WODI_API int wodi_begin_cycle(struct wodi *w, uint64_t cycle, const void *buffer, size_t bytes,
                               uint64_t steps);
 
-/* -EAGAIN: so many are under way that results must be received first. A step that the server knows already (the master
+/* -EAGAIN: so many are under way that results must be received first. -ENOBUFS, of this or a later call: the numbers of the cycle have too many gaps (docs/wodi.md). A step that the server knows already (the master
  * was restarted) is not executed again. */
 WODI_API int wodi_sendwork(struct wodi *w, uint64_t step, const void *work, size_t bytes);
 

@@ -145,8 +145,9 @@ static int begin_task(struct carmi *c, const struct call *call, struct host *h,
     return r;
 }
 
-static carmi_request spawn_on(struct carmi *c, struct host *h, const char *executable,
-                              char *const argv[], int tag) {
+/* On no host: why there is none. */
+static carmi_request spawn_on(struct carmi *c, struct host *h, const char *none,
+                              const char *executable, char *const argv[], int tag) {
     struct steward *s = &c->steward;
     struct call *call = call_add(s, CALL_SPAWN, tag);
     if (call == NULL)
@@ -154,8 +155,7 @@ static carmi_request spawn_on(struct carmi *c, struct host *h, const char *execu
     int r = h == NULL ? 0 : begin_task(c, call, h, executable, argv);
     carmi_request id = call->id;
     if (h == NULL)
-        letter_failed(s, letter_add(s, call, CARMI_SPAWNED), ESRCH,
-                      bytes_from_str("the program has no such host"));
+        letter_failed(s, letter_add(s, call, CARMI_SPAWNED), ESRCH, bytes_from_str(none));
     if (h == NULL || r < 0)
         call_end(call);
     carmi_pump(c);
@@ -167,7 +167,10 @@ carmi_request carmi_host_spawn(struct carmi *c, const char *executable, char *co
     carmi_pump(c);
     struct host *h = host_find(&c->steward, host);
     bool usable = h != NULL && h->leaves == 0 && h->stage == STAGE_RUNS;
-    return spawn_on(c, usable ? h : NULL, executable, argv, tag);
+    const char *none = h != NULL && h->leaves == 0 && h->stage == STAGE_SUSPENDED
+                           ? "that host is suspended"
+                           : "the program has no such host";
+    return spawn_on(c, usable ? h : NULL, none, executable, argv, tag);
 }
 
 carmi_request carmi_class_spawn(struct carmi *c, const char *executable, char *const argv[],
@@ -181,5 +184,6 @@ carmi_request carmi_class_spawn(struct carmi *c, const char *executable, char *c
         if (usable && (best == NULL || h->tasks < best->tasks))
             best = h;
     }
-    return spawn_on(c, best, executable, argv, tag);
+    return spawn_on(c, best, "the program has no host of that class that runs", executable, argv,
+                    tag);
 }

@@ -222,20 +222,20 @@ static void process_row(struct steward *s, struct call *c, const struct job_row 
     if (row->kind != JOB_STEP || row->job == s->own || state_over((enum job_state)row->state))
         return;
     char *executable = steward_copy(s, t != NULL ? bytes_from_str(t->executable) : row->name);
-    void *more = executable == NULL ? NULL
-                                    : realloc(c->processes, (c->process_count + 1) *
-                                                                sizeof *c->processes);
+    void *more = executable == NULL
+                     ? NULL
+                     : realloc(c->processes, (c->process_count + 1) * sizeof *c->processes);
     if (more == NULL) {
         s->failed = true;
         free(executable);
         return;
     }
     c->processes = more;
-    c->processes[c->process_count++] = (struct carmi_process_info){
-        .id = row->job,
-        .host = host_of(s, row),
-        .parent = t != NULL && s->own != s->head ? s->own : 0,
-        .executable = executable};
+    c->processes[c->process_count++] =
+        (struct carmi_process_info){.id = row->job,
+                                    .host = host_of(s, row),
+                                    .parent = t != NULL && s->own != s->head ? s->own : 0,
+                                    .executable = executable};
 }
 
 static void processes_done(struct steward *s, struct call *c) {

@@ -12,6 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "os/enclosure.h"
+
 /* A number in the environment; -1: there is none. */
 static long number_of(const char *variable) {
     const char *text = getenv(variable);
@@ -39,25 +41,11 @@ static bool is_bell(int fd) {
 
 static int ring(int bell, uint32_t rank, int line) {
     uint8_t hello[BELL_BYTES];
-    union {
-        char room[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control = {{0}};
-    struct iovec part = {.iov_base = hello, .iov_len = sizeof hello};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = control.room,
-                             .msg_controllen = sizeof control.room};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&message);
     store_le32(hello, BELL_VERSION);
     store_le32(hello + 4, rank);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof line);
-    memcpy(CMSG_DATA(c), &line, sizeof line);
     ssize_t n;
     do
-        n = sendmsg(bell, &message, MSG_NOSIGNAL);
+        n = enclosure_send(bell, hello, sizeof hello, line, MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
     return n < 0 ? -errno : 0;
 }

@@ -9,6 +9,7 @@
 
 #include "client/post.h"
 #include "os/address.h"
+#include "os/enclosure.h"
 
 /* So much is read at once, so that others have their turn; so many are acknowledged without being asked. */
 enum { READ_MOST = 1 << 20, TOLD_MOST = 64 };
@@ -54,21 +55,7 @@ static size_t write_rings(struct link *l, const uint8_t *at, size_t len) {
 
 /* With the first byte goes the memory. */
 static ssize_t write_with_memory(struct link *l, const uint8_t *at, size_t len) {
-    union {
-        char room[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control = {{0}};
-    struct iovec part = {.iov_base = (void *)(uintptr_t)at, .iov_len = len};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = control.room,
-                             .msg_controllen = sizeof control.room};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof l->memory);
-    memcpy(CMSG_DATA(c), &l->memory, sizeof l->memory);
-    ssize_t n = sendmsg(l->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    ssize_t n = enclosure_send(l->fd, at, len, l->memory, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n > 0) {
         close(l->memory);
         l->memory = -1;
@@ -328,36 +315,14 @@ static size_t read_rings(struct link *l, uint8_t *at, size_t len) {
     return n < 0 ? 0 : (size_t)n;
 }
 
-/* One descriptor is memory. The room for one has room for two where it is rounded up: none of several is kept. */
-static void take_descriptors(struct link *l, const struct cmsghdr *c) {
-    int got[2];
-    size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof *got;
-    if (count > sizeof got / sizeof *got)
-        count = sizeof got / sizeof *got;
-    memcpy(got, CMSG_DATA(c), count * sizeof *got);
-    if (count == 1 && l->memory < 0) {
-        l->memory = got[0];
-        return;
-    }
-    for (size_t i = 0; i < count; i++)
-        close(got[i]);
-}
-
 /* With HELLO may come memory. */
 static ssize_t read_with_memory(struct link *l, uint8_t *at, size_t len) {
-    union {
-        char room[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control;
-    struct iovec part = {.iov_base = at, .iov_len = len};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = control.room,
-                             .msg_controllen = sizeof control.room};
-    ssize_t n = recvmsg(l->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&message);
-    if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-        take_descriptors(l, c);
+    int memory;
+    ssize_t n = enclosure_receive(l->fd, at, len, &memory);
+    if (memory >= 0 && l->memory < 0)
+        l->memory = memory;
+    else if (memory >= 0)
+        close(memory);
     return n;
 }
 

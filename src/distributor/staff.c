@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "client/carmi_open.h"
 
 /* It is looked at most so often, and not for more than such a share of the time. */
 enum { LOOK_NS = 100000000, LOOK_SHARE = 50 };
@@ -288,10 +289,20 @@ static struct staff_host *dispensable(struct staff *t, uint32_t class) {
     return best;
 }
 
+/* The server has room for so many workers more. */
+static uint32_t places_left(const struct staff *t) {
+    uint64_t taken = t->host_count;
+    for (uint32_t class = 0; class < t->class_count; class ++)
+        taken += t->classes[class].hire.coming;
+    return taken < t->host_cap ? (uint32_t)(t->host_cap - taken) : 0;
+}
+
 static void ask(struct staff *t, uint32_t class, uint32_t count) {
     struct staff_class *c = &t->classes[class];
     struct staff_request *r = request_find(c, 0);
-    if (r == NULL || t->server->loop.now < c->not_before)
+    uint32_t most = places_left(t);
+    count = count < most ? count : most;
+    if (count == 0 || r == NULL || t->server->loop.now < c->not_before)
         return;
     carmi_request id = carmi_addhosts(t->carmi, c->name, count, 1, tag_of(TOPIC_ADDED, class));
     if (id < 0)
@@ -416,7 +427,7 @@ int staff_open(struct staff *t, struct server *s, char *const *command, const ch
     setenv("STORM_WODI", where, 1);
     int r = make_memory(t);
     if (r == 0)
-        r = carmi_init(&t->carmi);
+        r = carmi_open(&t->carmi, false); /* messages are for the program that has started us */
     if (r == -ENOENT)
         fputs("storm-wodi: only a process of a job can ask for hosts\n", stderr);
     if (r < 0)

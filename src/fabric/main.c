@@ -24,6 +24,7 @@
 #include "base/assert.h"
 #include "base/list.h"
 #include "os/ferry_wire.h"
+#include "os/enclosure.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -186,27 +187,14 @@ static void do_order(struct server *s, const struct ferry_order *o, int fd) {
 
 /* An order, and the descriptor that came with it or -1. False: there is none now. */
 static bool next_order(struct server *s, struct ferry_order *o, int *ret_fd) {
-    union {
-        struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct iovec iov = {.iov_base = o, .iov_len = sizeof *o};
-    struct msghdr m = {.msg_iov = &iov,
-                       .msg_iovlen = 1,
-                       .msg_control = &control,
-                       .msg_controllen = sizeof control};
     memset(o, 0, sizeof *o);
-    ssize_t n = recvmsg(s->line.fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    ssize_t n = enclosure_receive(s->line.fd, o, sizeof *o, ret_fd);
     if (n < 0 && errno == EAGAIN)
         return false;
     if (n <= 0) {
         s->over = true;
         return false;
     }
-    const struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-    *ret_fd = -1;
-    if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-        memcpy(ret_fd, CMSG_DATA(c), sizeof *ret_fd);
     return true;
 }
 

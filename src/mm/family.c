@@ -197,13 +197,19 @@ static struct court_section section_of(const struct mm *m, const struct class_ke
                                   .meets = k->need == 0 ? NULL : &m->needs[k->need - 1].set};
 }
 
+/* Its own are to be these; what is said of its hosts is in their classes. */
+static bool names_nodes(const struct message_submit *s) {
+    return s->on != NULL && !nodeset_empty(s->on);
+}
+
 /* Its own nodes, then the fewest of each class. */
-static void add_sections(const struct mm *m, const struct job *j, struct classed *c) {
+static void add_sections(const struct mm *m, const struct job *j, bool named, struct classed *c) {
     const struct need_kept *need = needs_of(m, j);
     c->sections[0] = (struct court_section){.nodes = j->nodes,
                                             .ppn = j->ppn,
                                             .memory = job_memory_of(j->memory, j->ppn),
-                                            .meets = need == NULL ? NULL : &need->set};
+                                            .meets = need == NULL ? NULL : &need->set,
+                                            .only = named ? &m->wishes[job_place(m, j)].on : NULL};
     c->section_count = 1;
     for (uint32_t i = 0; i < c->count; i++)
         if (c->at[i].least > 0)
@@ -228,7 +234,7 @@ bool family_take(struct mm *m, struct job *j, const struct message_submit *s) {
             return false;
         c->count++; /* from now on its need is in use */
     }
-    add_sections(m, j, c);
+    add_sections(m, j, names_nodes(s), c);
     return true;
 }
 
@@ -237,8 +243,10 @@ uint32_t family_sections(const struct message_submit *s,
     struct host_class one;
     size_t at = 0;
     uint32_t count = 1;
-    ret[0] = (struct court_section){
-        .nodes = s->nodes, .ppn = s->ppn, .memory = job_memory_of(job_memory(s), s->ppn)};
+    ret[0] = (struct court_section){.nodes = s->nodes,
+                                    .ppn = s->ppn,
+                                    .only = names_nodes(s) ? s->on : NULL,
+                                    .memory = job_memory_of(job_memory(s), s->ppn)};
     while (count < COURT_SECTIONS_MAX && class_next(s->classes, &at, &one) == 1)
         if (one.least > 0)
             ret[count++] = (struct court_section){.nodes = one.least, .ppn = one.ppn};
@@ -287,6 +295,7 @@ static int judge_classes(struct mm *m, const struct message_submit *s, struct te
         alone.nodes = one.least > 0 ? one.least : 1;
         alone.ppn = one.ppn;
         alone.need = one.need;
+        alone.on = &m->empty;
         least += one.least;
         if (++count > CLASSES_MAX)
             return too_many(why, "too many classes of hosts", CLASSES_MAX);
@@ -371,7 +380,7 @@ void family_order(const struct mm *m, const struct job *j, struct court_order *o
     if (c != NULL && c->section_count > 1) {
         o->sections = c->sections;
         o->section_count = c->section_count;
-        o->meets = NULL; /* that is what its own nodes need */
+        o->meets = o->only = NULL; /* that is for its own nodes */
     }
     if (size > 1)
         o->nodes = size;
@@ -417,6 +426,7 @@ static uint32_t ask_hosts(struct mm *m, const struct job *parent, const struct c
                           uint32_t count, uint32_t flags) {
     const char *need = k->need == 0 ? "" : m->needs[k->need - 1].text;
     const struct reservation *window = reserve_of(m, parent->window);
+    struct wish *wish = job_wish(m, parent);
     struct message_submit s = {.kind = JOB_ALLOC,
                                .flags = JOB_FAMILY | JOB_DETACHED | flags |
                                         (parent->flags & JOB_EXCLUSIVE),
@@ -427,7 +437,7 @@ static uint32_t ask_hosts(struct mm *m, const struct job *parent, const struct c
                                .array_last = count > 1 ? count : 0,
                                .priority = parent->priority,
                                .on = &m->empty,
-                               .exclude = &m->empty,
+                               .exclude = wish == NULL ? &m->empty : &wish->exclude,
                                .name = bytes_of(k->name, k->name_len),
                                .need = bytes_from_str(need),
                                .parent = parent->id};

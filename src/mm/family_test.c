@@ -51,7 +51,7 @@ static void submit(struct bench *b, struct message_submit s) {
     m.submit.request[1] = 2;
     m.submit.procs = s.procs == 0 ? 1 : s.procs;
     m.submit.on = s.on == NULL ? &b->none : s.on;
-    m.submit.exclude = &b->none;
+    m.submit.exclude = s.exclude == NULL ? &b->none : s.exclude;
     say(b, LINK, 0, MESSAGE_SUBMIT, &m);
     keep(b);
 }
@@ -166,6 +166,75 @@ static void test_all_places_are_taken(void) {
     teardown(&b);
 }
 
+/* Where the job itself is to be says nothing of its hosts. */
+static void test_named_nodes_are_its_own(void) {
+    struct bench b;
+    uint8_t list[64];
+    struct host_class one = {.least = 2, .most = 2, .ppn = PES, .name = bytes_from_str("x")};
+    long len = class_store(&one, room_of(list, sizeof list));
+    start(&b);
+    nodeset_clear(&b.set);
+    nodeset_add(&b.set, 3);
+    submit(&b, (struct message_submit){.kind = JOB_RUN,
+                                       .flags = JOB_CLASSES | JOB_DETACHED,
+                                       .nodes = 1,
+                                       .ppn = PES,
+                                       .procs = PES,
+                                       .on = &b.set,
+                                       .classes = bytes_of(list, (size_t)len)});
+    if (CHECK_EQ(state(&b, 1), STATE_STARTING))
+        CHECK(nodeset_has(&job_running(b.mm, job_find(b.mm, 1))->set, 3));
+    CHECK(state(&b, 2) == STATE_RUNNING && state(&b, 3) == STATE_RUNNING);
+    teardown(&b);
+}
+
+/* A loan is in the way on the node that it names. */
+static void test_named_nodes_are_given_back(void) {
+    struct bench b;
+    uint8_t list[64];
+    struct host_class one = {.least = 1, .most = 1, .ppn = PES, .name = bytes_from_str("x")};
+    long len = class_store(&one, room_of(list, sizeof list));
+    start_full(&b, 2);
+    lend(&b, 1, PES);
+    const struct nodeset *lent = &job_running(b.mm, job_find(b.mm, 2))->set;
+    nodeset_copy(&b.set, lent);
+    submit(&b, (struct message_submit){.kind = JOB_BATCH,
+                                       .flags = JOB_CLASSES,
+                                       .nodes = 1,
+                                       .ppn = PES,
+                                       .procs = PES,
+                                       .on = &b.set,
+                                       .classes = bytes_of(list, (size_t)len)});
+    CHECK(state(&b, 3) == STATE_QUEUED && state(&b, 2) == STATE_SUSPENDED);
+    teardown(&b);
+}
+
+/* Hosts that come later are not on nodes that the job is not to be on, either. */
+static void test_excluded_nodes_are_for_all(void) {
+    struct bench b;
+    uint8_t list[64];
+    struct host_class one = {.least = 1, .most = NODES, .ppn = PES, .name = bytes_from_str("x")};
+    long len = class_store(&one, room_of(list, sizeof list));
+    start(&b);
+    nodeset_clear(&b.set);
+    nodeset_add(&b.set, 4);
+    submit(&b, (struct message_submit){.kind = JOB_RUN,
+                                       .flags = JOB_CLASSES | JOB_DETACHED,
+                                       .nodes = 1,
+                                       .ppn = PES,
+                                       .procs = PES,
+                                       .exclude = &b.set,
+                                       .classes = bytes_of(list, (size_t)len)});
+    uint32_t running = 0;
+    for (uint32_t i = 2; i <= NODES + 1; i++) {
+        const struct running *r = job_running(b.mm, job_find(b.mm, i));
+        running += r != NULL;
+        CHECK(r == NULL || !nodeset_has(&r->set, 4));
+    }
+    CHECK_EQ(running, NODES - 2);
+    teardown(&b);
+}
+
 /* One of a group, whose start could not be kept, waits for one node. */
 static void check_alone(uint32_t which) {
     struct bench a, b;
@@ -248,6 +317,9 @@ int main(void) {
     TEST(test_steps_of_a_suspended_host);
     TEST(test_one_loan_is_enough);
     TEST(test_all_places_are_taken);
+    TEST(test_named_nodes_are_its_own);
+    TEST(test_named_nodes_are_given_back);
+    TEST(test_excluded_nodes_are_for_all);
     TEST(test_one_of_a_group_alone);
     TEST(test_nothing_is_lent_before_the_first);
     TEST(test_why_it_was_called_back);

@@ -44,14 +44,14 @@ struct wanted {
     bool memory; /* and some of that: nobody looks who has it, so all loans there are wanted */
     const struct nodeset *meets;
     const struct nodeset *barred; /* a reservation would begin before it is over; NULL: none */
-    const struct wish *wish;
+    const struct nodeset *only, *exclude; /* NULL or empty: it does not matter; none */
 };
 
 static bool suits(const struct mm *m, const struct wanted *w, uint32_t n) {
     return node_usable(m, n) && (w->meets == NULL || nodeset_has(w->meets, n)) &&
            (w->barred == NULL || !nodeset_has(w->barred, n)) &&
-           (w->wish == NULL || ((nodeset_empty(&w->wish->on) || nodeset_has(&w->wish->on, n)) &&
-                                !nodeset_has(&w->wish->exclude, n)));
+           (w->only == NULL || nodeset_empty(w->only) || nodeset_has(w->only, n)) &&
+           (w->exclude == NULL || !nodeset_has(w->exclude, n));
 }
 
 /* Nodes that have room for it, if what is lent is given back or not, and are not in `taken`: these come there. Those of `only`, if it
@@ -102,7 +102,8 @@ static void choose(struct mm *m, const struct job *first) {
                          .whole = o.exclusive,
                          .memory = o.memory > 0,
                          .meets = o.meets,
-                         .wish = job_wish(m, first)};
+                         .only = o.only,
+                         .exclude = o.exclude};
     bool enough = court_window_leaves(m->court, first->seat, &all.barred);
     nodeset_clear(taken);
     if (enough && o.section_count == 0)
@@ -113,6 +114,7 @@ static void choose(struct mm *m, const struct job *first) {
         part.ppn = o.sections[k].ppn;
         part.memory = o.sections[k].memory > 0;
         part.meets = o.sections[k].meets;
+        part.only = o.sections[k].only != NULL ? o.sections[k].only : o.only;
         enough = find_nodes(m, &part, taken);
     }
     if (enough)

@@ -191,12 +191,14 @@ bool queue_could(struct mm *m, const struct message_submit *s) {
     o.section_count = (s->flags & JOB_SECTIONS) != 0  ? sections_order(s, sections)
                       : (s->flags & JOB_CLASSES) != 0 ? family_sections(s, sections)
                                                       : 0;
+    if ((s->flags & JOB_CLASSES) != 0 && o.section_count > 1)
+        o.only = NULL; /* its hosts are elsewhere */
     if (roster_count(&m->roster) < s->nodes)
         return false;
     if (m->roster.filled) { /* the court counts vacant numbers, too */
         nodeset_copy(&m->work, &m->taken);
-        if (s->on != NULL && !nodeset_empty(s->on))
-            nodeset_intersect(&m->work, s->on);
+        if (o.only != NULL && !nodeset_empty(o.only))
+            nodeset_intersect(&m->work, o.only);
         o.only = &m->work;
     }
     return !(m->roster.filled && nodeset_empty(&m->work)) && court_could(m->court, &o);

@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "os/enclosure.h"
 #include "os/spawn.h"
 
 enum { RINGS_AT_ONCE = 16 };
@@ -187,39 +188,13 @@ static void let_in(struct bell *b, int fd, uint32_t rank) {
         due(c);
 }
 
-/* The descriptor that came with it, -1: none. The room for one has room for two where it is rounded up: none of several is kept. */
-static int descriptor_in(struct msghdr *message) {
-    int got[2];
-    const struct cmsghdr *c = CMSG_FIRSTHDR(message);
-    if (c == NULL || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-        return -1;
-    size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof *got;
-    if (count > sizeof got / sizeof *got)
-        count = sizeof got / sizeof *got;
-    memcpy(got, CMSG_DATA(c), count * sizeof *got);
-    if (count == 1)
-        return got[0];
-    for (size_t i = 0; i < count; i++)
-        close(got[i]);
-    return -1;
-}
-
 /* False: nobody else has rung. */
 static bool answer_one(struct bell *b) {
     uint8_t hello[BELL_BYTES];
-    union {
-        char room[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control;
-    struct iovec part = {.iov_base = hello, .iov_len = sizeof hello};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = control.room,
-                             .msg_controllen = sizeof control.room};
-    ssize_t n = recvmsg(b->near.fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    int fd;
+    ssize_t n = enclosure_receive(b->near.fd, hello, sizeof hello, &fd);
     if (n < 0)
         return errno == EINTR;
-    int fd = descriptor_in(&message);
     if (fd >= 0 && n == BELL_BYTES && load_le32(hello) == BELL_VERSION)
         let_in(b, fd, load_le32(hello + 4));
     else if (fd >= 0)

@@ -23,6 +23,7 @@
 #include "base/list.h"
 #include "base/units.h"
 #include "os/child.h"
+#include "os/enclosure.h"
 
 /* To register memory or a peer. */
 #define ANSWER_NS (5 * NS_PER_S)
@@ -198,21 +199,9 @@ static void await(struct ferry *f, short events, uint64_t deadline) {
 }
 
 static void tell(struct ferry *f, const struct ferry_order *o, size_t len, int memory) {
-    union {
-        struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct iovec iov = {.iov_base = (void *)(uintptr_t)o, .iov_len = len};
-    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
-    if (memory >= 0) {
-        m.msg_control = &control;
-        m.msg_controllen = sizeof control;
-        control.header = (struct cmsghdr){
-            .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
-        memcpy(CMSG_DATA(&control.header), &memory, sizeof memory);
-    }
     uint64_t deadline = clock_ns() + ANSWER_NS;
-    while (!f->dead && sendmsg(f->line.fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+    while (!f->dead &&
+           enclosure_send(f->line.fd, o, len, memory, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
         if (errno != EAGAIN && errno != EINTR) {
             has_ended(f);
             return;

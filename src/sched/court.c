@@ -410,6 +410,13 @@ static bool sized(const struct court *c, const struct court_order *o) {
     return nodes <= l->nodes;
 }
 
+static bool names_nodes(const struct court_order *o) {
+    for (uint32_t k = 0; k < o->section_count; k++)
+        if (o->sections[k].only != NULL)
+            return true;
+    return false;
+}
+
 /* Whoever has been running has the memory, whatever the node says now. */
 static bool could(const struct court *c, const struct court_order *o, bool anew) {
     const struct nodeset *only = o->only != NULL && !nodeset_empty(o->only) ? o->only : NULL;
@@ -417,7 +424,8 @@ static bool could(const struct court *c, const struct court_order *o, bool anew)
     if (!sized(c, o))
         return false;
     bool memory = anew && takes_memory(o) && c->memory.limited > 0;
-    if (matrix_flat(&c->matrix) && only == NULL && o->exclude == NULL && window == NULL && !memory)
+    if (matrix_flat(&c->matrix) && only == NULL && o->exclude == NULL && window == NULL &&
+        !memory && !names_nodes(o))
         return true;
     struct want w = {.nodes = extent_of(o).nodes,
                      .ppn = o->ppn,
@@ -432,9 +440,10 @@ static bool could(const struct court *c, const struct court_order *o, bool anew)
         if ((only == NULL || nodeset_has(only, n)) &&
             (window == NULL || nodeset_has(&window->nodes, n)) &&
             (o->exclude == NULL || !nodeset_has(o->exclude, n)))
-            fit_tell(&f, fit_mask_by_size(
-                             &w, &(struct fit_node){pes, pes,
-                                                    memory ? c->memory.has[n] : FIT_MEMORY_ANY}));
+            fit_tell(&f, fit_mask_by_name(&w, n) &
+                             fit_mask_by_size(&w, &(struct fit_node){pes, pes,
+                                                                     memory ? c->memory.has[n]
+                                                                            : FIT_MEMORY_ANY}));
     }
     return fit_missing(&f) == 0;
 }

@@ -20,8 +20,8 @@ enum { NODES = 8, JOBS = 14, WIDTH = 4, SECTIONS = 4 };
 struct guest {
     struct court_order order;
     struct court_section sections[SECTIONS];
-    struct nodeset meets[SECTIONS], exclude;
-    uint64_t words[SECTIONS + 1][8];
+    struct nodeset meets[SECTIONS], only[SECTIONS], exclude;
+    uint64_t words[2 * SECTIONS + 1][8];
     uint32_t number;
     uint64_t ends;
     bool runs;
@@ -67,6 +67,7 @@ static void draw_job(struct play *p, uint32_t sections) {
         g->sections[k].ppn = (uint32_t)random_between(r, 1, p->width_max);
         g->sections[k].memory = (uint32_t)random_below(r, p->memory_max + 1);
         g->sections[k].meets = draw_set(p, &g->meets[k], g->words[k], 2);
+        g->sections[k].only = draw_set(p, &g->only[k], g->words[SECTIONS + 1 + k], 2);
     }
     if (court_arrive(p->bench.court, p->now, o, &g->number) == 0)
         p->count++;
@@ -99,7 +100,8 @@ static void begin(struct play *p, uint64_t seed, const struct storm_policy *poli
 static struct court_section section_of(const struct guest *g, uint32_t k) {
     if (g->order.section_count > 0)
         return g->sections[k];
-    return (struct court_section){g->order.nodes, g->order.ppn, NULL, g->order.memory};
+    return (struct court_section){
+        .nodes = g->order.nodes, .ppn = g->order.ppn, .memory = g->order.memory};
 }
 
 static uint32_t sections_of(const struct guest *g) {
@@ -114,6 +116,7 @@ static bool will_do(const struct play *p, const struct guest *g, uint32_t k, uin
     struct court_section s = section_of(g, k);
     return !p->used[n] && p->width[n] >= s.ppn && p->left[n] >= each(p, g, k, n) &&
            p->memory[n] >= s.memory && (s.meets == NULL || nodeset_has(s.meets, n)) &&
+           (s.only == NULL || nodeset_has(s.only, n)) &&
            (g->order.exclude == NULL || !nodeset_has(g->order.exclude, n));
 }
 

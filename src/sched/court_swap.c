@@ -280,11 +280,15 @@ bool court_swap(struct court *c, const struct court_job *j, const struct matrix_
 
 enum { COVET_LOOKS = 32 };
 
+static const struct nodeset *smaller(const struct nodeset *only, const struct nodeset *meets) {
+    if (only == NULL || meets == NULL)
+        return only != NULL ? only : meets;
+    return nodeset_count(only) < nodeset_count(meets) ? only : meets;
+}
+
 /* Of what it chooses, the smaller set; NULL: it does not. */
 static const struct nodeset *chosen(const struct court_job *j) {
-    if (j->only == NULL || j->meets == NULL)
-        return j->only != NULL ? j->only : j->meets;
-    return nodeset_count(j->only) < nodeset_count(j->meets) ? j->only : j->meets;
+    return smaller(j->only, j->meets);
 }
 
 /* It wants one of these, if they are fewer than so many. */
@@ -292,9 +296,11 @@ static void covet(struct court *c, const struct court_job *j, uint32_t size) {
     const struct nodeset *set = chosen(j);
     if (set != NULL && nodeset_count(set) < size)
         nodeset_unite(&c->scratch, set);
-    for (uint32_t k = 0; k < j->section_count; k++)
-        if (j->sections[k].meets != NULL && nodeset_count(j->sections[k].meets) < size)
-            nodeset_unite(&c->scratch, j->sections[k].meets);
+    for (uint32_t k = 0; k < j->section_count; k++) {
+        const struct nodeset *part = smaller(j->sections[k].only, j->sections[k].meets);
+        if (part != NULL && nodeset_count(part) < size)
+            nodeset_unite(&c->scratch, part);
+    }
 }
 
 const struct nodeset *court_coveted(struct court *c, const struct court_job *j) {

@@ -36,6 +36,14 @@ uint32_t fit_mask_by_size(const struct want *w, const struct fit_node *is) {
     return mask;
 }
 
+uint32_t fit_mask_by_name(const struct want *w, uint32_t node) {
+    uint32_t mask = UINT32_MAX;
+    for (uint32_t k = 0; k < w->section_count; k++)
+        if (w->sections[k].only != NULL && !nodeset_has(w->sections[k].only, node))
+            mask &= ~((uint32_t)1 << k);
+    return mask;
+}
+
 uint32_t fit_mask(const struct want *w, uint32_t node, const struct fit_node *is) {
     uint32_t mask = fit_mask_by_size(w, is);
     if (mask == 0 || !want_chooses(w, node))
@@ -43,7 +51,7 @@ uint32_t fit_mask(const struct want *w, uint32_t node, const struct fit_node *is
     for (uint32_t k = 0; k < w->section_count; k++)
         if (w->sections[k].meets != NULL && !nodeset_has(w->sections[k].meets, node))
             mask &= ~((uint32_t)1 << k);
-    return mask;
+    return mask & fit_mask_by_name(w, node);
 }
 
 uint32_t fit_missing(const struct fit *f) {

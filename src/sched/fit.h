@@ -31,8 +31,9 @@ struct fit_node {
     int64_t memory; /* FIT_MEMORY_ANY: no matter */
 };
 
-/* Sections that it will do for: by size alone, and by need as well. */
+/* Sections that it will do for: by size alone, by name alone, and by need as well. */
 uint32_t fit_mask_by_size(const struct want *w, const struct fit_node *is);
+uint32_t fit_mask_by_name(const struct want *w, uint32_t node);
 uint32_t fit_mask(const struct want *w, uint32_t node, const struct fit_node *is);
 
 /* ---- are there enough? ---- */

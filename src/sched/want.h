@@ -16,6 +16,7 @@ enum { COURT_SECTIONS_MAX = 8 };
 struct court_section {
     uint32_t nodes, ppn;         /* at least 1 */
     const struct nodeset *meets; /* have what this part needs; NULL: all do */
+    const struct nodeset *only;  /* this part is on these; NULL: on any */
     uint32_t memory;             /* that it takes on each, in MiB */
 };
 

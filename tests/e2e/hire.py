@@ -56,7 +56,7 @@ def nothing_left(t):
 class Master:
     """A job with a plan; its files are in the folder for work, which is empty before."""
 
-    def __init__(self, t, *cycles, run=(), fresh=True, **options):
+    def __init__(self, t, *cycles, run=(), fresh=True, env=(), **options):
         self.t = t
         for name in os.listdir(t.work) if fresh else []:
             path = t.path(name)
@@ -64,7 +64,7 @@ class Master:
         program = t.write('hirer.py', open(os.path.join(HERE, 'hirer.py')).read())
         t.write('storm.py', open(os.path.join(ROOT, 'python', 'storm.py')).read())
         plan = json.dumps({'options': options, 'cycles': cycles})
-        self.p = t.start('run', *run, PYTHON, program, plan, env=surroundings(t))
+        self.p = t.start('run', *run, PYTHON, program, plan, env={**surroundings(t), **dict(env)})
 
     def began(self):
         return [line.split() for line in self.t.read('began').splitlines()]
@@ -168,6 +168,48 @@ def takes_what_there_is(t):
     m.ends(f'cycle 1: {list(range(1, 21))}')
 
 
+def no_more_than_it_has_places_for(t):
+    """A server has room for so many workers, whatever its master says: it does not ask for hosts that it would only give back."""
+    server = t.write('few', f'#!/bin/sh\nexec {os.path.join(t.bin, "storm-wodi")} --workers 2 "$@"\n', 0o755)
+    m = Master(t, ['a'] * 4, fresh=False, env={'STORM_WODI_SERVER': server}, workers=4)
+    m.hosts_are(2)
+    m.steps_begin(2)
+    t.check('nor are more asked for', t.until(lambda: len(jobs(t)) == 5), jobs(t))
+    first = min(j['id'] for j in jobs(t))
+    m.open('a')
+    m.ends('cycle 1: [1, 2, 3, 4]')
+    after = int(t.run('submit', 'true').out)
+    t.check('nor were they', after == first + 5, (first, after))
+
+
+def messages_are_the_programs(t):
+    """Its server is of the same job, and asks for hosts: it takes nothing that is sent to the program."""
+    program = t.write('both.py', BOTH)
+    t.write('storm.py', open(os.path.join(ROOT, 'python', 'storm.py')).read())
+    r = t.run('run', '-n', '2', PYTHON, program, env=surroundings(t))
+    t.check('it is the program that hears them', r.status == 0 and r.out.splitlines() == ["b'hello'"], r)
+    nothing_left(t)
+
+
+BOTH = '''
+import os, sys, time
+import storm
+if sys.argv[1:] == ['worker']:
+    storm.wodi_worker(bytes.upper)
+elif os.environ['STORM_RANK'] == '0':
+    with storm.Carmi() as carmi, storm.WodiMaster(worker=[sys.executable, os.path.abspath(__file__), 'worker']) as master:
+        list(master.map([b'a']))
+        open('up', 'w').close()
+        m = carmi.receive(timeout=30)
+        print(m and m.data)
+else:
+    with storm.Carmi() as carmi:
+        while not os.path.exists('up'):
+            time.sleep(0.01)
+        carmi.wait(carmi.send(int(os.environ['STORM_JOB_ID']), b'hello'))
+'''
+
+
 def host_is_lost(t):
     m = Master(t, ['a'] * 3, workers=3)
     m.steps_begin(3)
@@ -266,7 +308,7 @@ def no_such_hosts(t):
     t.check('nor like nonsense', 'MEMORY>>' in r.err, r)
 
 
-SCENES = (grows_and_shrinks, within_bounds, takes_what_there_is, host_is_lost, hosts_are_lost, worker_dies, host_is_suspended, server_is_killed,
+SCENES = (grows_and_shrinks, within_bounds, takes_what_there_is, no_more_than_it_has_places_for, messages_are_the_programs, host_is_lost, hosts_are_lost, worker_dies, host_is_suspended, server_is_killed,
           program_is_killed, workers_that_end_at_once, no_such_hosts)
 
 

@@ -254,6 +254,33 @@ static void test_nobody(void) {
     scene_free(c);
 }
 
+struct silent {
+    struct source listener;
+    int fds[8], count;
+};
+
+static void on_connection(struct source *source, uint32_t events) {
+    struct silent *q = CONTAINER_OF(source, struct silent, listener);
+    (void)events;
+    while (q->count < 8 && (q->fds[q->count] = address_accept(source->fd)) >= 0)
+        q->count++;
+}
+
+/* Somebody listens and does not answer, as for a manager that is being started: it is tried again. */
+static void test_no_answer(void) {
+    struct scene *c = scene_with(60 * NS_PER_S, 0, false);
+    struct silent q = {0};
+    int fd = address_listen(&c->manager.cluster.manager);
+    CHECK_EQ(loop_adopt(&c->loop, &q.listener, fd, on_connection, EPOLLIN), 0);
+    while (q.count <= 2 && !c->lost) /* a link has two connections */
+        session_turn(c->session);
+    CHECK(!c->lost);
+    while (q.count > 0)
+        close(q.fds[--q.count]);
+    loop_close(&c->loop, &q.listener);
+    scene_free(c);
+}
+
 /* Who watched over the manager is gone: nobody will come, however patient we are. */
 static void test_hopeless(void) {
     pid_t child = fork();
@@ -514,6 +541,7 @@ int main(void) {
     TEST(test_answer_lost);
     TEST(test_follow_again);
     TEST(test_nobody);
+    TEST(test_no_answer);
     TEST(test_hopeless);
     TEST(test_output_order);
     TEST(test_labels);

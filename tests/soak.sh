@@ -41,6 +41,12 @@ echo "== ${STORM_WODI_SEEDS:=20000} seeds of a work distributor, then ${STORM_WO
 export STORM_WODI_SEEDS STORM_WODI_ROUNDS
 build/wodi_campaign_test
 build/wodi_fire_test build/storm-wodi
+echo "== ${STORM_WODI_FIRE:=200} rounds of one that hires on a cluster, whose daemons are killed too"
+export STORM_WODI_FIRE
+STORM=build/storm tests/e2e/wodi_fire.py >build/wodi_fire.log || {
+    grep -A 70 "^not ok" build/wodi_fire.log
+    exit 1
+}
 echo "== $STORM_QUEUE_MESSAGES messages"
 build/queue_real_test
 echo "== garbage, with sanitizers, half of $STORM_GARBAGE_SECONDS s for each kind of socket"

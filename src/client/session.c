@@ -392,6 +392,7 @@ static void on_down(struct session *s) {
     if (hopeless(s))
         s->config.patience_ns = 0;
     s->open_at = now + s->pause;
+    loop_wake_at(s->config.loop, s->open_at); /* this may be after others have asked */
     s->pause = s->pause * 2 > PAUSE_MAX_NS ? PAUSE_MAX_NS : s->pause * 2;
 }
 

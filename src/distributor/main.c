@@ -274,7 +274,9 @@ int main(int argc, char **argv) {
     }
     if (status < 0 && status != -ECHILD) /* that was told */
         fprintf(stderr, "storm-wodi: %s: %s\n", whole ? whole : "no such folder",
-                status == -EUCLEAN ? "the journal is damaged" : strerror(-status));
+                status == -EUCLEAN ? "the journal is damaged"
+                : status == -EBUSY ? "another server has it open"
+                                   : strerror(-status));
     free(whole);
     return status == -ECHILD ? EXIT_HOPELESS : status < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

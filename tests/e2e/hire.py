@@ -56,7 +56,7 @@ def nothing_left(t):
 class Master:
     """A job with a plan; its files are in the folder for work, which is empty before."""
 
-    def __init__(self, t, *cycles, run=(), fresh=True, env=(), **options):
+    def __init__(self, t, *cycles, run=(), fresh=True, env=None, **options):
         self.t = t
         for name in os.listdir(t.work) if fresh else []:
             path = t.path(name)
@@ -64,7 +64,7 @@ class Master:
         program = t.write('hirer.py', open(os.path.join(HERE, 'hirer.py')).read())
         t.write('storm.py', open(os.path.join(ROOT, 'python', 'storm.py')).read())
         plan = json.dumps({'options': options, 'cycles': cycles})
-        self.p = t.start('run', *run, PYTHON, program, plan, env={**surroundings(t), **dict(env)})
+        self.p = t.start('run', *run, PYTHON, program, plan, env={**surroundings(t), **(env or {})})
 
     def began(self):
         return [line.split() for line in self.t.read('began').splitlines()]
@@ -276,6 +276,19 @@ def server_is_killed(t):
     m.ends('cycle 1: [1, 2, 3]')
 
 
+def server_is_killed_at_once(t):
+    """Before it has said where it is; twice, then always."""
+    server = os.path.join(t.bin, 'short-lived')
+    for deaths, lines in (('mkdir one || mkdir two', ['cycle 1: [1]']), ('echo >>lives', [f'error {errno.EIO}'])):
+        with open(server, 'w') as f:
+            f.write(f'#!/bin/sh\nif {{ {deaths}; }} 2>/dev/null; then kill -9 $$; fi\nexec {t.bin}/storm-wodi "$@"\n')
+        os.chmod(server, 0o755)
+        m = Master(t, ['a'], env={'STORM_WODI_SERVER': server})
+        m.open('a')
+        m.ends(*lines)
+    t.check('twenty times again, no more', t.read('lives').count('\n') == 21, t.read('lives'))
+
+
 def program_is_killed(t):
     folder = t.path('kept')
     m = Master(t, ['a'], ['b'] * 2, workers=2, folder=folder)
@@ -308,8 +321,9 @@ def no_such_hosts(t):
     t.check('nor like nonsense', 'MEMORY>>' in r.err, r)
 
 
-SCENES = (grows_and_shrinks, within_bounds, takes_what_there_is, no_more_than_it_has_places_for, messages_are_the_programs, host_is_lost, hosts_are_lost, worker_dies, host_is_suspended, server_is_killed,
-          program_is_killed, workers_that_end_at_once, no_such_hosts)
+SCENES = (grows_and_shrinks, within_bounds, takes_what_there_is, no_more_than_it_has_places_for, messages_are_the_programs, host_is_lost,
+          hosts_are_lost, worker_dies, host_is_suspended, server_is_killed, server_is_killed_at_once, program_is_killed,
+          workers_that_end_at_once, no_such_hosts)
 
 
 def in_python(scene):

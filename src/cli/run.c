@@ -62,6 +62,10 @@ static int run(struct follow *f, struct wish *w, struct order *o, char **argv) {
         return r;
     f->giver = o->freight.giver; /* it ends before the loop that it lives in */
     o->freight.giver = NULL;
+    if (f->giver != NULL) { /* while the manager and the nodes see to the job */
+        session_flush(f->contact.session);
+        giver_ready(f->giver);
+    }
     return follow_until_over(f);
 }
 

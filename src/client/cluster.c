@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "client/hostsfile.h"
 #include "os/files.h"
+#include "os/plan.h"
 
 /* What a later version adds to the file is passed over. Where that would be wrong it gives the file a higher format. */
 enum { FILE_BYTES_MAX = 4096, FORMAT = 1 };
@@ -403,18 +404,30 @@ int cluster_save(const struct cluster *c, const char *folder) {
     return files_replace(path, bytes_of(text, len));
 }
 
-/* A deep folder's sockets do not fit into an address: then the file names them from inside the folder.
+/* A deep folder's sockets do not fit into an address: then they are named from inside the folder.
  * The descriptor stays open, as the address leads through it. */
-static int reach_manager(struct cluster *c, const char *folder) {
-    char text[ADDRESS_TEXT_MAX], name[sizeof c->manager.local.sun_path];
-    if (c->manager.any.sa_family != AF_UNIX || c->manager.local.sun_path[0] == '/')
-        return 0;
+static int reach(struct address *a, const char *folder) {
+    char text[ADDRESS_TEXT_MAX], name[sizeof a->local.sun_path];
     int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    memcpy(name, c->manager.local.sun_path, sizeof name);
+    memcpy(name, a->local.sun_path, sizeof name);
     snprintf(text, sizeof text, "unix:/proc/self/fd/%d/%.64s", fd, name);
-    return address_parse(&c->manager, text);
+    return address_parse(a, text);
+}
+
+/* The socket need not be there: whoever connects finds out. On another machine that sees the same folder nobody listens at it. */
+static int reach_near(struct cluster *c, const char *folder) {
+    char text[CLUSTER_PATH_MAX + ADDRESS_TEXT_MAX];
+    c->near = plan_near(c->nodes);
+    snprintf(text, sizeof text, "unix:%s/%s", folder, c->near.local.sun_path);
+    return address_parse(&c->near, text) == 0 ? 0 : reach(&c->near, folder);
+}
+
+static int reach_manager(struct cluster *c, const char *folder) {
+    if (address_is_far(&c->manager))
+        return reach_near(c, folder);
+    return c->manager.local.sun_path[0] == '/' ? 0 : reach(&c->manager, folder);
 }
 
 static int read_file(struct cluster *ret, const char *folder, struct cluster_trouble *t) {

@@ -41,6 +41,8 @@ struct cluster {
     bool asks;   /* where nodes are is to be asked of the manager's lodge */
     uint64_t key[2];
     struct address manager;
+    struct address
+        near; /* the same, where it listens to commands of its own machine; not in the file. Length 0: nowhere else */
     uint32_t root; /* the manager's node */
     char version[CLUSTER_WORD_MAX];
     uint64_t started_ns; /* the calendar's */

@@ -182,6 +182,7 @@ int giver_new(struct loop *loop, const struct cluster *cluster, const struct giv
                                    .life = (uint32_t)draw(),
                                    .key = {cluster->key[0], cluster->key[1]},
                                    .book = g->book,
+                                   .near = cluster->near.len > 0 ? &cluster->near : NULL,
                                    .guide = g->guide,
                                    .listener = fd,
                                    .source = g->source,
@@ -225,6 +226,11 @@ void giver_free(struct giver *g) {
     if (g->folder >= 0)
         close(g->folder);
     free(g);
+}
+
+void giver_ready(const struct giver *g) {
+    if (g->guide != NULL)
+        guide_ready(g->guide); /* if it does not work nobody can come */
 }
 
 uint64_t giver_offer(struct giver *g, struct survey *s) {

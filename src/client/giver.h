@@ -23,6 +23,9 @@ int giver_new(struct loop *loop, const struct cluster *cluster, const struct giv
               struct giver **ret, char why[256]);
 void giver_free(struct giver *g);
 
+/* Makes ready to be come to, when there is time for it: otherwise it is done while the first who comes waits. */
+void giver_ready(const struct giver *g);
+
 /* What was surveyed can be had; returns the number by which it is asked for, 0 if there is no room. The survey must
  * stay until giver_free. */
 uint64_t giver_offer(struct giver *g, struct survey *s);

@@ -532,6 +532,7 @@ static int make_links(struct session *s) {
                                   .life = (uint32_t)s->id[0],
                                   .key = {c->key[0], c->key[1]},
                                   .book = &c->manager,
+                                  .near = c->near.len > 0 ? &c->near : NULL,
                                   .first = c->root,
                                   .nodes = 1,
                                   .listener = -1,

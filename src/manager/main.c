@@ -274,7 +274,7 @@ static int take_keys(struct manager *m) {
     if (r < 0)
         return complain("master.key", r == -EINVAL ? "it is no master key" : strerror(-r));
     m->seals = keyring_seals(m->keys);
-    if (m->seals == NULL)
+    if (m->seals == NULL || !seals_ready())
         return complain("seals", strerror(ENOMEM));
     m->sealer = seals_sealer(m->seals);
     return 0;
@@ -344,6 +344,15 @@ static int open_caster(const struct manager *m, struct caster *ret) {
     return caster_init(ret, c->nodes);
 }
 
+/* Commands of this machine come by a Unix socket, where the system says who they are; -1: they come as all others do. */
+static int listen_near(const struct manager *m) {
+    struct address near = plan_near(m->cluster.nodes);
+    int fd = address_is_far(&m->cluster.manager) ? address_listen(&near) : -1;
+    if (fd < -1)
+        complain(near.local.sun_path, strerror(-fd));
+    return fd < 0 ? -1 : fd;
+}
+
 static int live(struct manager *m, const struct prim_config *prim, int listener) {
     int error = 0;
     struct address *book = make_book(&m->cluster);
@@ -355,6 +364,8 @@ static int live(struct manager *m, const struct prim_config *prim, int listener)
                                  .root = true,
                                  .book = book,
                                  .listener = listener,
+                                 .near_listener = listen_near(m),
+                                 .near_client = KEYS_DESK,
                                  .accepts =
                                      1U << PURPOSE_TREE | 1U << PURPOSE_SLOT | 1U << PURPOSE_CLIENT,
                                  .key = {m->cluster.key[0], m->cluster.key[1]},

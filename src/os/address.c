@@ -158,6 +158,15 @@ bool address_socket_is_far(int fd) {
     return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain != AF_UNIX;
 }
 
+bool address_peer_is_trusted(int fd) {
+    struct ucred who;
+    socklen_t len = sizeof who;
+    if (address_socket_is_far(fd))
+        return true;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 &&
+           (who.uid == 0 || who.uid == geteuid());
+}
+
 void address_of_peer(int fd, char *out, size_t size) {
     struct address a = {0};
     socklen_t len = sizeof a - offsetof(struct address, any);

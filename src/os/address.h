@@ -64,6 +64,8 @@ int address_accept(int listener);
 /* Whether what is said at it leaves the machine, as far as we can know. */
 bool address_is_far(const struct address *a);
 bool address_socket_is_far(int fd);
+/* On a Unix socket: is our user or root at the other end? The system knows. Elsewhere only a key can tell: true. */
+bool address_peer_is_trusted(int fd);
 
 /* A connection whose peer does not acknowledge for a while is given up, also one that it takes nothing from (docs/protocol.md).
  * Not so with a peer that may stand still and is to be waited for: */

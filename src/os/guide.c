@@ -213,6 +213,10 @@ uint64_t guide_client(const struct guide *g) {
     return g->client;
 }
 
+bool guide_ready(const struct guide *g) {
+    return g->keys == NULL || seals_ready();
+}
+
 void guide_lead(struct guide *g, struct links_config *links) {
     links->sealer = g->keys == NULL ? NULL : &g->sealer;
     links->closed = g->config.listens;

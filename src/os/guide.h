@@ -35,6 +35,9 @@ void guide_free(struct guide *g);
 /* Which client this is, 0: none. */
 uint64_t guide_client(const struct guide *g);
 
+/* What the library for keys needs at first is made now, not with the first link. False: it does not work. */
+bool guide_ready(const struct guide *g);
+
 /* Into the configuration of its links: how they are sealed, and that they ask. The rest of it is there. */
 void guide_lead(struct guide *g, struct links_config *links);
 /* The links are there. */

@@ -425,8 +425,10 @@ static void on_warning(void *context, const char *text) {
 /* What links of a cluster on many machines need beside a book. */
 static int lead_links(struct life *l, struct links_config *links) {
     const struct life_config *c = &l->config;
-    const struct lodge_config lodge = {
-        .keys = c->keys, .nodes = c->prim.limits.nodes, .epoch = l->store.kept.epoch};
+    const struct lodge_config lodge = {.keys = c->keys,
+                                       .nodes = c->prim.limits.nodes,
+                                       .epoch = l->store.kept.epoch,
+                                       .near_client = c->near_client};
     links->warn = on_warning;
     links->sealer = c->sealer;
     if (c->guide != NULL)
@@ -457,6 +459,7 @@ static int open_links(struct life *l) {
                                  .mover = c->mover,
                                  .accepts = c->accepts,
                                  .listener = listener,
+                                 .near_listener = c->near_listener,
                                  .frame_bytes_max = FRAME_BYTES_MAX,
                                  .counts = &c->counts->links,
                                  .warn = on_warning,

@@ -52,6 +52,7 @@ struct life_config {
     bool root;                      /* to act as root */
     const struct address *book;     /* where each node listens, all of the universe */
     int listener;                   /* a socket that listens at our address, or -1 to make one */
+    int near_listener;              /* as links.h has it */
     const struct address *launcher; /* of this node. NULL: it has none */
     const struct address *mover;    /* of this node. NULL: it has none */
     uint32_t accepts;               /* purposes, see links.h. 0: what the primitives need */
@@ -61,6 +62,7 @@ struct life_config {
     const struct keyring *keys;
     const struct sealer *sealer;
     bool lodge;
+    uint64_t near_client;       /* whose letters commands get that come by the near listener */
     struct caster *caster;      /* strobes past the tree. NULL: there is no such way */
     const struct life_log *log; /* NULL: the daemon logs nothing */
     uint64_t key[2];            /* of the cluster */

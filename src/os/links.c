@@ -45,6 +45,7 @@ struct link {
     bool ours;
     bool failed; /* ours: could not be opened */
     bool sought; /* ours: where to is not known yet */
+    bool near;   /* ours: by the manager's socket on this machine */
     enum purpose purpose;
     uint32_t party;    /* whose key it is sealed by: the peer, or which client it is */
     struct address to; /* ours, to a peer that is in no book */
@@ -62,6 +63,7 @@ struct links {
     struct conns conns;
     struct source listener, near;
     bool far_listener;  /* and who comes to it is to be sealed */
+    bool near_failed;   /* we are not let in there */
     uint64_t accept_at; /* 0, or when to listen again */
     struct list strangers;
     uint32_t stranger_count;
@@ -147,6 +149,7 @@ static void link_lost(struct links *l, struct link *k) {
     bool tell = k->number != 0 || k->ours;
     if (k->ours && k->number == 0 && !k->sought && l->config.missed != NULL)
         l->config.missed(l->config.guide, k->party);
+    l->near_failed = l->near_failed || (k->near && k->number == 0);
     link_free(l, k, false);
     if (tell)
         l->config.feed(l->config.context, purpose, &in);
@@ -299,20 +302,18 @@ static bool in_book(const struct links *l, uint32_t node) {
     return node >= l->config.first && node - l->config.first < l->config.nodes;
 }
 
-/* On a Unix socket the system knows who is there; elsewhere only the key tells. */
-static bool trusted_user(int fd) {
-    struct ucred who;
-    socklen_t who_len = sizeof who;
-    if (address_socket_is_far(fd))
-        return true;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &who_len) == 0 &&
-           (who.uid == 0 || who.uid == geteuid());
+/* Where links are sealed, who has no key is a process of this machine: one of this node, or a command. */
+static bool is_our_own(const struct links *l, const struct conn *c, const struct message_hello *m,
+                       const struct header *h) {
+    bool part = m->purpose == PURPOSE_LAUNCHER || m->purpose == PURPOSE_MOVER;
+    return c->seal != NULL || l->config.sealer == NULL ||
+           h->node == (part ? l->config.self : NO_NODE);
 }
 
 /* Whether this sender may open a link of this purpose to us. */
 static bool hello_welcome(const struct links *l, const struct conn *c,
                           const struct message_hello *m, const struct header *h) {
-    if (!(l->config.accepts & 1U << m->purpose))
+    if (!(l->config.accepts & 1U << m->purpose) || !is_our_own(l, c, m, h))
         return false;
     switch ((enum purpose)m->purpose) {
     case PURPOSE_TREE:
@@ -321,12 +322,12 @@ static bool hello_welcome(const struct links *l, const struct conn *c,
     case PURPOSE_LAUNCHER:
         return h->node == l->config.self;
     case PURPOSE_CLIENT:
-        return h->node == NO_NODE && trusted_user(c->source.fd);
+        return h->node == NO_NODE && address_peer_is_trusted(c->source.fd);
     case PURPOSE_MOVER:
         return h->node == l->config.self;
     case PURPOSE_FILES:
     case PURPOSE_LODGE:
-        return h->node == NO_NODE ? trusted_user(c->source.fd) : in_book(l, h->node);
+        return h->node == NO_NODE ? address_peer_is_trusted(c->source.fd) : in_book(l, h->node);
     case PURPOSES:
         break;
     }
@@ -659,16 +660,23 @@ static struct conn *sealed_conn(struct links *l, int fd, bool ours, uint32_t to)
     return c;
 }
 
-static int open_lane(struct links *l, struct link *k, enum lane lane) {
-    int done, fd;
-    const struct address *to = destination(l, k);
-    if (to == NULL)
+/* The manager's socket on this machine, if there is one. */
+static int connect_near(const struct links *l, const struct link *k, int *ret_done) {
+    bool fits = k->purpose == PURPOSE_CLIENT || k->purpose == PURPOSE_LODGE;
+    if (l->config.near == NULL || l->near_failed || !fits)
         return -EADDRNOTAVAIL;
-    do
-        fd = address_connect(to, &done);
-    while (fd == -EMFILE && drop_oldest_stranger(l));
-    if (fd < 0)
-        return fd;
+    return address_connect(l->config.near, ret_done);
+}
+
+static int open_lane(struct links *l, struct link *k, enum lane lane) {
+    int done, fd = connect_near(l, k, &done);
+    const struct address *to = fd >= 0 ? l->config.near : destination(l, k);
+    k->near |= fd >= 0;
+    while (fd < 0) {
+        fd = to == NULL ? -EADDRNOTAVAIL : address_connect(to, &done);
+        if (fd < 0 && (fd != -EMFILE || !drop_oldest_stranger(l)))
+            return fd;
+    }
     bool sealed = l->config.sealer != NULL && address_is_far(to);
     struct conn *c = sealed ? sealed_conn(l, fd, true, k->party) : conn_new(&l->conns, fd, !done);
     if (c == NULL) {

@@ -12,7 +12,8 @@
  * process that is no node and whom the system says to be the cluster's user or root; a FILES link
  * is between movers: of nodes, or of such a process.
  *
- * A LODGE link leads from a node, a mover or a command to the manager (os/lodge.h).
+ * A LODGE link leads from a node, a mover or a command to the manager (os/lodge.h). Commands on the manager's machine come to it
+ * by a Unix socket, for CLIENT and LODGE links only, and there too the system must say that they are the cluster's user or root.
  *
  * Who speaks another version of the protocol is refused, and hears which one is spoken here: a HELLO without a body. What a header is
  * like is the same in all versions, and in that of HELLO the epoch is the number of the sender's release.
@@ -48,10 +49,12 @@ struct links_config {
     uint32_t nodes;                 /* in the book */
     const struct address *launcher; /* where LAUNCHER links lead to. NULL: nowhere */
     const struct address *mover;    /* and MOVER links */
-    uint32_t accepts;               /* bit mask of purposes that others may open links for */
-    int listener;                   /* taken over. -1: nobody comes */
-    int near_listener; /* the same, of this machine's own: never sealed. 0 or -1: none */
-    bool closed;       /* nobody is let in before links_listen */
+    const struct address *near; /* where CLIENT and LODGE links lead to if somebody is there, before
+                                       the book. NULL: nowhere */
+    uint32_t accepts;           /* bit mask of purposes that others may open links for */
+    int listener;               /* taken over. -1: nobody comes */
+    int near_listener;          /* the same, of this machine's own: never sealed. 0 or -1: none */
+    bool closed;                /* nobody is let in before links_listen */
     uint32_t frame_bytes_max;
     uint64_t hello_ns;         /* for a peer to say HELLO, or to answer it; 0: the usual 5 s */
     uint64_t client_bytes_max; /* that may wait for a client on a lane; 0: the usual 64 MiB */

@@ -54,10 +54,15 @@ static void send_letter(struct links *links, uint32_t link, const struct message
     links_send(links, &send);
 }
 
-/* Who is at the other end, among those who can be met. NO_NODE: a client, where links are open. */
-static uint32_t party_of(const struct links *links, uint32_t link, uint32_t peer) {
-    const struct identity *id = links_who(links, link);
-    return id != NULL && id->kind == IDENTITY_CLIENT ? client_party(id->serial) : peer;
+/* Who is at the other end, among those who can be met. NO_NODE: a client, where links are open. A command without a
+ * key has come by a Unix socket: it is the cluster's user, and has the key of this machine's client. */
+static uint32_t party_of(const struct lodge *l, const struct links *links,
+                         const struct input_message *in) {
+    const struct identity *id = links_who(links, in->link);
+    if (id != NULL && id->kind == IDENTITY_CLIENT)
+        return client_party(id->serial);
+    return in->peer == NO_NODE && l->config.keys != NULL ? client_party(l->config.near_client)
+                                                         : in->peer;
 }
 
 /* `wanted` of them, 0 or 1. */
@@ -111,8 +116,7 @@ static void on_come(struct lodge *l, struct links *links, const struct input_mes
     uint8_t letter[LETTER_MAX];
     struct message_letter m = {.peer = NO_NODE};
     take_in(l, links, in, come);
-    m.known = write_keys(l, party_of(links, in->link, in->peer), NULL, 0,
-                         room_of(letter, sizeof letter), &m);
+    m.known = write_keys(l, party_of(l, links, in), NULL, 0, room_of(letter, sizeof letter), &m);
     send_letter(links, in->link, &m);
 }
 
@@ -122,7 +126,7 @@ static void on_seek(const struct lodge *l, struct links *links, const struct inp
     uint8_t letter[LETTER_MAX];
     char at[ADDRESS_TEXT_MAX] = "", files[ADDRESS_TEXT_MAX] = "";
     struct message_letter m = {.peer = peer};
-    uint32_t party = party_of(links, in->link, in->peer);
+    uint32_t party = party_of(l, links, in);
     bool node = peer < l->config.nodes && l->guests[peer].link != 0;
     bool client = is_client_party(peer) && !is_client_party(party);
     if (node) {

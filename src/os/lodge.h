@@ -18,6 +18,7 @@ struct lodge_config {
     const struct keyring *keys; /* the master's; NULL: links are open. Borrowed */
     uint32_t nodes;             /* in the cluster */
     uint32_t epoch;
+    uint64_t near_client; /* whose letters a command gets that comes by a Unix socket */
 };
 
 /* NULL: no memory. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* A lodge and its guests, in one process: nodes that know nothing but where the manager is find each other, a command is found
- * by a node, and who goes, comes back or never was is told of. With keys, and without. */
+ * by a node, and who goes, comes back or never was is told of. With keys, and without. Commands may come by a Unix socket. */
 #include "os/lodge.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/units.h"
 #include "os/guide.h"
@@ -32,6 +33,7 @@ struct world {
     struct loop loop;
     struct keyfile master;
     struct address seat;
+    struct address near; /* length 0: the manager has no such socket */
     struct side sides[SIDES];
     bool sealed;
 };
@@ -95,12 +97,14 @@ static void manager_begin(struct world *w, int listener, uint32_t epoch) {
     s->seals = keyring_seals(s->ring);
     s->sealer = seals_sealer(s->seals);
     struct lodge_config lodge = {
-        .keys = w->sealed ? s->ring : NULL, .nodes = NODES, .epoch = epoch};
+        .keys = w->sealed ? s->ring : NULL, .nodes = NODES, .epoch = epoch, .near_client = 7};
     s->lodge = lodge_new(&lodge);
     struct links_config c = usual(w, s, SEAT);
     c.listener = listener;
     c.accepts |= 1U << PURPOSE_LODGE;
     c.sealer = w->sealed ? &s->sealer : NULL;
+    c.near_listener = w->near.len > 0 ? address_listen(&w->near) : -1;
+    CHECK(c.near_listener >= 0 || w->near.len == 0);
     s->links = links_new(&c);
     CHECK(s->links != NULL);
 }
@@ -123,6 +127,7 @@ static void guest_begin(struct world *w, int which, const struct keyfile *key, b
     struct links_config c = usual(w, s, self);
     c.listener = listener;
     guide_lead(s->guide, &c);
+    c.near = w->near.len > 0 ? &w->near : NULL;
     s->links = links_new(&c);
     CHECK(s->links != NULL);
     guide_begin(s->guide, &w->loop, s->links);
@@ -279,6 +284,90 @@ static void test_commands(void) {
     world_end(w);
 }
 
+/* A socket in a folder of its own; the world has none yet. */
+static void find_near(char folder[32], struct address *ret) {
+    char text[64];
+    snprintf(folder, 32, "/tmp/lodge.XXXXXX");
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(text, sizeof text, "unix:%s/seat", folder);
+    CHECK_EQ(address_parse(ret, text), 0);
+}
+
+static void lose_near(const char *folder, const struct address *near) {
+    unlink(near->local.sun_path);
+    CHECK_EQ(rmdir(folder), 0);
+}
+
+/* The manager begins again, and listens nearby as well. */
+static void open_near(struct world *w, const struct address *near) {
+    side_end(&w->sides[SEAT]);
+    struct address again = w->seat;
+    int listener = address_listen(&again);
+    CHECK(listener >= 0);
+    w->near = *near;
+    manager_begin(w, listener, 4);
+    w->near.len = 0; /* nodes come from afar */
+    await_all(w);
+    w->near = *near;
+}
+
+static void meet(struct world *w) {
+    char text[ADDRESS_TEXT_MAX + 8];
+    struct side *a = &w->sides[0], *c = &w->sides[CLIENT];
+    address_format(&c->here, text, ADDRESS_TEXT_MAX);
+    snprintf(text + strlen(text), 8, "#7");
+    open_link(a, NO_NODE, PURPOSE_FILES, text);
+    open_link(c, 2, PURPOSE_FILES, NULL);
+    CHECK(UNTIL(w, a->ups == 1 && c->ups == 2));
+}
+
+/* It has no other way to the manager, and meets nodes by keys as ever. */
+static void test_commands_nearby(void) {
+    char folder[32];
+    struct address near, seat;
+    struct world *w = world_begin(true);
+    find_near(folder, &near);
+    open_near(w, &near);
+    seat = w->seat;
+    w->seat.len = 0;
+    client_begin(w);
+    meet(w);
+    w->seat = seat;
+    CHECK_EQ(w->sides[SEAT].counts.refused[REFUSAL_SENDER], 0);
+    world_end(w);
+    lose_near(folder, &near);
+}
+
+/* Nobody listens at the socket: as on another machine that sees the same folder. */
+static void test_commands_from_afar(void) {
+    char folder[32];
+    struct world *w = world_begin(true);
+    find_near(folder, &w->near);
+    await_all(w);
+    client_begin(w);
+    meet(w);
+    lose_near(folder, &w->near);
+    world_end(w);
+}
+
+/* Who says it is a node needs that node's key, wherever it comes from. */
+static void test_no_nodes_nearby(void) {
+    char folder[32];
+    struct address near;
+    struct world *w = world_begin(true);
+    const struct link_counts *counts = &w->sides[SEAT].counts;
+    find_near(folder, &near);
+    open_near(w, &near);
+    w->sealed = false;
+    guest_begin(w, 3, NULL, false);
+    w->sealed = true;
+    CHECK(UNTIL(w, counts->refused[REFUSAL_SENDER] == 1));
+    CHECK(UNTIL(w, counts->refused[REFUSAL_SEAL] >= 1)); /* then it tries the other way */
+    CHECK(!here(w, 3));
+    world_end(w);
+    lose_near(folder, &near);
+}
+
 /* The manager dies and is there again, in its next epoch: guests come by themselves, and old keys open nothing. */
 static void test_next_epoch(void) {
     struct world *w = world_begin(true);
@@ -325,6 +414,9 @@ int main(void) {
     TEST(test_who_is_not_here);
     TEST(test_who_has_moved);
     TEST(test_commands);
+    TEST(test_commands_nearby);
+    TEST(test_commands_from_afar);
+    TEST(test_no_nodes_nearby);
     TEST(test_next_epoch);
     TEST(test_closed_until_then);
     return tap_finish();

@@ -2,6 +2,7 @@
 /* The process of a node's manager: see node.h. */
 #include "os/node.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,6 +65,8 @@ static struct guide *find_guide(const struct node_config *c) {
     struct guide *g = NULL;
     snprintf(config.host, sizeof config.host, "%s", c->address);
     int r = guide_new(&config, &g);
+    if (r == 0 && !guide_ready(g)) /* and the movers that we fork need not make it again */
+        r = -ENOMEM;
     if (r < 0) {
         fprintf(stderr, "n%" PRIu32 ": its key: %s\n", c->self, strerror(-r));
         _exit(1);

@@ -111,6 +111,10 @@ void plan_fabric(enum transport links, struct in_addr host, char out[INET_ADDRST
     inet_ntop(AF_INET, &host, out, INET_ADDRSTRLEN);
 }
 
+struct address plan_near(uint32_t node) {
+    return local("unix:n", node);
+}
+
 struct address plan_launcher(uint32_t node) {
     return local("seqpacket:p", node);
 }

@@ -29,6 +29,8 @@ void plan_tree_text(const struct tree *t, char out[32]);
  * is used for TCP. */
 struct address plan_address(uint32_t node, enum transport links, struct in_addr host);
 struct address plan_launcher(uint32_t node);
+/* Where commands of its own machine find a manager that listens to others as well. */
+struct address plan_near(uint32_t node);
 /* Where it hears strobes, a socket for datagrams. */
 struct address plan_strobe(uint32_t node);
 /* And its file mover. */

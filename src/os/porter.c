@@ -325,6 +325,7 @@ static int open_links(struct porter *p) {
                                  .accepts = 1U << PURPOSE_FILES | 1U << PURPOSE_MOVER,
                                  .listener = c->listener,
                                  .near_listener = c->near_listener,
+                                 .near = c->near,
                                  .frame_bytes_max = FRAME_BYTES_MAX,
                                  .counts = &p->counts,
                                  .feed = on_link,

@@ -28,6 +28,7 @@ struct porter_config {
     const struct address *book;       /* where movers listen, by node */
     int listener;                     /* taken over; -1: nobody comes */
     int near_listener;                /* as links.h has it */
+    const struct address *near;       /* the same */
     struct guide *guide;              /* of a cluster on many machines; NULL: the book tells all */
     const struct depot_config *depot; /* NULL: nothing is taken in */
     enum digest_kind digest;          /* of what is offered from there */

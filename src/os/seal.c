@@ -11,6 +11,7 @@
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,10 +28,16 @@ enum { READ_BYTES = 64 * 1024, RECORD_BYTES = 16 * 1024 };
 
 static const unsigned char cipher_id[2] = {0x13, 0x01}; /* TLS_AES_128_GCM_SHA256 */
 
+/* What the library makes for sessions is the same for all of them, and takes longer than several handshakes: a process
+ * makes it once, with its first session or before, and so that those it forks need not. It is never freed. */
+static struct {
+    pthread_once_t once;
+    SSL_CTX *context; /* NULL: no memory, or the library does not work */
+    BIO_METHOD *method;
+} common = {.once = PTHREAD_ONCE_INIT};
+
 struct seals {
     struct seal_keys keys;
-    SSL_CTX *context;
-    BIO_METHOD *method;
     uint64_t rekey_bytes;
 };
 
@@ -203,8 +210,7 @@ static int find_key(SSL *ssl, const unsigned char *id_bytes, size_t len, SSL_SES
 
 /* ---- what all share ---- */
 
-static bool set_up(struct seals *all) {
-    SSL_CTX *c = all->context;
+static bool set_up(SSL_CTX *c) {
     SSL_CTX_set_options(c, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     SSL_CTX_set_mode(c, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                             SSL_MODE_RELEASE_BUFFERS);
@@ -220,28 +226,32 @@ static bool set_up(struct seals *all) {
            SSL_CTX_set1_groups_list(c, "X25519");
 }
 
+static void make_common(void) {
+    /* Not what a file or the environment says: those are inputs that nobody has checked. */
+    OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
+    SSL_CTX *context = SSL_CTX_new(TLS_method());
+    common.method = make_method();
+    if (context != NULL && common.method != NULL && set_up(context))
+        common.context = context;
+    else
+        SSL_CTX_free(context);
+}
+
+bool seals_ready(void) {
+    pthread_once(&common.once, make_common);
+    return common.context != NULL;
+}
+
 struct seals *seals_new(const struct seal_keys *keys) {
     struct seals *all = calloc(1, sizeof *all);
     if (all == NULL)
         return NULL;
-    /* Not what a file or the environment says: those are inputs that nobody has checked. */
-    OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
     all->keys = *keys;
     all->rekey_bytes = REKEY_BYTES;
-    all->context = SSL_CTX_new(TLS_method());
-    all->method = make_method();
-    if (all->context == NULL || all->method == NULL || !set_up(all)) {
-        seals_free(all);
-        return NULL;
-    }
     return all;
 }
 
 void seals_free(struct seals *all) {
-    if (all == NULL)
-        return;
-    SSL_CTX_free(all->context);
-    BIO_meth_free(all->method);
     free(all);
 }
 
@@ -272,8 +282,8 @@ static struct seal *seal_new(struct seals *all, int fd, bool ours) {
     s->all = all;
     s->fd = fd;
     s->ours = ours;
-    s->ssl = SSL_new(all->context);
-    BIO *bio = s->ssl == NULL ? NULL : BIO_new(all->method);
+    s->ssl = seals_ready() ? SSL_new(common.context) : NULL;
+    BIO *bio = s->ssl == NULL ? NULL : BIO_new(common.method);
     if (bio == NULL) {
         seal_free(s);
         return NULL;
@@ -317,7 +327,8 @@ void seal_free(struct seal *s) {
 }
 
 static void begin(struct seal *s) {
-    ERR_clear_error();
+    if (ERR_peek_error() != 0) /* clearing takes longer than looking, and comes with every record */
+        ERR_clear_error();
     s->socket_error = 0;
     s->blocked = false;
 }

@@ -21,13 +21,17 @@ struct seal_keys {
     void *context;
 };
 
-/* NULL: no memory, or the library does not work. */
+/* NULL: no memory. */
 struct seals *seals_new(const struct seal_keys *keys);
 /* After all its sessions. */
 void seals_free(struct seals *all);
 
 /* A session changes its keys after so many bytes each way, long before the cipher's limits; the usual is 32 GiB. */
 void seals_set_rekey_bytes(struct seals *all, uint64_t bytes);
+
+/* Makes what all sessions of the process, and of those it forks, share: milliseconds that the first of them would take
+ * otherwise. False: no memory, or the library does not work; then there will be no sessions. */
+bool seals_ready(void);
 
 /* The table for conn.h and links.h. */
 struct sealer seals_sealer(struct seals *all);

@@ -3,7 +3,9 @@
  *
  * A cluster of its own for each number of nodes. Every copy is of other random bytes and to a place where nothing is, so
  * that all of it must be moved; only with `known` the same file is sent again, which was looked over before. The floor
- * writes as many files of that size on the same file system. All take turns. */
+ * writes as many files of that size on the same file system. All take turns, and before each as many files are written and
+ * removed once more: what was there before decides how long the next takes, if only because a virtual machine gives free memory back
+ * to its host, and must get it again. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -90,27 +92,27 @@ static int copy_out(const struct transfer_settings *s, const struct cargo *c, co
     return r;
 }
 
-/* Other bytes every time. */
-static int send_fresh(const struct transfer_settings *s, struct cargo *c, uint64_t bytes,
-                      const char *tree, struct tally *t, uint64_t *ret_ns) {
+/* Other bytes every time, and for all the same beginning. */
+static int prepare(const struct transfer_settings *s, struct cargo *c, uint64_t bytes) {
+    uint64_t ns;
     int r = cargo_make(c, "fresh", bytes, NULL);
-    if (r < 0)
-        return r;
-    if (strcmp(s->source, "disk") == 0)
+    if (r == 0 && strcmp(s->source, "disk") == 0)
         cargo_cool(c, "fresh");
-    return copy_out(s, c, "fresh", tree, t, ret_ns);
+    return r == 0 ? cargo_floor(c, "known", false, &ns) : r;
 }
 
 static int run_one(const struct transfer_settings *s, struct cargo *c, struct transfer_row *row,
                    enum contender who, uint64_t *ret_ns) {
+    int r = prepare(s, c, row->bytes);
+    if (r < 0)
+        return r;
     switch (who) {
     case FLOOR:
         return cargo_floor(c, "known", false, ret_ns);
     case KNOWN:
         return copy_out(s, c, "known", s->tree, &row->tally[who], ret_ns);
     default:
-        return send_fresh(s, c, row->bytes, who == FLAT ? "flat" : s->tree, &row->tally[who],
-                          ret_ns);
+        return copy_out(s, c, "fresh", who == FLAT ? "flat" : s->tree, &row->tally[who], ret_ns);
     }
 }
 

@@ -314,7 +314,7 @@ static void choose(const struct mm *m, struct copying *c, const struct message_c
     terms.piece_bytes = b->piece_bytes;
     c->spread = t->shape == SPREAD_AUTO ? spread_choose(&terms)
                                         : (struct spread){.shape = t->shape, .arity = t->arity};
-    c->slots = t->slots > 1 ? t->slots : spread_slots(b->piece_bytes, terms.shared);
+    c->slots = t->slots > 1 ? t->slots : spread_slots(&terms);
 }
 
 /* Is one of them away for a moment, as far as we know? */

@@ -387,6 +387,12 @@ static ssize_t send_gathered(struct conn *c, size_t len, int flags) {
     return sent;
 }
 
+/* What was to be sent is nowhere: as send, that there is no more of this connection. */
+static ssize_t gone(void) {
+    errno = EIO;
+    return -1;
+}
+
 /* The rest of a loan out of its file. If that does not work, for whatever reason, the file is forgotten. */
 static ssize_t send_file(struct conn *c, struct loan *loan) {
     off_t at = (off_t)(loan->offset + loan->done);
@@ -396,6 +402,7 @@ static ssize_t send_file(struct conn *c, struct loan *loan) {
         c->all->bytes_out += (uint64_t)sent;
     } else if (sent == 0 || (errno != EAGAIN && errno != EINTR)) {
         forget_file(loan);
+        return loan->bytes.at == NULL ? gone() : 0;
     } else {
         return sent;
     }
@@ -407,6 +414,8 @@ static ssize_t send_file(struct conn *c, struct loan *loan) {
 /* What is sealed is read by us, from memory: the file is of no use. */
 static ssize_t send_loan_sealed(struct conn *c, struct loan *loan, size_t before) {
     forget_file(loan);
+    if (loan->bytes.at == NULL)
+        return gone();
     if (before > 0)
         return send_gathered(c, before, 0);
     ssize_t sent = send_sealed(c, loan->bytes.at + loan->done, loan->bytes.len - loan->done);
@@ -427,6 +436,8 @@ static ssize_t send_with_loan(struct conn *c) {
         return send_loan_sealed(c, loan, before);
     if (loan->fd >= 0)
         return before > 0 ? send_gathered(c, before, MSG_MORE) : send_file(c, loan);
+    if (loan->bytes.at == NULL)
+        return gone();
     struct iovec parts[2] = {
         {c->out + c->out_at, before},
         {(void *)(uintptr_t)(loan->bytes.at + loan->done), loan->bytes.len - loan->done}};

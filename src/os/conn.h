@@ -123,7 +123,8 @@ struct conn *conn_new_sealed(struct conns *all, int fd, bool ours, const struct 
 void conn_send(struct conn *c, const struct header *h, struct bytes head, struct bytes tail);
 
 /* The same; `lent` follows the head and is not copied: it must stay as it is until it is returned. The same bytes
- * may be found in a file, at `offset`, which is taken over; -1: in none. */
+ * may be found in a file, at `offset`, which is taken over; -1: in none. If they are nowhere else (`at` is NULL) and cannot be sent
+ * from there the connection ends, as it does with a seal. */
 void conn_lend(struct conn *c, const struct header *h, struct bytes head, struct bytes lent,
                uint64_t tag, int fd, uint64_t offset);
 

@@ -26,6 +26,7 @@ struct rig {
     uint32_t returned, placed, small, ended;
     uint64_t returned_tags;
     bool nowhere; /* there is no place: it comes as any other frame */
+    bool unread;  /* pieces are only in the file */
     uint32_t whole;
     enum refusal why;
     struct sealer sealer;
@@ -141,7 +142,7 @@ static void end(struct rig *r) {
 }
 
 static int file_of(const struct rig *r, uint32_t piece) {
-    return piece % 2 == 0 ? -1 : fcntl(r->file, F_DUPFD_CLOEXEC, 0);
+    return piece % 2 == 0 && !r->unread ? -1 : fcntl(r->file, F_DUPFD_CLOEXEC, 0);
 }
 
 static void lend(struct rig *r, uint32_t piece, size_t len) {
@@ -151,9 +152,9 @@ static void lend(struct rig *r, uint32_t piece, size_t len) {
                        .version = HEADER_VERSION,
                        .type = TYPE_BULK,
                        .length = (uint32_t)(CONN_HEAD + len)};
-    conn_lend(r->giver, &h, bytes_of(head, sizeof head),
-              bytes_of(r->from + (size_t)piece * PIECE, len), piece, file_of(r, piece),
-              (uint64_t)piece * PIECE);
+    const uint8_t *at = r->unread ? NULL : r->from + (size_t)piece * PIECE;
+    conn_lend(r->giver, &h, bytes_of(head, sizeof head), bytes_of(at, len), piece,
+              file_of(r, piece), (uint64_t)piece * PIECE);
 }
 
 static void say_small(struct rig *r, uint32_t number) {
@@ -236,6 +237,22 @@ static void test_file_too_short(void) {
     end(&r);
 }
 
+/* What is only in a file comes from there; if it is not there any more the connection ends, and with a seal it does so at once. */
+static void test_only_in_a_file(void) {
+    struct rig r;
+    uint32_t there = sealed ? 0 : 8;
+    begin(&r);
+    r.unread = true;
+    CHECK_EQ(ftruncate(r.file, 8 * PIECE), 0);
+    for (uint32_t i = 0; i < LOANS; i++)
+        lend(&r, i, PIECE);
+    CHECK(UNTIL(&r, r.returned == LOANS && r.ended > 0));
+    CHECK_EQ(r.returned_tags, LOANS * (LOANS - 1) / 2);
+    CHECK(r.placed <= there);
+    CHECK(memcmp(r.from, r.to, (size_t)r.placed * PIECE) == 0);
+    end(&r);
+}
+
 /* Nor does anything stay open. */
 static void test_files_are_closed(void) {
     struct rig r;
@@ -301,6 +318,7 @@ static void test_all(void) {
     TEST(test_between_small_frames);
     TEST(test_no_place);
     TEST(test_file_too_short);
+    TEST(test_only_in_a_file);
     TEST(test_files_are_closed);
     TEST(test_taker_goes);
     TEST(test_giver_closes);

@@ -59,9 +59,9 @@ int depot_written(struct depot_bundle *b, uint32_t piece, int status, char why[2
  * has changed it on the disk. */
 long depot_load(struct depot_bundle *b, uint32_t piece, struct room out, char why[256]);
 
-/* A piece that has come, if it lies in one file of those that are on their way: the depot's descriptor of it, and
- * where; or -1. Valid until something else is asked of the bundle. */
-int depot_where(struct depot_bundle *b, uint32_t piece, uint64_t *ret_offset);
+/* A piece that has come, if it lies in one file: the depot's descriptor of it, and where; or -1, also if somebody has
+ * changed that file since it got its name, as far as its size and time tell. Valid until something else is asked of the bundle. */
+int depot_where(struct depot_bundle *b, uint32_t piece, uint64_t *ret_offset, uint32_t *ret_len);
 
 /* All pieces are here: checks that, gives files their modes and times, then their names. What was there is
  * replaced, file by file; a folder is merged into one that is there, which keeps its mode. If it fails, the reason says

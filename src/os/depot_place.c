@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/units.h"
 #include "os/beneath.h"
 #include "os/depot_inside.h"
 #include "os/files.h"
@@ -318,15 +319,24 @@ int place_blame(struct depot_bundle *b, uint64_t start, int error, char why[256]
     return manifest_seek(&b->m, start, &c) ? place_fail(b, &c.e, error, why) : spoilt(why);
 }
 
-int depot_where(struct depot_bundle *b, uint32_t piece, uint64_t *ret_offset) {
+/* Is it as we have left it, as far as can be seen without reading it? */
+static bool untouched(int fd, const struct entry *e) {
+    struct stat s;
+    return fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_size == (off_t)e->bytes &&
+           s.st_mtim.tv_sec * (int64_t)NS_PER_S + s.st_mtim.tv_nsec == e->mtime_ns;
+}
+
+int depot_where(struct depot_bundle *b, uint32_t piece, uint64_t *ret_offset, uint32_t *ret_len) {
     struct manifest_cursor c;
     char why[256];
     uint64_t start;
-    if (b->committed || b->error < 0 || !b->known || !bits_test(b->have, piece))
+    if (b->error < 0 || !b->known || !bits_test(b->have, piece))
         return -1;
     struct piece p = bundle_piece(b, piece, &start);
     if (p.hole || !one_file(b, start, p.bytes, &c))
         return -1;
     *ret_offset = start - c.offset;
-    return place_part(b, &c, false, why);
+    *ret_len = p.bytes;
+    int fd = place_part(b, &c, false, why);
+    return fd < 0 || (b->committed && !untouched(fd, &c.e)) ? -1 : fd;
 }

@@ -8,7 +8,8 @@ struct place_loan {
     uint32_t buffer;
     uint64_t offset;
     uint32_t bundle;
-    struct survey *survey;
+    uint32_t piece;        /* of what lies in the depot: */
+    struct survey *survey; /* NULL, and no `loan` */
     struct survey_loan loan;
 };
 

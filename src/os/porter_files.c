@@ -45,14 +45,18 @@ void porter_do_later(struct porter *p, const struct effect *e) {
     }
 }
 
+/* Only within one machine pieces have such digests. */
+static bool stays_near(struct bytes descriptor) {
+    struct bundle b;
+    return bundle_decode(descriptor, &b) == 0 && b.digest == DIGEST_XXH3;
+}
+
 /* Whether pieces are to be written by a thread of their own, while we see to the next. Only within one machine, as it is before they are
  * written that they are compared, and a giver whom we need not trust could change them in between; and there must be
  * processors for it: otherwise there is always another mover who could use them. Tests want it anywhere. */
-static bool worth_beside(const struct porter *p, struct bytes descriptor) {
-    struct bundle b;
+static bool worth_beside(const struct porter *p, bool near) {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    bool here = bundle_decode(descriptor, &b) == 0 && b.digest == DIGEST_XXH3;
-    return getenv("STORM_TEST_WRITER") != NULL || (here && 2L * p->receivers <= processors);
+    return getenv("STORM_TEST_WRITER") != NULL || (near && 2L * p->receivers <= processors);
 }
 
 static int open_bundle(struct porter *p, const struct effect_bundle *e, char why[256]) {
@@ -71,7 +75,8 @@ static int open_bundle(struct porter *p, const struct effect_bundle *e, char why
         r = depot_open(p->depot, e->descriptor, &o->in, why);
         if (r == 0 && e->owners)
             depot_believe(o->in);
-        o->beside = worth_beside(p, e->descriptor);
+        o->near = stays_near(e->descriptor);
+        o->beside = worth_beside(p, o->near);
     }
     o->open = r == 0;
     return r;
@@ -248,13 +253,28 @@ static int load_offered(struct porter *p, struct survey *s, const struct effect_
         snprintf(why, 256, "there is no piece %u", e->piece);
         return r < 0 ? r : -EMSGSIZE;
     }
-    loans_drop(&p->loans, e->buffer, e->offset);
     r = carriage_shares(p->carriage) ? 0 : survey_lend(s, offset, len, &l.loan, why);
     if (r > 0)
         loans_add(&p->loans, &l);
     else if (r == 0)
         r = survey_read(s, offset, room_of(out.at, len), why);
     return r < 0 ? r : (int)len;
+}
+
+/* A piece that is not in its slot any more lies in its file, and a link within this machine takes it from there: reading it would be
+ * a copy for nothing. */
+static long load_kept(struct porter *p, const struct effect_piece *e, struct room out,
+                      char why[256]) {
+    const struct opened *o = &p->bundles[e->bundle];
+    struct place_loan l = {
+        .buffer = e->buffer, .offset = e->offset, .bundle = e->bundle, .piece = e->piece};
+    uint64_t offset;
+    uint32_t len;
+    if (!o->near || carriage_shares(p->carriage) ||
+        depot_where(o->in, e->piece, &offset, &len) < 0 || len > out.len)
+        return depot_load(o->in, e->piece, out, why);
+    loans_add(&p->loans, &l);
+    return (long)len;
 }
 
 static void do_piece(struct porter *p, const struct deed *d) {
@@ -271,8 +291,8 @@ static void do_piece(struct porter *p, const struct deed *d) {
         return;
     }
     uint64_t began = diary_now(&p->diary);
-    long r = o->out != NULL ? load_offered(p, o->out, e, room, why)
-                            : depot_load(o->in, e->piece, room, why);
+    loans_drop(&p->loans, e->buffer, e->offset);
+    long r = o->out != NULL ? load_offered(p, o->out, e, room, why) : load_kept(p, e, room, why);
     porter_note_twin(p, e, false);
     diary_note(&p->diary, DIARY_LOAD, began, diary_now(&p->diary), e->piece);
     tell_piece(p, e, true, r, why);

@@ -37,6 +37,7 @@ struct opened {
     struct depot_bundle *in;
     struct survey *out;
     bool beside; /* pieces of it are written by the writer */
+    bool near;   /* it goes from here to nodes of this machine only */
 };
 
 /* A piece that the writer has. */

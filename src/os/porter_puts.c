@@ -86,35 +86,72 @@ void porter_forget_twins(struct porter *p, uint32_t bundle) {
 }
 
 /* A descriptor for the link, and where in it the bytes are; or -1. */
+static int lend_kept(struct porter *p, uint32_t bundle, uint32_t piece, uint64_t *ret_offset) {
+    uint32_t len;
+    int fd = depot_where(p->bundles[bundle].in, piece, ret_offset, &len);
+    return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
 static int open_twin(struct porter *p, const struct effect_put *put, uint64_t *ret_offset) {
     const struct twin *t = twin_place(p, put->buffer, put->offset);
     if (put->len < TWIN_BYTES_MIN || t->buffer != put->buffer || t->offset != put->offset ||
         p->bundles[t->bundle].in == NULL)
         return -1;
-    int fd = depot_where(p->bundles[t->bundle].in, t->piece, ret_offset);
-    return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    return lend_kept(p, t->bundle, t->piece, ret_offset);
+}
+
+/* What a link is to send: bytes, or a file that has them at an offset, or both; neither, if there is nothing any more. */
+struct goods {
+    const uint8_t *at;
+    int fd;
+    uint64_t offset;
+};
+
+/* Somebody may have changed it since it was said to be here: then it is read after all, and judged. */
+static struct goods find_kept(struct porter *p, const struct place_loan *l, uint8_t *slot,
+                              uint32_t len) {
+    struct goods g = {0};
+    char why[256];
+    g.fd = lend_kept(p, l->bundle, l->piece, &g.offset);
+    if (g.fd < 0 &&
+        depot_load(p->bundles[l->bundle].in, l->piece, room_of(slot, len), why) == (long)len)
+        g.at = slot;
+    return g;
+}
+
+static struct goods find_goods(struct porter *p, const struct effect_put *put,
+                               const struct place_loan *l, uint8_t *slot) {
+    struct goods g = {.at = slot};
+    if (l == NULL) {
+        g.fd = open_twin(p, put, &g.offset);
+    } else if (l->survey == NULL) {
+        g = find_kept(p, l, slot, put->len);
+    } else {
+        g = (struct goods){
+            .at = l->loan.bytes.at, .fd = original_lend_fd(l->loan.file), .offset = l->loan.offset};
+    }
+    return g;
 }
 
 void porter_put(struct porter *p, const struct effect_put *put) {
     const struct buffer *b = buffers_find(&p->buffers, put->buffer);
     ASSERT(b != NULL && put->offset <= b->bytes && put->len <= b->bytes - put->offset);
     const struct place_loan *l = loans_find(&p->loans, put->buffer, put->offset);
-    if (l != NULL && !holds_good(p, l)) {
+    if (l != NULL && l->survey != NULL && !holds_good(p, l)) {
         porter_tell_sent(p, put); /* nobody waits for it: the bundle fails next */
         return;
     }
     int64_t tag = lend_place(p);
     ASSERT(tag >= 0);
-    p->lent[tag] = (struct lent){.put = *put,
-                                 .file = l == NULL ? NULL : original_hold(l->loan.file),
-                                 .since = diary_now(&p->diary)};
+    p->lent[tag] =
+        (struct lent){.put = *put,
+                      .file = l == NULL || l->survey == NULL ? NULL : original_hold(l->loan.file),
+                      .since = diary_now(&p->diary)};
     buffers_lend(&p->buffers, put->buffer);
     if (carriage_put(p->carriage, put, b, (uint64_t)tag))
         return;
-    uint64_t offset = l == NULL ? 0 : l->loan.offset;
-    int fd = l == NULL ? open_twin(p, put, &offset) : original_lend_fd(l->loan.file);
-    const uint8_t *at = l == NULL ? b->at + put->offset : l->loan.bytes.at;
-    links_lend(p->links, put, bytes_of(at, put->len), (uint64_t)tag, fd, offset);
+    struct goods g = find_goods(p, put, l, b->at + put->offset);
+    links_lend(p->links, put, bytes_of(g.at, put->len), (uint64_t)tag, g.fd, g.offset);
 }
 
 uint8_t *porter_place(void *context, uint32_t link, const struct message_put *m) {

@@ -84,10 +84,11 @@ struct spread spread_choose(const struct spread_terms *t);
  * longer than the best, in this shape or, if it is AUTO, in whichever is the fastest. Short ones come sooner to
  * nodes that lie deep, long ones cost fewer messages. `piece_bytes` of the terms is not used. */
 uint32_t spread_piece_bytes(const struct spread *s, const struct spread_terms *t);
-/* How many slots a receiver should have for pieces of at most so many bytes. Pieces are of different lengths, and
+/* How many slots a receiver should have for pieces of at most `piece_bytes`. Pieces are of different lengths, and
  * in a pair of trees a node has as much to send as its link carries: what it cannot send for a moment because
- * nothing has come it never makes up for, so some must lie ready. */
-uint32_t spread_slots(uint32_t piece_bytes, bool shared);
+ * nothing has come it never makes up for, so some must lie ready. Where a host is shared it depends on `bytes`: the
+ * longer it takes, the further a node may fall behind. No other terms are used. */
+uint32_t spread_slots(const struct spread_terms *t);
 
 /* Orders receivers so that few edges of the trees lead from one switch to another, and those that do come
  * from different nodes: the source's switch first, then by number. `switches[i]` is the switch of receiver i

@@ -445,11 +445,23 @@ static void test_choice_of_pieces(void) {
     CHECK_EQ(spread_piece_bytes(&chain, &t), 128 * KIB); /* it is passed on by nobody */
     t.receivers = 1000;
     CHECK(spread_piece_bytes(&chain, &t) < 16 * KIB);
-    CHECK_EQ(spread_slots(28 * KIB, false), 24);
-    CHECK_EQ(spread_slots(224 * KIB, false), 12);
-    CHECK_EQ(spread_slots(1, false), 64);
-    CHECK_EQ(spread_slots(0, false), 12);
-    CHECK_EQ(spread_slots(224 * KIB, true), 6);
+}
+
+static uint32_t slots_for(uint64_t bytes, uint32_t piece_bytes, bool shared) {
+    struct spread_terms t = {.bytes = bytes, .piece_bytes = piece_bytes, .shared = shared};
+    return spread_slots(&t);
+}
+
+static void test_slots(void) {
+    CHECK_EQ(slots_for(GIB, 28 * KIB, false), 24);
+    CHECK_EQ(slots_for(GIB, 224 * KIB, false), 12);
+    CHECK_EQ(slots_for(GIB, 1, false), 64);
+    CHECK_EQ(slots_for(GIB, 0, false), 12);
+    CHECK_EQ(slots_for(12 * MIB, 448 * KIB, true), 6);
+    CHECK_EQ(slots_for(70 * MIB, 448 * KIB, true), 10);
+    CHECK_EQ(slots_for(GIB, 448 * KIB, true), 16);
+    CHECK_EQ(slots_for(0, 0, true), 6);
+    CHECK_EQ(slots_for(UINT64_MAX, 1, true), 16);
 }
 
 static void test_choice_for_one(void) {
@@ -586,6 +598,7 @@ int main(void) {
     TEST(test_choice_of_large_files);
     TEST(test_choice_of_small_files);
     TEST(test_choice_of_pieces);
+    TEST(test_slots);
     TEST(test_choice_for_one);
     TEST(test_choice_on_one_host);
     TEST(test_more_bytes_take_longer);

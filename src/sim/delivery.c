@@ -328,7 +328,8 @@ int delivery_run(const struct delivery_config *c, struct delivery *ret) {
         return r;
     const struct bundle *b = &stock.cargoes[0]->bundle;
     ret->pieces = b->pieces;
-    ret->slots = c->slots == 0 ? spread_slots(b->piece_bytes, false) : c->slots;
+    struct spread_terms terms = {.piece_bytes = b->piece_bytes};
+    ret->slots = c->slots == 0 ? spread_slots(&terms) : c->slots;
     uint32_t *switches = place_nodes(c);
     t.told = told_switches(c, switches);
     r = run(&t, switches);

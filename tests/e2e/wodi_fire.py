@@ -300,4 +300,4 @@ def under_fire(t):
     print('# killed:', ', '.join(f'{hits[name]} {name}' for name in VICTIMS))
 
 
-play(under_fire, up=('--local', str(NODES), '--orphan', '2s'))
+play(under_fire, up=('--local', str(NODES)))

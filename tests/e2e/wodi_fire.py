@@ -6,7 +6,7 @@ a worker, the manager or the launcher of a node, the server, the master, the mac
 Every result is received; none again after it was acknowledged; a cycle that was ended stays so; only a master whose own processes were hit may
 fail; and when it is over nothing is left. When somebody is killed is said by how many results there are, not by a clock.
 
-STORM_WODI_FIRE says how many rounds (10), STORM_WODI_SEED with which seed the first one is drawn (1). Speaks TAP."""
+STORM_WODI_FIRE says how many rounds (10), STORM_WODI_FIRE_SEED with which seed the first one is drawn (1). Speaks TAP."""
 import collections
 import errno
 import json
@@ -20,7 +20,7 @@ import time
 from harness import PATIENCE, play
 
 ROUNDS = int(os.environ.get('STORM_WODI_FIRE', '10'))
-SEED = int(os.environ.get('STORM_WODI_SEED', '1'))
+SEED = int(os.environ.get('STORM_WODI_FIRE_SEED', '1'))
 NODES = 6
 LIVES = 30      # a round that takes more of them does not end
 PROGRAM = 'wodi_hirer'
@@ -300,4 +300,4 @@ def under_fire(t):
     print('# killed:', ', '.join(f'{hits[name]} {name}' for name in VICTIMS))
 
 
-play(under_fire, up=('--local', str(NODES), '--orphan', '2s'))
+play(under_fire, up=('--local', str(NODES)))

@@ -39,6 +39,7 @@ import glob
 import math
 import os
 import signal
+import threading
 import time
 import traceback
 
@@ -351,7 +352,9 @@ def wodi_worker(work, init=None, cycle_start=None, cycle_end=None, **options):
     are given, are called with the master's buffers."""
     calls = {INIT: init, CYCLE_START: cycle_start, CYCLE_END: cycle_end}
     masters = 0
-    former = signal.signal(signal.SIGINT, signal.SIG_DFL)   # the library waits where Python would not hear of it
+    ours = threading.current_thread() is threading.main_thread()    # no other may say what signals do
+    # The library waits where Python would not hear of it.
+    former = signal.signal(signal.SIGINT, signal.SIG_DFL) if ours else None
     try:
         with WodiWorker(**options) as worker:
             while True:
@@ -364,7 +367,8 @@ def wodi_worker(work, init=None, cycle_start=None, cycle_end=None, **options):
                 if event.kind == OVER and masters <= 0:
                     return
     finally:
-        signal.signal(signal.SIGINT, former)
+        if ours:
+            signal.signal(signal.SIGINT, former)
 
 
 # ---- hosts for a program that runs ----

@@ -149,6 +149,14 @@ w.leave()
 assert closed(w.receive) and closed(w.send, b'')
 print('closed')
 END
+    timeout 60 python3 - <<'END' >"$scratch/thread"
+import threading, storm
+threading.Thread(target=storm.wodi_worker, args=(bytes.upper,), daemon=True).start()
+with storm.WodiMaster(name='thread') as m:
+    assert list(m.map([b'a'])) == [(1, b'A')]
+print('thread')
+END
+    check "a worker may be a thread" grep -qx thread "$scratch/thread"
     python3 - "$scratch/fake" <<'END' >"$scratch/again"
 import errno, socket, struct, sys, threading, storm
 REFUSED, OVER = 21, 19

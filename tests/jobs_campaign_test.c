@@ -70,7 +70,7 @@ static void run_kept(struct jobs_terms terms, const uint64_t *kept, size_t count
         CHECK_EQ(campaign_seed(&c, kept[i], false, stderr), 0);
 }
 
-static void test_seeds_that_once_failed_where_slots_take_turns(void) {
+static void test_seeds_that_once_failed_under_other_policies(void) {
     static const uint64_t gang[] = {
         14,            /* a new manager told that what ran belonged to all slots */
         30,  173, 285, /* it told the slots of some; those of others were of its former life */
@@ -82,6 +82,9 @@ static void test_seeds_that_once_failed_where_slots_take_turns(void) {
         34,  96,  71, /* hosts took the place of an order after others had been promised it */
         109, 135,     /* a policy was chosen while the disk was full: a new manager did not know */
     };
+    static const uint64_t conservative[] = {
+        203}; /* hosts took longer than what they took the place of */
+    run_kept((struct jobs_terms){.policy = &policy_conservative}, conservative, 1);
     run_kept((struct jobs_terms){.policy = &policy_gang}, gang, sizeof gang / sizeof *gang);
     run_kept((struct jobs_terms){.any = true}, any, sizeof any / sizeof *any);
 }
@@ -91,6 +94,6 @@ int main(void) {
     TEST(test_so_does_a_share_where_slots_take_turns);
     TEST(test_the_same_seed_is_the_same_run);
     TEST(test_seeds_that_once_failed);
-    TEST(test_seeds_that_once_failed_where_slots_take_turns);
+    TEST(test_seeds_that_once_failed_under_other_policies);
     return tap_finish();
 }

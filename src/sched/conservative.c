@@ -67,12 +67,18 @@ static void place(struct conservative *s, struct storm_host *h, const struct sto
     storm_expect(h, j, at);
 }
 
-static void resumed(void *self, struct storm_host *h, const struct storm_job *j) {
-    struct conservative *s = self;
+static void take(struct conservative *s, struct storm_host *h, const struct storm_job *j) {
     uint64_t now = storm_now(h);
     struct own *o = storm_own(h, j);
     *o = (struct own){now, j->ends > now ? j->ends : now + 1};
     plan_take(&s->plan, o->start, o->end, j->pes);
+}
+
+/* It may have been planned otherwise: those that take the place of an order may outlast what that was to take. */
+static void resumed(void *self, struct storm_host *h, const struct storm_job *j) {
+    struct conservative *s = self;
+    take(s, h, j);
+    s->anew = true;
 }
 
 static void arrived(void *self, struct storm_host *h, const struct storm_job *j) {
@@ -84,7 +90,7 @@ static void arrived(void *self, struct storm_host *h, const struct storm_job *j)
 static void plan_anew(struct conservative *s, struct storm_host *h) {
     begin(s, h);
     for (const struct storm_job *j = NULL; (j = storm_running(h, j)) != NULL;)
-        resumed(s, h, j);
+        take(s, h, j);
     for (const struct storm_job *j = NULL; (j = storm_queued(h, j)) != NULL;)
         place(s, h, j);
     s->anew = false;
@@ -111,6 +117,8 @@ static void improve(struct conservative *s, struct storm_host *h) {
 static void ended(void *self, struct storm_host *h, const struct storm_job *j) {
     struct conservative *s = self;
     const struct own *o = storm_own(h, j);
+    if (s->anew)
+        return; /* what is planned may be more than there is: nobody's place is better or worse before it is planned anew */
     plan_pass(&s->plan, storm_now(h));
     if (o->start != STORM_NEVER)
         plan_give(&s->plan, o->start, o->end, j->pes);

@@ -163,33 +163,39 @@ static void test_resumed(void) {
     bench_fini(&b);
 }
 
-/* Others take its place. Who has a reservation keeps it, and gets nothing that is theirs. */
+static void hand_over(const struct storm_policy *p, uint64_t estimate) {
+    struct bench b;
+    struct court_config c = bench_config(4, 1, 1);
+    bench_init(&b, &c, p);
+    CHECK_STR(bench_arrives(&b, 0, 'A', 3, 100), "A:[0-2]@0");
+    bench_arrives(&b, 1, 'B', 4, 100);
+    bench_arrives(&b, 1, 'C', 2, 40);
+    court_hold(b.court, 2, true);
+    uint32_t whole = b.job['A'];
+    court_hand_over(b.court, 2, whole);
+    for (uint32_t n = 0; n < 3; n++) {
+        struct court_order o = bench_order((char)('X' + n), 1, estimate);
+        nodeset_clear(&b.set);
+        nodeset_add(&b.set, n);
+        CHECK_EQ(court_resume(b.court, 2, &o, 2, &b.set, 0, &b.job['X' + n]), 0);
+    }
+    court_end(b.court, 2, whole);
+    court_hold(b.court, 2, false);
+    CHECK_STR(bench_taken(&b), "");
+    CHECK(court_conserved(b.court));
+    CHECK_EQ(court_running(b.court), 3);
+    bench_ends(&b, 3, 'X'); /* now there is room for C, if it may overtake */
+    CHECK(court_conserved(b.court));
+    bench_fini(&b);
+}
+
+/* Others take its place. Who has a reservation gets nothing that is theirs; and keeps it, unless they are to take longer. */
 static void test_handed_over(void) {
     const struct storm_policy *p;
     for (uint32_t i = 0; (p = policies_at(i)) != NULL; i++) {
-        struct bench b;
-        struct court_config c = bench_config(4, 1, 1);
-        bench_init(&b, &c, p);
-        CHECK_STR(bench_arrives(&b, 0, 'A', 3, 100), "A:[0-2]@0");
-        bench_arrives(&b, 1, 'B', 4, 100);
-        bench_arrives(&b, 1, 'C', 2, 40);
-        court_hold(b.court, 2, true);
-        uint32_t whole = b.job['A'];
-        court_hand_over(b.court, 2, whole);
-        for (uint32_t n = 0; n < 3; n++) {
-            struct court_order o = bench_order((char)('X' + n), 1, 98);
-            nodeset_clear(&b.set);
-            nodeset_add(&b.set, n);
-            CHECK_EQ(court_resume(b.court, 2, &o, 2, &b.set, 0, &b.job['X' + n]), 0);
-        }
-        court_end(b.court, 2, whole);
-        court_hold(b.court, 2, false);
-        CHECK_STR(bench_taken(&b), "");
-        CHECK(court_conserved(b.court));
-        CHECK_EQ(court_running(b.court), 3);
-        bench_ends(&b, 3, 'X'); /* now there is room for C, if it may overtake */
-        CHECK(court_conserved(b.court));
-        bench_fini(&b);
+        hand_over(p, 98);
+        hand_over(p, 500);
+        hand_over(p, STORM_NEVER);
     }
 }
 

@@ -170,8 +170,8 @@ def takes_what_there_is(t):
 
 def no_more_than_it_has_places_for(t):
     """A server has room for so many workers, whatever its master says: it does not ask for hosts that it would only give back."""
-    server = t.write('few', f'#!/bin/sh\nexec {os.path.join(t.bin, "storm-wodi")} --workers 2 "$@"\n', 0o755)
-    m = Master(t, ['a'] * 4, fresh=False, env={'STORM_WODI_SERVER': server}, workers=4)
+    server = t.write(os.path.join(t.bin, 'few'), f'#!/bin/sh\nexec {os.path.join(t.bin, "storm-wodi")} --workers 2 "$@"\n', 0o755)
+    m = Master(t, ['a'] * 4, env={'STORM_WODI_SERVER': server}, workers=4)
     m.hosts_are(2)
     m.steps_begin(2)
     t.check('nor are more asked for', t.until(lambda: len(jobs(t)) == 5), jobs(t))

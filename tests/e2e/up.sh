@@ -111,8 +111,11 @@ gone() {
     done
 }
 
+# Others may have left some whose number is that of a process now.
+find /sys/fs/cgroup -maxdepth 6 -type d -name 'storm-*' 2>/dev/null >"$scratch/groups"
+
 groups() {
-    find /sys/fs/cgroup -maxdepth 6 -type d -name "storm-*-$1" 2>/dev/null
+    find /sys/fs/cgroup -maxdepth 6 -type d -name "storm-*-$1" 2>/dev/null | grep -v -x -F -f "$scratch/groups"
 }
 
 # No process, no socket, no group, nothing that says there is a cluster.

@@ -77,7 +77,7 @@ void gangpace_take(struct gangpace *p, const struct gangpace_look *newest) {
 
 static void *watch(void *context) {
     struct gangpace *p = context;
-    uint64_t next = clock_ns() / LOOK_NS * LOOK_NS; /* switches are not at whole milliseconds */
+    uint64_t next = clock_ns();
     pthread_mutex_lock(&p->lock);
     while (!p->over) {
         struct gangpace_look l = look(p);

@@ -26,7 +26,6 @@ enum { SECTIONS_RUNNING = 1024 }; /* of jobs that run at once and have any */
 enum { SLOTS_USUAL = 4, RUNNING_SHARED = 4096 };
 #define QUANTUM_USUAL_NS (50 * NS_PER_MS)
 #define WAKE_LEAST_NS    (20 * NS_PER_MS)
-#define BEAT_NS          NS_PER_MS /* Linux has its timer tick at every first, fourth or tenth of them */
 
 /* Of a node. */
 static uint32_t pes_most(const struct mm_config *c) {
@@ -69,7 +68,6 @@ static struct court_config court_of(const struct mm_config *c) {
         .running = running_jobs(c),
         .sections = SECTIONS_RUNNING,
         .wake_least = WAKE_LEAST_NS,
-        .beat = BEAT_NS,
         .guest = c->guest};
 }
 

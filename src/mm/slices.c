@@ -186,12 +186,6 @@ static void say_moved(struct mm *m) {
 
 /* ---- turns ---- */
 
-/* In the middle of a turn: a switch is not to wait for us, nor for what the nodes have to do with a strobe. */
-static uint64_t next_sync(const struct turns *t, uint64_t now) {
-    uint64_t at = now + SYNC_NS;
-    return t->quantum > SYNC_NS ? at : at - (at - t->ends) % t->quantum + t->quantum / 2;
-}
-
 static void say_turn(struct mm *m, uint8_t slot, uint64_t cycle, bool tell) {
     struct turns *t = &m->turns;
     uint64_t us = court_limits(m->court)->quantum / NS_PER_US, spent = 0;
@@ -199,13 +193,12 @@ static void say_turn(struct mm *m, uint8_t slot, uint64_t cycle, bool tell) {
     t->slot = slot;
     t->cycle = cycle;
     t->again = false;
-    t->sync_at = 0;
+    t->sync_at = cycle == 0 ? 0 : m->now + SYNC_NS;
     if (cycle != 0) {
         t->quantum = us * NS_PER_US;
         t->ends = court_turn_ends(m->court);
         uint64_t left = t->ends > m->now ? t->ends - m->now : 0;
         spent = left < t->quantum ? t->quantum - left : 0;
-        t->sync_at = next_sync(t, m->now);
     }
     strobe_turn(m, &m->members, slot, (uint32_t)us, cycle, spent, tell);
 }

@@ -38,9 +38,6 @@ struct court_config {
     /* Policies that want to be woken sooner are woken so long after; 0: a tick. Where a tick is a nanosecond, a job that outlasts its
      * estimate, and so is expected to end with the next tick, must not have them asked at each. */
     uint64_t wake_least;
-    /* Turns begin half-way between its multiples, where whoever keeps the time has other work; as far from them as quanta
-     * allow that have other measures. 0: whenever. */
-    uint64_t beat;
     const struct storm_policy
         *guest; /* one that is not built in and may be chosen later; NULL: none */
 };

@@ -103,25 +103,6 @@ uint64_t court_turn_ends(const struct court *c) {
     return c->quantum_at;
 }
 
-static uint64_t common_measure(uint64_t a, uint64_t b) {
-    while (b != 0) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-/* A quantum from now, or less: those that follow are whole ones, and as far from the beat as this. */
-static uint64_t first_end(const struct court *c) {
-    uint64_t at = c->now + c->limits.quantum;
-    if (c->config.beat == 0)
-        return at;
-    uint64_t step = common_measure(c->limits.quantum, c->config.beat);
-    uint64_t over = (at % step + step - step / 2) % step;
-    return at - over;
-}
-
 void court_settle_slots(struct court *c) {
     if (c->slots_changed)
         find_slots(c);
@@ -138,7 +119,7 @@ void court_settle_slots(struct court *c) {
     if (rows(c) < 2)
         c->quantum_at = STORM_NEVER;
     else if (c->quantum_at == STORM_NEVER && c->limits.quantum > 0)
-        c->quantum_at = first_end(c);
+        c->quantum_at = c->now + c->limits.quantum;
 }
 
 /* ---- slot unification ---- */

@@ -272,33 +272,6 @@ static void test_late_ticks(void) {
     bench_fini(&b);
 }
 
-static uint64_t first_end(uint64_t quantum, uint64_t beat, uint64_t at) {
-    struct bench b;
-    struct court_config c = bench_config(2, 1, 4);
-    c.limits.quantum = quantum;
-    c.beat = beat;
-    bench_init(&b, &c, policies_find("gang"));
-    bench_arrives(&b, at, 'A', 2, 500);
-    bench_arrives(&b, at, 'B', 2, 500);
-    uint64_t ends = court_turn_ends(b.court);
-    court_tick(b.court, ends);
-    CHECK_EQ(court_turn_ends(b.court), ends + quantum);
-    bench_fini(&b);
-    return ends;
-}
-
-/* The first turn is shorter, so that no other begins where there is a beat. */
-static void test_off_the_beat(void) {
-    CHECK_EQ(first_end(10, 0, 3), 13);
-    CHECK_EQ(first_end(10, 10, 3), 5);
-    CHECK_EQ(first_end(10, 10, 5), 15); /* a whole one, as it is there already */
-    CHECK_EQ(first_end(10, 10, 6), 15);
-    CHECK_EQ(first_end(20, 10, 3), 15);
-    CHECK_EQ(first_end(10, 20, 3), 5);
-    CHECK_EQ(first_end(10, 4, 0), 9);  /* always one beside it */
-    CHECK_EQ(first_end(10, 3, 7), 17); /* no way round it */
-}
-
 static void test_turns(void) {
     struct bench b;
     struct court_config c = bench_config(2, 1, 3);
@@ -644,7 +617,6 @@ int main(void) {
     TEST(test_not_woken_too_soon);
     TEST(test_turns);
     TEST(test_late_ticks);
-    TEST(test_off_the_beat);
     TEST(test_conservative_past_one_that_cannot);
     TEST(test_wrong_decisions);
     TEST(test_a_node_that_is_not_wanted);

@@ -163,6 +163,17 @@ class Suite:
         self.count += 1
         print(f'ok {self.count} - {name} # SKIP {why}')
 
+    def running(self, program):
+        """Processes of this one of our programs."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir('/proc')):
+            try:
+                if os.readlink(f'/proc/{pid}/exe') == os.path.join(self.bin, program):
+                    found.append(int(pid))
+            except OSError:
+                continue
+        return sorted(found)
+
     def until(self, holds, seconds=PATIENCE):
         """Tries until it holds; not for ever."""
         end = time.monotonic() + seconds

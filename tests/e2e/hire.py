@@ -29,14 +29,7 @@ def hosts(t):
 
 
 def servers(t):
-    found = []
-    for pid in filter(str.isdigit, os.listdir('/proc')):
-        try:
-            if os.readlink(f'/proc/{pid}/exe') == os.path.join(t.bin, 'storm-wodi'):
-                found.append(int(pid))
-        except OSError:
-            continue
-    return found
+    return t.running('storm-wodi')
 
 
 def worker_on(t, host):

@@ -56,14 +56,7 @@ def masters(t):
 
 
 def servers(t):
-    found = []
-    for pid in filter(str.isdigit, os.listdir('/proc')):
-        try:
-            if os.readlink(f'/proc/{pid}/exe') == os.path.join(t.bin, 'storm-wodi'):
-                found.append(int(pid))
-        except OSError:
-            continue
-    return sorted(found)
+    return t.running('storm-wodi')
 
 
 def kill(pid):

@@ -234,4 +234,4 @@ void slot_shelve(struct mover *m, struct haul *h, uint32_t piece, bool ahead);
 void slot_loaded(struct mover *m, struct haul *h, const struct input_piece *in);
 /* The bytes of a put have left. */
 void slot_sent(struct mover *m, const struct input_sent *in);
-uint32_t slot_buffer(struct mover *m, uint64_t bytes);
+uint32_t slot_buffer(struct mover *m, const struct haul *h, uint64_t bytes);

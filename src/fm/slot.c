@@ -3,9 +3,10 @@
 #include "base/assert.h"
 #include "fm/inside.h"
 
-uint32_t slot_buffer(struct mover *m, uint64_t bytes) {
+uint32_t slot_buffer(struct mover *m, const struct haul *h, uint64_t bytes) {
     struct effect *e = effects_add(m->out, EFFECT_BUFFER_OPEN);
-    e->buffer = (struct effect_buffer){.buffer = ++m->buffers, .bytes = bytes};
+    e->buffer =
+        (struct effect_buffer){.buffer = ++m->buffers, .bytes = bytes, .bundle = haul_index(m, h)};
     return m->buffers;
 }
 
@@ -53,7 +54,7 @@ void slot_shelve(struct mover *m, struct haul *h, uint32_t piece, bool ahead) {
     if (s == NULL)
         return; /* when something on it was sent we are asked again */
     if (h->shelf == 0)
-        h->shelf = slot_buffer(m, (uint64_t)SHELF_SLOTS * h->piece_bytes);
+        h->shelf = slot_buffer(m, h, (uint64_t)SHELF_SLOTS * h->piece_bytes);
     *s = (struct slot){.state = SLOT_BUSY, .piece = piece};
     haul_busy(m, h);
     struct effect *e = effects_add(m->out, EFFECT_PIECE_LOAD);

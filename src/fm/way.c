@@ -111,7 +111,7 @@ static void say_room(struct mover *m, const struct way *w) {
 static void join(struct mover *m, struct haul *h, uint32_t tree) {
     struct way *w = &h->ways[tree];
     if (w->buffer == 0)
-        w->buffer = slot_buffer(m, (uint64_t)h->slots * h->piece_bytes);
+        w->buffer = slot_buffer(m, h, (uint64_t)h->slots * h->piece_bytes);
     struct effect *e = effects_add(m->out, EFFECT_BUFFER_GRANT);
     e->buffer = (struct effect_buffer){.buffer = w->buffer, .link = w->link};
     w->base = w->came;

@@ -510,8 +510,9 @@ struct effect_heap {
 
 struct effect_buffer {
     uint32_t buffer;
-    uint64_t bytes; /* OPEN */
-    uint32_t link;  /* GRANT */
+    uint64_t bytes;  /* OPEN */
+    uint32_t bundle; /* the same: whose pieces it is for, of a mover's */
+    uint32_t link;   /* GRANT */
 };
 
 struct effect_put {

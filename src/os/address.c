@@ -126,6 +126,7 @@ static int make_socket(const struct address *a) {
 /* A machine that is gone says nothing: an idle connection asks after IDLE_S, and again every ASK_S. What is on its
  * way and not acknowledged ends the connection after SILENT_MS. */
 enum { IDLE_S = 10, ASK_S = 5, ASKS = 3, SILENT_MS = 25 * 1000 };
+enum { BULK_BYTES = 1 << 20 };
 
 static void set(int fd, int level, int option, int value) {
     setsockopt(fd, level, option, &value, sizeof value);
@@ -146,6 +147,13 @@ static void prepare(int fd, const struct address *a) {
 void address_be_patient(int fd) {
     if (address_socket_is_far(fd))
         set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 0);
+}
+
+void address_widen(int fd) {
+    if (address_socket_is_far(fd))
+        return; /* the system finds out what serves */
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &(int){BULK_BYTES}, sizeof(int)) < 0)
+        set(fd, SOL_SOCKET, SO_SNDBUF, BULK_BYTES);
 }
 
 bool address_is_far(const struct address *a) {

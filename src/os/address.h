@@ -71,6 +71,9 @@ bool address_peer_is_trusted(int fd);
  * Not so with a peer that may stand still and is to be waited for: */
 void address_be_patient(int fd);
 
+/* Within this machine: room for a piece of a file or more on its way, so that neither end is woken for parts of it. */
+void address_widen(int fd);
+
 /* The port that a socket is at, 0: it has none. */
 uint16_t address_port(int fd);
 

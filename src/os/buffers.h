@@ -7,9 +7,10 @@
 
 struct buffer {
     uint32_t number;
-    uint32_t link; /* that may put into it, 0 if none */
-    uint32_t lent; /* parts of it that are being sent from where they lie */
-    bool closed;   /* it goes when nothing of it is lent any more */
+    uint32_t link;   /* that may put into it, 0 if none */
+    uint32_t bundle; /* whose pieces come to it, of a mover's */
+    uint32_t lent;   /* parts of it that are being sent from where they lie */
+    bool closed;     /* it goes when nothing of it is lent any more */
     uint64_t bytes;
     uint8_t *at;
     int memory; /* descriptor of it, for another process; -1: it is ours alone */

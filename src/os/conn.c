@@ -223,9 +223,29 @@ static void tell_placed(struct conn *c) {
     c->all->placed(c, &h, c->put_head, rest);
 }
 
+/* More of a frame that has a place goes elsewhere. -EOPNOTSUPP: it does not. */
+static ssize_t draw(struct conn *c) {
+    size_t rest = frame_bytes(c) - HEADER_BYTES - CONN_HEAD;
+    ssize_t got = c->all->draw == NULL || c->packets
+                      ? -EOPNOTSUPP
+                      : c->all->draw(c, c->put_head, rest, rest - c->put_left);
+    if (got <= 0)
+        return got;
+    c->all->bytes_in += (size_t)got;
+    c->put_left -= (size_t)got;
+    if (c->put_left == 0)
+        tell_placed(c);
+    return got;
+}
+
 /* Reads the rest of a frame to its place, and what follows it, in one call. */
 static ssize_t read_to_place(struct conn *c) {
     size_t rest = frame_bytes(c) - HEADER_BYTES - CONN_HEAD;
+    ssize_t drawn = draw(c);
+    if (drawn != -EOPNOTSUPP) {
+        errno = drawn < 0 ? (int)-drawn : 0;
+        return drawn < 0 ? -1 : drawn;
+    }
     struct iovec parts[2] = {{c->put_at + (rest - c->put_left), c->put_left},
                              {c->all->scratch, BULKY_BYTES}};
     ssize_t got = readv(c->source.fd, parts, 2);

@@ -58,6 +58,10 @@ struct conns {
      * tells when it is there; the place must stay until then, or until the connection is closed. */
     uint8_t *(*place)(struct conn *c, const struct header *h, const uint8_t *head, size_t len);
     void (*placed)(struct conn *c, const struct header *h, const uint8_t *head, size_t len);
+    /* May be NULL. `done` of the `len` bytes that follow `head` are at their place, more are in the socket: whoever keeps the place
+     * may take them from there himself, to where he likes. How many he took; 0: it has ended; -errno; -EOPNOTSUPP: they are
+     * to be read to their place. Not of connections that are sealed. */
+    ssize_t (*draw)(struct conn *c, const uint8_t *head, size_t len, size_t done);
     /* Bytes that were lent have left, or never will. */
     void (*returned)(struct conn *c, const struct loan *loan);
 };

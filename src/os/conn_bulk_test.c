@@ -3,6 +3,7 @@
  *
  * Two connections in one loop; what one lends the other places, between frames of the ordinary kind. All of it once more
  * with connections that are sealed, where files are of no use. */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -27,6 +28,8 @@ struct rig {
     uint64_t returned_tags;
     bool nowhere; /* there is no place: it comes as any other frame */
     bool unread;  /* pieces are only in the file */
+    bool draws;   /* the owner takes every other piece out of the socket himself */
+    uint32_t drawn;
     uint32_t whole;
     enum refusal why;
     struct sealer sealer;
@@ -68,6 +71,17 @@ static void on_placed(struct conn *c, const struct header *h, const uint8_t *hea
     CHECK_EQ(load_le32(head), r->placed + r->whole); /* in order */
     CHECK(len <= PIECE);
     r->placed++;
+}
+
+static ssize_t on_draw(struct conn *c, const uint8_t *head, size_t len, size_t done) {
+    struct rig *r = rig_of(c);
+    uint32_t piece = load_le32(head);
+    if (!r->draws || piece % 2 == 0)
+        return -EOPNOTSUPP;
+    size_t part = len - done < 50000 ? len - done : 50000;
+    ssize_t got = recv(c->source.fd, r->to + (size_t)piece * PIECE + done, part, 0);
+    r->drawn += got > 0;
+    return got < 0 ? -errno : got;
 }
 
 static void on_returned(struct conn *c, const struct loan *loan) {
@@ -122,6 +136,7 @@ static void begin(struct rig *r) {
     r->conns.ended = on_ended;
     r->conns.place = on_place;
     r->conns.placed = on_placed;
+    r->conns.draw = on_draw;
     r->conns.returned = on_returned;
     r->conns.connected = on_connected;
     connect_pair(r);
@@ -209,6 +224,20 @@ static void test_between_small_frames(void) {
     }
     CHECK(UNTIL(&r, r.placed + r.whole == LOANS && r.small == said));
     check_bytes(&r);
+    end(&r);
+}
+
+/* What the owner takes himself is not read, and nothing else is taken by it; of a sealed connection he takes nothing. */
+static void test_drawn(void) {
+    struct rig r;
+    begin(&r);
+    r.draws = true;
+    for (uint32_t i = 0; i < LOANS; i++)
+        lend(&r, i, PIECE - i);
+    CHECK(UNTIL(&r, r.placed == LOANS));
+    CHECK(sealed ? r.drawn == 0 : r.drawn > LOANS);
+    for (uint32_t i = 0; i < LOANS; i++)
+        CHECK(memcmp(r.from + (size_t)i * PIECE, r.to + (size_t)i * PIECE, PIECE - i) == 0);
     end(&r);
 }
 
@@ -316,6 +345,7 @@ static void test_giver_dies(void) {
 static void test_all(void) {
     TEST(test_lent_and_placed);
     TEST(test_between_small_frames);
+    TEST(test_drawn);
     TEST(test_no_place);
     TEST(test_file_too_short);
     TEST(test_only_in_a_file);

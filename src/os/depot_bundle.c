@@ -585,6 +585,33 @@ int depot_written(struct depot_bundle *b, uint32_t piece, int status, char why[2
                       : bundle_mark(b, piece, &p, start, true, why);
 }
 
+int depot_space(struct depot_bundle *b, uint32_t piece, uint32_t len, uint64_t *ret_offset) {
+    char why[256];
+    uint64_t start;
+    if (b->error < 0 || b->committed || piece >= b->b.pieces ||
+        piece / b->b.page_pieces >= b->pages || bits_test(b->have, piece))
+        return -ENOENT;
+    struct piece p = bundle_piece(b, piece, &start);
+    return p.hole || p.bytes != len ? -EMSGSIZE : place_for(b, start, len, ret_offset, why);
+}
+
+/* If it was found elsewhere meanwhile it was written over: it must be as good. */
+int depot_settle(struct depot_bundle *b, uint32_t piece, char why[256]) {
+    uint64_t start;
+    int r = bundle_error(b, why);
+    if (r < 0)
+        return r;
+    struct piece p = bundle_piece(b, piece, &start);
+    struct room room = room_of(b->d->scratch.at, p.bytes);
+    bool had = bits_test(b->have, piece);
+    r = place_read(b, start, room, why);
+    if (r < 0)
+        return r;
+    if (!bundle_fits(b, &p, room_bytes(room)))
+        return depot_fail(why, had ? -EIO : -EBADMSG, "piece %u does not fit its digest", piece);
+    return had ? 0 : bundle_mark(b, piece, &p, start, true, why);
+}
+
 /* What others could have changed is looked at again. */
 static int check_loaded(const struct depot_bundle *b, uint32_t piece, const struct piece *p,
                         uint64_t start, struct room room, char why[256]) {

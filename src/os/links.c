@@ -19,6 +19,7 @@
 #include "base/idtable.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "os/hello.h"
 #include "os/release.h"
 #include "wire/message.h"
 
@@ -267,73 +268,6 @@ void links_lend(struct links *l, const struct effect_put *p, struct bytes bytes,
 
 /* ---- HELLO ---- */
 
-static bool hello_fits(const struct links *l, const struct message_hello *m) {
-    const struct links_config *c = &l->config;
-    uint64_t wrong = (m->key[0] ^ c->key[0]) | (m->key[1] ^ c->key[1]);
-    return wrong == 0 && m->to == c->self &&
-           message_lane_used((enum purpose)m->purpose, (enum lane)m->lane);
-}
-
-/* What a party calls itself: clients have no number among nodes. */
-static uint32_t called(uint32_t party) {
-    return is_client_party(party) ? NO_NODE : party;
-}
-
-/* What who has this key may come for. To the manager as itself, to others by what the manager has given out for that. */
-static bool purpose_fits(const struct identity *id, enum purpose purpose) {
-    if (id->kind == IDENTITY_CLIENT)
-        return purpose == PURPOSE_CLIENT || purpose == PURPOSE_LODGE;
-    if (is_client_party(id->from) || is_client_party(id->to))
-        return purpose == PURPOSE_FILES;
-    return purpose != PURPOSE_CLIENT;
-}
-
-/* Whose key a peer has is who it must say it is. What we have opened is with whom we have a key for. */
-static bool name_fits(const struct conn *c, const struct message_hello *m, const struct header *h) {
-    if (c->seal == NULL)
-        return true;
-    const struct identity *id = c->sealer->who(c->seal);
-    if (c->ours)
-        return h->node == called(id->to);
-    return purpose_fits(id, (enum purpose)m->purpose) && h->node == called(id->from);
-}
-
-static bool in_book(const struct links *l, uint32_t node) {
-    return node >= l->config.first && node - l->config.first < l->config.nodes;
-}
-
-/* Where links are sealed, who has no key is a process of this machine: one of this node, or a command. */
-static bool is_our_own(const struct links *l, const struct conn *c, const struct message_hello *m,
-                       const struct header *h) {
-    bool part = m->purpose == PURPOSE_LAUNCHER || m->purpose == PURPOSE_MOVER;
-    return c->seal != NULL || l->config.sealer == NULL ||
-           h->node == (part ? l->config.self : NO_NODE);
-}
-
-/* Whether this sender may open a link of this purpose to us. */
-static bool hello_welcome(const struct links *l, const struct conn *c,
-                          const struct message_hello *m, const struct header *h) {
-    if (!(l->config.accepts & 1U << m->purpose) || !is_our_own(l, c, m, h))
-        return false;
-    switch ((enum purpose)m->purpose) {
-    case PURPOSE_TREE:
-    case PURPOSE_SLOT:
-        return in_book(l, h->node) && h->node != l->config.self;
-    case PURPOSE_LAUNCHER:
-        return h->node == l->config.self;
-    case PURPOSE_CLIENT:
-        return h->node == NO_NODE && address_peer_is_trusted(c->source.fd);
-    case PURPOSE_MOVER:
-        return h->node == l->config.self;
-    case PURPOSE_FILES:
-    case PURPOSE_LODGE:
-        return h->node == NO_NODE ? address_peer_is_trusted(c->source.fd) : in_book(l, h->node);
-    case PURPOSES:
-        break;
-    }
-    return false;
-}
-
 /* The answer to ours: from whom we have asked for, in the life that has answered on another lane,
  * and for this lane of this link. */
 static bool hello_answers(const struct link *k, const struct conn *c, const struct message_hello *m,
@@ -379,6 +313,13 @@ static struct link *half_link(struct links *l, const struct message_hello *m,
     return k;
 }
 
+static void expect_bulk(const struct links *l, const struct link *k, struct conn *c) {
+    if (k->purpose != PURPOSE_FILES)
+        return;
+    c->bulky = l->config.place != NULL;
+    address_widen(c->source.fd);
+}
+
 static void welcome(struct links *l, struct conn *c, const struct message_hello *m,
                     const struct header *h) {
     struct link *k = half_link(l, m, h);
@@ -396,7 +337,7 @@ static void welcome(struct links *l, struct conn *c, const struct message_hello 
     }
     k->lanes[c->lane] = c;
     k->greeted[c->lane] = true;
-    c->bulky = k->purpose == PURPOSE_FILES && l->config.place != NULL;
+    expect_bulk(l, k, c);
     if (!all_greeted(k))
         return;
     for (int lane = 0; lane < LANES; lane++)
@@ -444,11 +385,12 @@ static void on_hello(struct links *l, struct conn *c, const struct header *h, st
     struct link *k = c->owner;
     if (message_decode(MESSAGE_HELLO, body, NULL, &m) < 0) {
         refuse(l, c, REFUSAL_BODY);
-    } else if (!name_fits(c, &m.hello, h)) {
+    } else if (!hello_named(c, &m.hello, h)) {
         warn_of_name(l, c, h->node);
         refuse(l, c, REFUSAL_SENDER);
-    } else if (!hello_fits(l, &m.hello) ||
-               !(k != NULL ? hello_answers(k, c, &m.hello, h) : hello_welcome(l, c, &m.hello, h))) {
+    } else if (!hello_fits(&l->config, &m.hello) ||
+               !(k != NULL ? hello_answers(k, c, &m.hello, h)
+                           : hello_welcome(&l->config, c, &m.hello, h))) {
         refuse(l, c, REFUSAL_SENDER);
     } else if (k == NULL) {
         welcome(l, c, &m.hello, h);
@@ -562,6 +504,15 @@ static void on_placed(struct conn *c, const struct header *h, const uint8_t *hea
         l->config.put(l->config.context, k->number, &m.put);
 }
 
+static ssize_t on_draw(struct conn *c, const uint8_t *head, size_t len, size_t done) {
+    struct links *l = links_of(c);
+    const struct link *k = c->owner;
+    union message m;
+    if (l->config.draw == NULL || !put_head(head, NULL, len, &m))
+        return -EOPNOTSUPP;
+    return l->config.draw(l->config.context, k->number, c->source.fd, &m.put, done);
+}
+
 static void on_returned(struct conn *c, const struct loan *loan) {
     const struct links *l = links_of(c);
     l->config.sent(l->config.context, loan->tag);
@@ -644,7 +595,7 @@ static const struct address *destination(const struct links *l, const struct lin
         return k->peer == c->self ? c->mover : NULL;
     if (k->to.len != 0)
         return &k->to;
-    return in_book(l, k->peer) ? &c->book[k->peer - c->first] : NULL;
+    return links_in_book(&l->config, k->peer) ? &c->book[k->peer - c->first] : NULL;
 }
 
 /* NULL: no memory, or no key for this node. */
@@ -685,7 +636,7 @@ static int open_lane(struct links *l, struct link *k, enum lane lane) {
     }
     c->owner = k;
     c->lane = lane;
-    c->bulky = k->purpose == PURPOSE_FILES && l->config.place != NULL;
+    expect_bulk(l, k, c);
     k->lanes[lane] = c;
     if (done && !sealed)
         send_hello(l, k, c);
@@ -717,7 +668,7 @@ static bool must_seek(const struct links *l, const struct link *k) {
         return l->config.sealer != NULL && k->party != k->peer;
     return (k->purpose == PURPOSE_TREE || k->purpose == PURPOSE_SLOT ||
             k->purpose == PURPOSE_FILES) &&
-           in_book(l, k->peer) && l->config.book[k->peer - l->config.first].len == 0;
+           links_in_book(&l->config, k->peer) && l->config.book[k->peer - l->config.first].len == 0;
 }
 
 static void open_lanes(struct links *l, struct link *k) {
@@ -868,6 +819,7 @@ struct links *links_new(const struct links_config *config) {
     l->conns.ended = on_ended;
     l->conns.place = on_place;
     l->conns.placed = on_placed;
+    l->conns.draw = on_draw;
     l->conns.returned = on_returned;
     l->far_listener =
         config->sealer != NULL && config->listener >= 0 && address_socket_is_far(config->listener);

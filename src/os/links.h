@@ -79,6 +79,9 @@ struct links_config {
     /* For FILES links; may be NULL. Where the bytes of a put that is on its way are to go (its body has
      * only its length), NULL: nowhere. When they are there `put` is told, with a body that lies there. */
     uint8_t *(*place)(void *context, uint32_t link, const struct message_put *put);
+    /* May be NULL. `done` bytes of it are at that place, and more in this socket: as in struct conns. */
+    ssize_t (*draw)(void *context, uint32_t link, int socket, const struct message_put *put,
+                    size_t done);
     /* The bytes of a put were sent, or never will be. Called from within other calls: feed nothing. */
     void (*sent)(void *context, uint64_t tag);
     void *context;

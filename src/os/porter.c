@@ -154,10 +154,10 @@ static void carry_out(struct porter *p, const struct effect *e) {
         break;
     case EFFECT_BUFFER_OPEN: {
         bool shared = carriage_shares(p->carriage);
-        const struct buffer *b = shared
-                                     ? buffers_share(&p->buffers, e->buffer.buffer, e->buffer.bytes)
-                                     : buffers_open(&p->buffers, e->buffer.buffer, e->buffer.bytes);
+        struct buffer *b = shared ? buffers_share(&p->buffers, e->buffer.buffer, e->buffer.bytes)
+                                  : buffers_open(&p->buffers, e->buffer.buffer, e->buffer.bytes);
         ASSERT(b != NULL);
+        b->bundle = e->buffer.bundle;
         break;
     }
     case EFFECT_BUFFER_GRANT:
@@ -331,6 +331,7 @@ static int open_links(struct porter *p) {
                                  .feed = on_link,
                                  .put = porter_came,
                                  .place = porter_place,
+                                 .draw = porter_draw,
                                  .sent = porter_sent,
                                  .context = p};
     struct carriage_config carriage = {.loop = c->loop,
@@ -359,6 +360,7 @@ struct porter *porter_new(const struct porter_config *c, int *ret_error, char wh
         p->config = *c;
         p->limits = mover_usual(c->universe, c->self);
         p->buffers.thrifty = true;
+        p->pipe[0] = p->pipe[1] = -1;
         writer_init(&p->writer, c->loop, porter_written);
         r = reserve(p);
     }
@@ -389,6 +391,7 @@ void porter_free(struct porter *p) {
     diary_close(&p->diary);
     depot_free(p->depot);
     loans_fini(&p->loans);
+    porter_draws_fini(p);
     buffers_fini(&p->buffers);
     while (p->deed_count > 0) {
         free(p->deeds[p->deed_at].bytes);

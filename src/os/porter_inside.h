@@ -20,6 +20,20 @@ struct twin {
 };
 
 enum { TWINS = 128 };
+
+/* A piece that goes from a link's socket straight into its file, not by way of its slot. */
+struct inflow {
+    uint32_t buffer; /* 0: the place is free */
+    uint64_t offset;
+    uint32_t bundle, piece, link;
+    int fd; /* ours */
+    uint64_t at;
+    size_t done;
+    int error; /* of the file; 0: none */
+};
+
+enum { INFLOWS = 64 };
+
 /* One thing to be done with files. */
 struct deed {
     enum effect_kind kind;
@@ -79,6 +93,8 @@ struct porter {
     void *scratch_storage;
     struct opened *bundles;
     struct twin twins[TWINS]; /* buffer 0: none */
+    struct inflow inflows[INFLOWS];
+    int pipe[2]; /* that inflows go through; -1: not made yet */
     struct offer offers[PORTER_OFFERS_MAX];
     uint32_t offer_count;
     struct deed *deeds; /* ring */
@@ -113,6 +129,17 @@ enum refusal porter_came(void *context, uint32_t link, const struct message_put 
 /* A piece is in its slot: stored in a file (or if not `stored` only read from there, perhaps long ago). */
 void porter_note_twin(struct porter *p, const struct effect_piece *e, bool stored);
 void porter_forget_twins(struct porter *p, uint32_t bundle);
+
+/* ---- porter_draws.c: pieces that go from a socket into their file ---- */
+
+/* As `draw` of links. */
+ssize_t porter_draw(void *context, uint32_t link, int socket, const struct message_put *m,
+                    size_t done);
+/* Whether the piece in this slot came so; if it did, it is over now, and how it went. */
+bool porter_drawn(struct porter *p, const struct effect_piece *e, int *ret_status);
+void porter_draws_fini(struct porter *p);
+/* Of this bundle. */
+void porter_draws_forget(struct porter *p, uint32_t bundle);
 
 /* ---- porter_files.c: what is to be done with files ---- */
 

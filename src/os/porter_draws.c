@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* Pieces that go from a link's socket straight into their file: see porter_inside.h.
+ *
+ * Within one machine what is in the socket are pages of the giver's file. By way of a slot they are copied twice, into it and out of it; so
+ * only once. A piece is in its file before it is judged then, but counts for nothing until it is: it is read again, from what
+ * was just written. Only a piece that is not here may be written so, and only once at a time: what was judged stays. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "os/files.h"
+#include "os/porter_inside.h"
+
+/* Less is copied as fast. */
+enum { DRAWN_BYTES_MIN = 32 * KIB, PIPE_BYTES = MIB };
+
+static void end_inflow(struct inflow *f) {
+    close(f->fd);
+    *f = (struct inflow){0};
+}
+
+static struct inflow *find(struct porter *p, uint32_t buffer, uint64_t offset) {
+    for (struct inflow *f = p->inflows; f < p->inflows + INFLOWS; f++)
+        if (f->buffer == buffer && f->offset == offset)
+            return f;
+    return NULL;
+}
+
+static bool has_pipe(struct porter *p) {
+    if (p->pipe[0] >= 0)
+        return true;
+    if (pipe2(p->pipe, O_CLOEXEC) < 0)
+        return false;
+    fcntl(p->pipe[1], F_SETPIPE_SZ, PIPE_BYTES); /* if it stays smaller there are more turns */
+    return true;
+}
+
+/* May pieces of this bundle come so at all? Those that a thread writes meanwhile need not. */
+static bool may_flow(const struct porter *p, uint32_t bundle) {
+    const struct opened *o = &p->bundles[bundle];
+    return o->open && o->in != NULL && o->near && !o->beside && !carriage_shares(p->carriage);
+}
+
+/* A place for it. What a link has left behind that is gone is over. */
+static struct inflow *free_place(struct porter *p, uint32_t bundle, uint32_t piece) {
+    struct inflow *place = NULL;
+    for (struct inflow *f = p->inflows; f < p->inflows + INFLOWS; f++) {
+        const struct buffer *b = f->buffer == 0 ? NULL : buffers_find(&p->buffers, f->buffer);
+        if (f->buffer != 0 && (b == NULL || b->link != f->link))
+            end_inflow(f);
+        if (f->buffer == 0)
+            place = f;
+        else if (f->bundle == bundle && f->piece == piece)
+            return NULL;
+    }
+    return place;
+}
+
+static struct inflow *begin(struct porter *p, uint32_t link, const struct message_put *m) {
+    uint32_t bundle = buffers_find(&p->buffers, m->buffer)->bundle, piece = (uint32_t)m->note;
+    if (piece != m->note || m->body.len < DRAWN_BYTES_MIN || !may_flow(p, bundle) || !has_pipe(p))
+        return NULL;
+    struct inflow *f = free_place(p, bundle, piece);
+    uint64_t at;
+    int fd = f == NULL ? -1 : depot_space(p->bundles[bundle].in, piece, (uint32_t)m->body.len, &at);
+    fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+        return NULL;
+    *f = (struct inflow){.buffer = m->buffer,
+                         .offset = m->offset,
+                         .bundle = bundle,
+                         .piece = piece,
+                         .link = link,
+                         .fd = fd,
+                         .at = at};
+    return f;
+}
+
+/* The one that this put belongs to; NULL: it goes to its slot. */
+static struct inflow *inflow_of(struct porter *p, uint32_t link, const struct message_put *m,
+                                size_t done) {
+    struct inflow *f = find(p, m->buffer, m->offset);
+    if (f != NULL && (f->link != link || f->piece != m->note || f->done > done)) {
+        end_inflow(f); /* of a link before */
+        f = NULL;
+    }
+    return f != NULL ? f : begin(p, link, m);
+}
+
+/* From the pipe to the file; what that does not take is thrown away, in the slot. */
+static void pour(struct porter *p, struct inflow *f, size_t len, uint8_t *slot) {
+    loff_t to = (loff_t)(f->at + f->done);
+    while (len > 0) {
+        ssize_t n = f->error < 0 ? read(p->pipe[0], slot, len)
+                                 : splice(p->pipe[0], NULL, f->fd, &to, len, SPLICE_F_MOVE);
+        ASSERT(n > 0 || f->error == 0 || errno == EINTR); /* they are in the pipe */
+        if (n > 0)
+            len -= (size_t)n;
+        else if (n == 0 || errno != EINTR)
+            f->error = n == 0 ? -EIO : -errno;
+    }
+}
+
+ssize_t porter_draw(void *context, uint32_t link, int socket, const struct message_put *m,
+                    size_t done) {
+    struct porter *p = context;
+    uint8_t *slot = porter_place(context, link, m);
+    struct inflow *f = slot == NULL ? NULL : inflow_of(p, link, m, done);
+    if (f == NULL || f->error < 0)
+        return -EOPNOTSUPP;
+    if (f->done < done) { /* what came with the head */
+        f->error = files_write(f->fd, bytes_of(slot + f->done, done - f->done), f->at + f->done);
+        f->done = done;
+    }
+    ssize_t got = splice(socket, NULL, p->pipe[1], NULL, m->body.len - done, SPLICE_F_NONBLOCK);
+    if (got > 0) {
+        pour(p, f, (size_t)got, slot);
+        f->done += (size_t)got;
+    }
+    return got < 0 ? -errno : got;
+}
+
+bool porter_drawn(struct porter *p, const struct effect_piece *e, int *ret_status) {
+    struct inflow *f = find(p, e->buffer, e->offset);
+    if (f == NULL)
+        return false;
+    bool whole = f->piece == e->piece && f->bundle == e->bundle;
+    *ret_status = f->error;
+    end_inflow(f);
+    return whole;
+}
+
+void porter_draws_forget(struct porter *p, uint32_t bundle) {
+    for (struct inflow *f = p->inflows; f < p->inflows + INFLOWS; f++)
+        if (f->buffer != 0 && f->bundle == bundle)
+            end_inflow(f);
+}
+
+void porter_draws_fini(struct porter *p) {
+    for (uint32_t i = 0; i < p->limits.hauls; i++)
+        porter_draws_forget(p, i);
+    for (int i = 0; i < 2 && p->pipe[i] >= 0; i++)
+        close(p->pipe[i]);
+}

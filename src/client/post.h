@@ -95,6 +95,7 @@ struct post {
     carmi_process self;
     struct message_reach reach;
     int epoll, timer, near, far;
+    int spare; /* descriptor, for when the program has no other */
     struct list peers, links, pendings;
     size_t pending_bytes;
     size_t inbox;

@@ -91,6 +91,7 @@ static int open_all(struct post *p) {
     p->reach = (struct message_reach){.token = {drawn[0], drawn[1]}, .door = drawn[2]};
     set_ip(&p->reach);
     p->epoll = epoll_create1(EPOLL_CLOEXEC);
+    p->spare = address_spare();
     p->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (p->epoll < 0 || p->timer < 0)
         return -errno;
@@ -109,8 +110,14 @@ static int open_all(struct post *p) {
 }
 
 int post_open(struct post *p, struct steward *s, carmi_process self) {
-    *p = (struct post){
-        .open = true, .steward = s, .self = self, .epoll = -1, .timer = -1, .near = -1, .far = -1};
+    *p = (struct post){.open = true,
+                       .steward = s,
+                       .self = self,
+                       .epoll = -1,
+                       .timer = -1,
+                       .near = -1,
+                       .far = -1,
+                       .spare = -1};
     p->processors = sysconf(_SC_NPROCESSORS_ONLN);
     p->spins = SPINS_MAX;
     list_init(&p->peers);
@@ -129,7 +136,7 @@ void post_close(struct post *p) {
         return;
     post_idle(p); /* what has come is acknowledged */
     post_forget(p);
-    const int all[] = {p->epoll, p->timer, p->near, p->far};
+    const int all[] = {p->epoll, p->timer, p->near, p->far, p->spare};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i] >= 0)
             close(all[i]);
@@ -155,7 +162,9 @@ static void make_room(struct post *p) {
 
 static void let_in(struct post *p, int listener) {
     int fd;
-    while ((fd = address_accept(listener)) >= 0) {
+    while ((fd = address_accept_or_dismiss(listener, &p->spare)) >= 0 || fd == -ECONNABORTED) {
+        if (fd < 0)
+            continue;
         make_room(p);
         address_be_patient(fd);
         link_new(p, fd, false, NULL);

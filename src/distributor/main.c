@@ -12,6 +12,7 @@
  * that socket instead, and ends when whoever started it closes the other end; wodi_init() starts it so. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <getopt.h>
 #include <limits.h>
 #include <signal.h>
@@ -256,6 +257,13 @@ int main(int argc, char **argv) {
     desk_usual(&w.limits);
     if (!parse(&w, argc, argv))
         return usage();
+    if (!desk_fits(&w.limits)) {
+        fprintf(stderr,
+                "storm-wodi: --bytes %" PRIu64 " for each of --masters %" PRIu32
+                " is more than can be kept: less of either\n",
+                w.limits.bytes >> 20, w.limits.masters);
+        return EXIT_USAGE;
+    }
     char *whole = realpath(w.folder, NULL);
     if (!whole && mkdir(w.folder, 0700) == 0)
         whole = realpath(w.folder, NULL);

@@ -135,8 +135,11 @@ static void on_ready(struct source *source, uint32_t events) {
 }
 
 static void accept_all(struct server *s, int listener, bool local) {
-    for (int fd; (fd = address_accept(listener)) >= 0;) {
+    for (int fd;
+         (fd = address_accept_or_dismiss(listener, &s->spare)) >= 0 || fd == -ECONNABORTED;) {
         uint32_t link = 0;
+        if (fd < 0)
+            continue;
         while (link < s->limits.links && (s->all[link].source.fd >= 0 || s->all[link].closing))
             link++;
         struct connection *c = &s->all[link];
@@ -230,7 +233,8 @@ static int make_memory(struct server *s) {
 
 int server_start(struct server *s, int folder, const struct desk_limits *limits, bool sync,
                  uint64_t compact_bytes, struct address *listen) {
-    *s = (struct server){.limits = *limits, .folder = folder, .outer = {.fd = -1}};
+    *s = (struct server){
+        .limits = *limits, .folder = folder, .outer = {.fd = -1}, .spare = address_spare()};
     int status = make_memory(s);
     if (status == 0)
         status = loop_init(&s->loop);
@@ -264,6 +268,8 @@ void server_stop(struct server *s) {
     }
     loop_close(&s->loop, &s->listener);
     loop_close(&s->loop, &s->outer);
+    if (s->spare >= 0)
+        close(s->spare);
     loop_remove(&s->loop, &s->synced);
     keep_close(&s->keep);
     loop_fini(&s->loop);

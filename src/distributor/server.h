@@ -21,6 +21,7 @@ struct connection {
 struct server {
     struct loop loop;
     struct source listener, outer, synced;
+    int spare;  /* descriptor, for when there is no other */
     bool local; /* who connects to the first listener is on this machine */
     struct desk_limits limits;
     struct desk *desk;

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/tcp.h>
@@ -345,6 +346,22 @@ int address_connect(const struct address *a, int *ret_done) {
 int address_accept(int listener) {
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     return fd < 0 ? -errno : fd;
+}
+
+int address_spare(void) {
+    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+int address_accept_or_dismiss(int listener, int *spare) {
+    int fd = address_accept(listener);
+    if ((fd != -EMFILE && fd != -ENFILE) || *spare < 0)
+        return fd;
+    close(*spare);
+    fd = address_accept(listener);
+    if (fd >= 0)
+        close(fd);
+    *spare = address_spare();
+    return fd < 0 ? fd : -ECONNABORTED;
 }
 
 bool address_self_connected(int fd) {

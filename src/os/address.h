@@ -61,6 +61,11 @@ int address_connect(const struct address *a, int *ret_done);
 /* The next who has connected, or -errno (-EAGAIN: nobody). */
 int address_accept(int listener);
 
+/* The same for a loop that would find the same one waiting again and again when there are no descriptors left: `spare` is one that is kept
+ * for this moment (address_spare). Whoever waits is let in by it and shown out (-ECONNABORTED: there may be more), and will come again. */
+int address_accept_or_dismiss(int listener, int *spare);
+int address_spare(void);
+
 /* Whether what is said at it leaves the machine, as far as we can know. */
 bool address_is_far(const struct address *a);
 bool address_socket_is_far(int fd);

@@ -228,6 +228,38 @@ static void test_full_backlog(void) {
     folder_remove(folder);
 }
 
+/* Who waits when there are no descriptors left is shown out, and nobody waits any more. */
+static void test_no_descriptors(void) {
+    enum { GUESTS = 3 };
+    struct rlimit before, tight;
+    char folder[PATH_MAX], path[PATH_MAX], byte;
+    struct address a;
+    int guests[GUESTS], done, spare = address_spare();
+    folder_make(folder);
+    local_address(&a, folder, path);
+    int listener = address_listen(&a);
+    CHECK(listener >= 0 && spare >= 0);
+    for (int i = 0; i < GUESTS; i++)
+        CHECK((guests[i] = address_connect(&a, &done)) >= 0);
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    tight = before;
+    tight.rlim_cur = (rlim_t)guests[GUESTS - 1] + 1; /* all below are in use */
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
+    CHECK_EQ(address_accept(listener), -EMFILE);
+    for (int i = 0; i < GUESTS; i++)
+        CHECK_EQ(address_accept_or_dismiss(listener, &spare), -ECONNABORTED);
+    CHECK_EQ(address_accept_or_dismiss(listener, &spare), -EAGAIN);
+    CHECK(spare >= 0);
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    for (int i = 0; i < GUESTS; i++) {
+        CHECK_EQ(recv(guests[i], &byte, 1, MSG_DONTWAIT), 0);
+        close(guests[i]);
+    }
+    close(spare);
+    close(listener);
+    folder_remove(folder);
+}
+
 /* Made on purpose here: a socket that is bound to the port that it connects to. */
 static void test_self_connection(void) {
     struct address a;
@@ -298,6 +330,7 @@ int main(void) {
     TEST(test_what_is_in_use_stays);
     TEST(test_nobody_there);
     TEST(test_full_backlog);
+    TEST(test_no_descriptors);
     TEST(test_self_connection);
     return tap_finish();
 }

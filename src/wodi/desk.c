@@ -32,9 +32,13 @@ static uint32_t power_above(uint32_t n) {
     return p;
 }
 
-static uint32_t blocks_in_all(const struct desk_limits *l) {
-    uint32_t each = (uint32_t)(l->bytes / BLOCK_DATA) + 2 + 4 * blocks_for(WORD_BODY_MAX);
+static uint64_t blocks_in_all(const struct desk_limits *l) {
+    uint64_t each = l->bytes / BLOCK_DATA + 2 + 4 * blocks_for(WORD_BODY_MAX);
     return each * l->masters;
+}
+
+bool desk_fits(const struct desk_limits *l) {
+    return blocks_in_all(l) < UINT32_MAX;
 }
 
 static void carve_masters(struct desk *d, const struct desk_limits *l, struct arena *a) {
@@ -77,7 +81,7 @@ static struct desk *carve(struct arena *a, const struct desk_limits *l) {
     struct peer_link *links = ARENA_TAKE(a, struct peer_link, l->links);
     uint8_t *scratch = ARENA_TAKE(a, uint8_t, WORD_BODY_MAX);
     struct blocks pool;
-    blocks_init(&pool, blocks_in_all(l), a);
+    blocks_init(&pool, (uint32_t)blocks_in_all(l), a);
     if (d) {
         d->limits = *l;
         d->steps = step_at;

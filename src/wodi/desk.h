@@ -48,6 +48,8 @@ struct desk_limits {
 void desk_usual(struct desk_limits *l);
 
 size_t desk_bytes(const struct desk_limits *l);
+/* False: bodies of so many masters would have more blocks than can be numbered. */
+bool desk_fits(const struct desk_limits *l);
 /* `mem`: so many bytes, all zero, aligned as malloc does. */
 struct desk *desk_init(void *mem, const struct desk_limits *l);
 

@@ -188,6 +188,17 @@ static void test_buffers(void) {
     rig_fini(&r);
 }
 
+static void test_too_much(void) {
+    struct desk_limits l;
+    desk_usual(&l);
+    CHECK(desk_fits(&l));
+    l.bytes = UINT64_C(16384) << 20;
+    l.masters = 60;
+    CHECK(desk_fits(&l));
+    l.masters = 64;
+    CHECK(!desk_fits(&l));
+}
+
 static void test_token(void) {
     struct rig r;
     rig_init(&r);
@@ -637,6 +648,7 @@ static void test_very_late_answer(void) {
 
 int main(void) {
     TEST(test_buffers);
+    TEST(test_too_much);
     TEST(test_token);
     TEST(test_longest_to_fastest);
     TEST(test_benchmark);

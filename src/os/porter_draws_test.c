@@ -25,6 +25,12 @@ static void nothing(void *context, uint64_t tag) {
     (void)tag;
 }
 
+static void told(void *self, const struct input *in, struct effects *out) {
+    (void)self;
+    (void)in;
+    (void)out;
+}
+
 static void prepare_depot(struct rig *r) {
     uint8_t *noise = parcel_noise(BYTES, 11);
     yard_init(&r->yard, 10 * MIB);
@@ -49,6 +55,8 @@ static void begin(struct rig *r) {
     CHECK_EQ(loop_init(&r->loop), 0);
     r->bundle = (struct opened){.open = true, .in = r->in, .near = true};
     r->p = (struct porter){.limits = {.hauls = 1}, .bundles = &r->bundle, .pipe = {-1, -1}};
+    r->p.config.loop = &r->loop;
+    writer_init(&r->p.writer, &r->loop, porter_written);
     r->p.carriage =
         carriage_new(&(struct carriage_config){.loop = &r->loop, .source = "", .sent = nothing});
     struct buffer *b = buffers_open(&r->p.buffers, BUFFER, (uint64_t)SLOTS * SLOT);
@@ -61,6 +69,8 @@ static void begin(struct rig *r) {
 
 static void end(struct rig *r) {
     porter_draws_fini(&r->p);
+    writer_fini(&r->p.writer);
+    free(r->p.deeds);
     carriage_free(r->p.carriage);
     loans_fini(&r->p.loans);
     buffers_fini(&r->p.buffers);
@@ -178,6 +188,26 @@ static void test_other_link(void) {
     end(&r);
 }
 
+/* What a link has left behind does not keep the file open: it could not be run. */
+static void test_forgotten_at_the_commit(void) {
+    struct rig r;
+    begin(&r);
+    uint32_t piece = r.first;
+    struct message_put m = put_of(&r, piece, 0);
+    struct effect commit = {.kind = EFFECT_BUNDLE_COMMIT};
+    r.p.machine.step = told;
+    CHECK_EQ(come(&r, &m, bytes_of(parcel_piece(r.parcel, piece).at, 9000), 0), 9000);
+    for (uint32_t i = yard_manifest_pieces(r.parcel); i < r.parcel->pieces; i++)
+        CHECK_EQ(depot_store(r.in, i, parcel_piece(r.parcel, i), r.yard.why), 0);
+    uint32_t before = yard_open_files();
+    porter_do_later(&r.p, &commit);
+    porter_work_off(&r.p);
+    CHECK(yard_has(&r.yard, "root/file", bytes_of(r.parcel->contents, BYTES)));
+    CHECK(yard_open_files() < before);
+    CHECK_EQ(judged(&r, piece, 0), -ENOENT);
+    end(&r);
+}
+
 /* A file that takes no more: the rest is read and thrown away, and the reason told. */
 static void test_no_room(void) {
     struct rig r;
@@ -204,6 +234,7 @@ int main(void) {
     TEST(test_wrong);
     TEST(test_only_once);
     TEST(test_other_link);
+    TEST(test_forgotten_at_the_commit);
     TEST(test_no_room);
     return tap_finish();
 }

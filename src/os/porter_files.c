@@ -219,8 +219,10 @@ static void do_bundle(struct porter *p, const struct deed *d) {
     }
     bool opens = d->kind == EFFECT_BUNDLE_OPEN;
     uint64_t began = diary_now(&p->diary);
-    if (!opens)
-        writer_wait(&p->writer); /* a piece that came twice: nobody writes to what others can see */
+    if (!opens) { /* a piece that came twice: nobody writes to what others can see, or run */
+        writer_wait(&p->writer);
+        porter_draws_forget(p, d->bundle.bundle);
+    }
     int r = opens ? open_bundle(p, &d->bundle, why) : depot_commit(o->in, why);
     diary_note(&p->diary, opens ? DIARY_OPEN : DIARY_COMMIT, began, diary_now(&p->diary),
                d->bundle.bundle);

@@ -87,6 +87,21 @@ static void test_a_result_survives_a_root_that_admits_a_node(void) {
     check_kept_result(true);
 }
 
+/* A node that dies with the root and is back before it: nobody waits for a report of the life that it has lost. The new root used to, for the
+ * whole time that survivors have. */
+static void test_who_is_back_is_not_waited_for(void) {
+    struct cluster *c = cluster_start(NODES, SHAPE_KARY, 4);
+    world_crash(c->w, 2);
+    world_crash(c->w, ROOT);
+    cluster_run(c, P / 100);
+    world_boot(c->w, 2, false);
+    world_boot(c->w, ROOT, true);
+    CHECK(WITHIN(c, 2 * P, stage(c) != STAGE_COLLECTING));
+    CHECK(WITHIN(c, 30 * P, c->up_count == c->universe));
+    CHECK_EQ(fenced_count(c), 0);
+    cluster_free(c);
+}
+
 /* No node may act in an epoch that it could forget: it might follow an older one after a crash. */
 static void look_at_disk(struct cluster *c, uint32_t node) {
     if (node == c->root || !world_up(c->w, node))
@@ -124,6 +139,7 @@ int main(void) {
     TEST(test_what_a_later_root_has_dropped_stays_dropped);
     TEST(test_a_result_survives_two_roots);
     TEST(test_a_result_survives_a_root_that_admits_a_node);
+    TEST(test_who_is_back_is_not_waited_for);
     TEST(test_an_epoch_is_followed_only_from_the_disk);
     return tap_finish();
 }

@@ -54,7 +54,8 @@ void collect_report(struct prim *p, const struct message_attach *m) {
     }
 }
 
-/* Has everyone reported who is in the newest view, managers aside? */
+/* Has everyone reported who is in the newest view, managers aside? Whoever has begun a new life meanwhile has nothing left to report: the
+ * one that was a member is over. */
 bool collect_complete(struct prim *p) {
     struct view *v = p->view;
     if (v->best_epoch == 0)
@@ -62,6 +63,7 @@ bool collect_complete(struct prim *p) {
     struct nodeset *left = &p->part;
     nodeset_copy(left, &v->best_members);
     nodeset_subtract(left, &v->reported);
+    nodeset_subtract(left, &v->joiners);
     return nodeset_empty(left) || nodeset_first(left) >= p->config.limits.nodes;
 }
 

@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "cli/bench.h"
 #include "cli/complain.h"
+#include "cli/gangfloor.h"
 #include "cli/gangpace.h"
 #include "cli/gangreport.h"
 #include "cli/gangrig.h"
@@ -37,6 +38,10 @@ enum { SIM_ARITY = 8, SIM_NODES_FIRST = 4, SIM_NODES_LAST = 4096 };
 #define PROBE_NS           (200 * NS_PER_MS)
 #define PROBE_UNITS        ((uint64_t)2000) /* of some ten microseconds at most */
 #define QUANTUM_LEAST_NS   (100 * NS_PER_US)
+
+/* In longer turns a switch does not count; and so long says enough of the shorter ones. */
+#define FLOOR_QUANTUM_END_NS (10 * NS_PER_MS)
+#define FLOOR_LONGEST_NS     (10 * NS_PER_S)
 
 struct bench_gang {
     struct number_list quanta_ns, mpl, nodes;
@@ -78,6 +83,14 @@ static void tell_progress(const struct gangrow *row, uint32_t run) {
     terminal_progress(words);
 }
 
+static void take_switches(struct bench_gang *b, const struct gangrig *g, uint64_t quantum_ns,
+                          uint64_t *ret_median_ns, uint64_t *ret_99_ns) {
+    uint32_t n =
+        gangnotes_switches(&g->notes[0], &g->notes[1], quantum_ns / 2, b->switches, SWITCHES_MAX);
+    *ret_median_ns = n == 0 ? 0 : b->switches[n / 2];
+    *ret_99_ns = n == 0 ? 0 : b->switches[(uint64_t)(n - 1) * 99 / 100];
+}
+
 /* What the processes saw of the last run in turns. */
 static void look_back(struct bench_gang *b, const struct gangrig *g, struct gangrow *row) {
     bool runs_on = row->kernel == KERNEL_COMPUTE || row->kernel == KERNEL_CACHE; /* never waits */
@@ -87,11 +100,9 @@ static void look_back(struct bench_gang *b, const struct gangrig *g, struct gang
         row->share_least = row->share_most = 0;
     if (row->jobs != GANGS)
         return;
-    uint32_t n = gangnotes_switches(&g->notes[0], &g->notes[1], row->quantum_ns / 2, b->switches,
-                                    SWITCHES_MAX);
-    row->switch_median_ns = n == 0 ? 0 : b->switches[n / 2];
-    row->switch_99_ns = n == 0 ? 0 : b->switches[(uint64_t)(n - 1) * 99 / 100];
-    n = gangnotes_away(&g->notes[0], &g->notes[1], row->quantum_ns / 2, b->switches, SWITCHES_MAX);
+    take_switches(b, g, row->quantum_ns, &row->switch_median_ns, &row->switch_99_ns);
+    uint32_t n =
+        gangnotes_away(&g->notes[0], &g->notes[1], row->quantum_ns / 2, b->switches, SWITCHES_MAX);
     bool known = n > 0 && b->switches[n / 2] < row->quantum_ns; /* else others have the machine */
     row->away_ns = known ? b->switches[n / 2] : 0;
 }
@@ -177,6 +188,21 @@ static int measure(struct bench_gang *b, struct gangrig *g, struct gangrow *row)
     return 0;
 }
 
+/* What a switch takes with nothing of ours, at once after the row: what the host does changes by the minute. The cluster is
+ * still there, and idle. Where the floor cannot be found the row does without. */
+static int measure_floor(struct bench_gang *b, struct gangrig *g, struct gangrow *row) {
+    if (row->experiment != EXPERIMENT_QUANTUM || row->kernel != KERNEL_COMPUTE ||
+        row->quantum_ns >= FLOOR_QUANTUM_END_NS)
+        return 0;
+    terminal_progress("bare switching ...");
+    int r = gangfloor_run(g->notes, row->quantum_ns,
+                          row->turns_ns < FLOOR_LONGEST_NS ? row->turns_ns : FLOOR_LONGEST_NS);
+    terminal_progress(NULL);
+    if (r == 0)
+        take_switches(b, g, row->quantum_ns, &row->floor_median_ns, &row->floor_99_ns);
+    return r == -EINTR ? r : 0;
+}
+
 /* ---- experiments ---- */
 
 /* All kernels that are wanted, on one cluster. */
@@ -201,6 +227,8 @@ static int measure_kernels(struct bench_gang *b, struct gangrow row, bool plain)
         *to = row;
         r = measure(b, &g, to);
         b->count += r == 0;
+        if (r == 0)
+            r = measure_floor(b, &g, to);
     }
     gangrig_down(&g);
     return r;
@@ -410,7 +438,10 @@ static void print_help(const struct option *table) {
         "  compute   registers only\n"
         "  cache     goes through a working set of 1 MiB\n"
         "  pair      processes exchange a word every ten microseconds, and spin for it\n"
-        "  wave      a pipelined sweep through a grid of processes, as the paper's application\n",
+        "  wave      a pipelined sweep through a grid of processes, as the paper's application\n"
+        "\n"
+        "Below the table of quantum stands what a switch takes a bare program that does nothing\n"
+        "else, for compute in turns below 10 ms: as root, with control groups (version 2).\n",
         stdout);
     options_print(table, stdout);
 }

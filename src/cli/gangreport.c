@@ -148,6 +148,23 @@ static void print_experiment(const struct gangrow *rows, uint32_t count, enum ga
     fputc('\n', out);
 }
 
+static void print_floors(const struct gangrow *rows, uint32_t count, FILE *out) {
+    bool any = false;
+    for (const struct gangrow *r = rows; r < rows + count; r++) {
+        char quantum[UNITS_TEXT_MAX], median[UNITS_TEXT_MAX], most[UNITS_TEXT_MAX];
+        if (r->floor_median_ns == 0)
+            continue;
+        units_format_duration(r->quantum_ns, quantum, sizeof quantum);
+        units_format_duration(r->floor_median_ns, median, sizeof median);
+        units_format_duration(r->floor_99_ns, most, sizeof most);
+        fprintf(out, "bare switching at %s: %s, 99 %% %s (the same two writes, nothing else)\n",
+                quantum, median, most);
+        any = true;
+    }
+    if (any)
+        fputc('\n', out);
+}
+
 /* Table 6 of the paper. */
 static void print_smallest(const struct gangrow *rows, uint32_t count, FILE *out) {
     bool any = false;
@@ -190,8 +207,11 @@ static void print_cost(const struct gangrow *rows, uint32_t count, FILE *out) {
 }
 
 void gangreport_table(const struct gangrow *rows, uint32_t count, FILE *out) {
-    for (int e = 0; e < EXPERIMENTS; e++)
+    for (int e = 0; e < EXPERIMENTS; e++) {
         print_experiment(rows, count, (enum gangexperiment)e, out);
+        if (e == EXPERIMENT_QUANTUM)
+            print_floors(rows, count, out);
+    }
     print_smallest(rows, count, out);
     print_cost(rows, count, out);
 }
@@ -226,6 +246,10 @@ static void json_row(const struct gangrow *r, FILE *out) {
     if (r->switch_99_ns > 0) {
         json_ms(&j, "switch_ms", r->switch_median_ns);
         json_ms(&j, "switch_99_ms", r->switch_99_ns);
+    }
+    if (r->floor_median_ns > 0) {
+        json_ms(&j, "floor_switch_ms", r->floor_median_ns);
+        json_ms(&j, "floor_switch_99_ms", r->floor_99_ns);
     }
     if (r->away_ns > 0) {
         json_ms(&j, "away_ms", r->away_ns);

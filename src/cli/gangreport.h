@@ -37,6 +37,7 @@ struct gangrow {
         cpu_more; /* processor time of the work in turns, than alone: thousandths of a percent */
     uint32_t share_least, share_most; /* of processes, in thousandths of the mean; 0: not known */
     uint64_t switch_median_ns, switch_99_ns; /* 0: not known */
+    uint64_t floor_median_ns, floor_99_ns;   /* of the bare program (gangfloor.h); 0: not known */
     uint32_t stolen; /* of our processors' time, by other guests: in thousandths */
 };
 

@@ -52,13 +52,14 @@ int gangrig_up(struct gangrig *g, const struct gangrig_config *c) {
     return r;
 }
 
+/* With the last cluster a Ctrl-C that was held ends us: the notes go before. */
 void gangrig_down(struct gangrig *g) {
+    for (uint32_t i = 0; i < GANGRIG_JOBS; i++)
+        gangnotes_fini(&g->notes[i]);
     if (g->local_up)
         tempcluster_down(&g->local);
     if (g->gang_up)
         tempcluster_down(&g->gang);
-    for (uint32_t i = 0; i < GANGRIG_JOBS; i++)
-        gangnotes_fini(&g->notes[i]);
     g->local_up = g->gang_up = false;
 }
 

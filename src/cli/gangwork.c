@@ -144,6 +144,18 @@ static void work(struct worker *w, uint64_t units) {
     own->done = before;
 }
 
+int gangwork_do(const struct gangnotes *notes, uint32_t rank, enum gangkernel k, uint64_t units) {
+    struct worker w = {
+        .kernel = k, .notes = notes, .rank = rank, .size = notes->count, .set = malloc(SET_BYTES)};
+    if (w.set == NULL)
+        return -ENOMEM;
+    memset(w.set, 1, SET_BYTES);
+    gangnotes_touch(notes, rank);
+    work(&w, units);
+    free(w.set);
+    return 0;
+}
+
 static uint32_t number_of(const char *variable, uint32_t otherwise) {
     const char *text = getenv(variable);
     uint64_t value;
@@ -152,21 +164,16 @@ static uint32_t number_of(const char *variable, uint32_t otherwise) {
 }
 
 int bench_gang_work(int argc, char **argv) {
+    uint32_t rank = number_of("STORM_RANK", 0), size = number_of("STORM_SIZE", 1);
     uint64_t units;
+    enum gangkernel kernel;
     struct gangnotes notes;
-    struct worker w = {.notes = &notes,
-                       .rank = number_of("STORM_RANK", 0),
-                       .size = number_of("STORM_SIZE", 1),
-                       .set = malloc(SET_BYTES)};
-    if (argc != 4 || !gangkernel_find(argv[2], &w.kernel) || !options_number(argv[3], &units))
+    if (argc != 4 || !gangkernel_find(argv[2], &kernel) || !options_number(argv[3], &units))
         return complain("bench", "gang-work: give FILE KERNEL UNITS");
-    int r = w.set == NULL || w.rank >= w.size ? -EINVAL : gangnotes_open(&notes, argv[1], w.size);
-    if (r < 0) {
+    int r = rank >= size ? -EINVAL : gangnotes_open(&notes, argv[1], size);
+    if (r == 0)
+        r = gangwork_do(&notes, rank, kernel, units);
+    if (r < 0)
         complain("bench", "gang-work: %s: %s", argv[1], strerror(-r));
-        return STATUS_FAILED;
-    }
-    memset(w.set, 1, SET_BYTES);
-    gangnotes_touch(&notes, w.rank);
-    work(&w, units);
-    return STATUS_OK;
+    return r < 0 ? STATUS_FAILED : STATUS_OK;
 }

@@ -41,5 +41,9 @@ enum { PEERS = 2 };
 void gangwork_peers(enum gangkernel k, uint32_t rank, uint32_t size, uint64_t unit,
                     uint32_t ret[PEERS]);
 
+/* So many units of a rank, which notes what it sees. 0 or -errno. */
+struct gangnotes;
+int gangwork_do(const struct gangnotes *notes, uint32_t rank, enum gangkernel k, uint64_t units);
+
 /* storm bench gang-work FILE KERNEL UNITS: the rank says whose notes in the file are ours. */
 int bench_gang_work(int argc, char **argv);

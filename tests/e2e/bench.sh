@@ -382,6 +382,47 @@ check 'nothing is left' is_clean
 storm bench gang --experiments quantum --quanta 10ms --work 20ms --runs 1 --kernels wave
 check 'gang prints a table' grep -q '^ *1 *2 *10 ms *wave .* %' "$out"
 check 'and the others of table 6' grep -q '^ *SCore-D *100 ms' "$out"
+
+# What a bare program needs for a switch, where it may: as root with cgroups and a priority.
+floor_lines() { # NUMBER
+    test "$status" -eq 0 && test "$(grep -c '^bare switching at 5 ms: .*, 99 % .* (the same' "$out")" -eq "$1"
+}
+
+no_floor_left() { # of a bench that has ended
+    for group in $(find /sys/fs/cgroup -maxdepth 3 -name 'storm-floor-*' 2>/dev/null); do
+        test -e "/proc/${group##*-}" || return 1
+    done
+}
+
+storm doctor
+floor=0
+grep -q '^ok *control groups ' "$out" && grep -q '^ok *real-time priority ' "$out" && floor=1
+storm bench gang --experiments quantum --quanta 5ms,10ms --work 200ms --runs 1 --pes 1 --kernels compute,cache --json
+check 'gang --json tells the floor of switches' python3 - "$out" "$status" "$floor" <<'END'
+import json, sys
+rows = [r for r in map(json.loads, open(sys.argv[1])) if r['experiment'] == 'quantum']
+assert sys.argv[2] == '0' and len(rows) == 4, rows
+for r in rows:
+    expected = sys.argv[3] == '1' and r['quantum_ms'] == 5 and r['kernel'] == 'compute'
+    assert ('floor_switch_ms' in r) == ('floor_switch_99_ms' in r) == expected, r
+    assert not expected or 0 < r['floor_switch_ms'] <= r['floor_switch_99_ms'], r
+END
+storm bench gang --experiments quantum --quanta 5ms --work 200ms --runs 1 --pes 1 --kernels compute
+check 'it stands below the table' floor_lines "$floor"
+check 'no group is left of it' no_floor_left
+if [ "$(id -u)" -eq 0 ]; then
+    mkdir "$scratch/user"
+    cp "$(dirname "$STORM")"/storm "$(dirname "$STORM")"/storm-mm "$(dirname "$STORM")"/storm-pl "$scratch/user"
+    chmod 755 "$scratch"
+    chown 65534:65534 "$scratch/user"
+    TMPDIR=$scratch/user HOME=$scratch/user setpriv --reuid 65534 --regid 65534 --clear-groups "$scratch/user/storm" \
+        bench gang --experiments quantum --quanta 5ms --work 50ms --runs 1 --pes 1 --kernels compute \
+        >"$out" 2>"$err" </dev/null
+    status=$?
+    check 'an ordinary user does without' floor_lines 0
+    check 'and hears no complaint' test ! -s "$err"
+fi
+
 storm bench gang --quanta 1ns
 check 'too short turns' is_mistake 'will not do'
 storm bench gang --kernels none

@@ -354,6 +354,8 @@ int address_spare(void) {
 
 int address_accept_or_dismiss(int listener, int *spare) {
     int fd = address_accept(listener);
+    if (fd >= 0 && *spare < 0) /* somebody else had taken it */
+        *spare = address_spare();
     if ((fd != -EMFILE && fd != -ENFILE) || *spare < 0)
         return fd;
     close(*spare);

@@ -55,6 +55,8 @@ int depot_store(struct depot_bundle *b, uint32_t piece, struct bytes bytes, char
 int depot_judge(struct depot_bundle *b, uint32_t piece, struct bytes bytes, int *ret_fd,
                 uint64_t *ret_offset, char why[256]);
 int depot_written(struct depot_bundle *b, uint32_t piece, int status, char why[256]);
+/* Whether a piece is here. */
+bool depot_has(const struct depot_bundle *b, uint32_t piece);
 /* Where a piece of that length may be written as it comes, before it is judged: a descriptor, which is the depot's, and may be gone
  * after the next call; or -errno, also if it is here or belongs to several files. Then depot_settle reads it there and judges it. */
 int depot_space(struct depot_bundle *b, uint32_t piece, uint32_t len, uint64_t *ret_offset);

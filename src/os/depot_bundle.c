@@ -585,6 +585,10 @@ int depot_written(struct depot_bundle *b, uint32_t piece, int status, char why[2
                       : bundle_mark(b, piece, &p, start, true, why);
 }
 
+bool depot_has(const struct depot_bundle *b, uint32_t piece) {
+    return bits_test(b->have, piece);
+}
+
 int depot_space(struct depot_bundle *b, uint32_t piece, uint32_t len, uint64_t *ret_offset) {
     char why[256];
     uint64_t start;
@@ -604,6 +608,8 @@ int depot_settle(struct depot_bundle *b, uint32_t piece, char why[256]) {
     struct piece p = bundle_piece(b, piece, &start);
     struct room room = room_of(b->d->scratch.at, p.bytes);
     bool had = bits_test(b->have, piece);
+    if (p.hole || p.bytes == 0)
+        return depot_fail(why, -EIO, "the table was changed on the disk while it was used");
     r = place_read(b, start, room, why);
     if (r < 0)
         return r;

@@ -60,7 +60,8 @@ static struct inflow *free_place(struct porter *p, uint32_t bundle, uint32_t pie
 
 static struct inflow *begin(struct porter *p, uint32_t link, const struct message_put *m) {
     uint32_t bundle = buffers_find(&p->buffers, m->buffer)->bundle, piece = (uint32_t)m->note;
-    if (piece != m->note || m->body.len < DRAWN_BYTES_MIN || !may_flow(p, bundle) || !has_pipe(p))
+    if (piece != m->note || m->body.len < DRAWN_BYTES_MIN || p->no_splice || !may_flow(p, bundle) ||
+        !has_pipe(p))
         return NULL;
     struct inflow *f = free_place(p, bundle, piece);
     uint64_t at;
@@ -89,12 +90,32 @@ static struct inflow *inflow_of(struct porter *p, uint32_t link, const struct me
     return f != NULL ? f : begin(p, link, m);
 }
 
-/* From the pipe to the file; what that does not take is thrown away, in the slot. */
+/* Not every file system takes it, nor is every process allowed to do it: then no piece comes so any more. */
+static bool is_refused(struct porter *p) {
+    p->no_splice |= errno == EINVAL || errno == ENOSYS || errno == EPERM || errno == EOPNOTSUPP;
+    return p->no_splice;
+}
+
+/* A part of what is in the pipe: by way of the slot if it must be, where it stays if the file has failed. */
+static ssize_t pour_part(struct porter *p, struct inflow *f, loff_t *to, size_t len,
+                         uint8_t *slot) {
+    if (f->error == 0 && !p->no_splice) {
+        ssize_t n = splice(p->pipe[0], NULL, f->fd, to, len, SPLICE_F_MOVE);
+        if (n >= 0 || !is_refused(p))
+            return n;
+    }
+    ssize_t n = read(p->pipe[0], slot, len);
+    if (n > 0 && f->error == 0) {
+        f->error = files_write(f->fd, bytes_of(slot, (size_t)n), (uint64_t)*to);
+        *to += n;
+    }
+    return n;
+}
+
 static void pour(struct porter *p, struct inflow *f, size_t len, uint8_t *slot) {
     loff_t to = (loff_t)(f->at + f->done);
     while (len > 0) {
-        ssize_t n = f->error < 0 ? read(p->pipe[0], slot, len)
-                                 : splice(p->pipe[0], NULL, f->fd, &to, len, SPLICE_F_MOVE);
+        ssize_t n = pour_part(p, f, &to, len, slot);
         ASSERT(n > 0 || f->error == 0 || errno == EINTR); /* they are in the pipe */
         if (n > 0)
             len -= (size_t)n;
@@ -110,11 +131,17 @@ ssize_t porter_draw(void *context, uint32_t link, int socket, const struct messa
     struct inflow *f = slot == NULL ? NULL : inflow_of(p, link, m, done);
     if (f == NULL || f->error < 0)
         return -EOPNOTSUPP;
+    if (depot_has(p->bundles[f->bundle].in, f->piece)) /* it has come by another way meanwhile */
+        return -EOPNOTSUPP;
     if (f->done < done) { /* what came with the head */
         f->error = files_write(f->fd, bytes_of(slot + f->done, done - f->done), f->at + f->done);
         f->done = done;
     }
     ssize_t got = splice(socket, NULL, p->pipe[1], NULL, m->body.len - done, SPLICE_F_NONBLOCK);
+    if (got < 0 && is_refused(p)) { /* at the first try, so the slot has all of it */
+        end_inflow(f);
+        return -EOPNOTSUPP;
+    }
     if (got > 0) {
         pour(p, f, (size_t)got, slot);
         f->done += (size_t)got;
@@ -126,7 +153,8 @@ bool porter_drawn(struct porter *p, const struct effect_piece *e, int *ret_statu
     struct inflow *f = find(p, e->buffer, e->offset);
     if (f == NULL)
         return false;
-    bool whole = f->piece == e->piece && f->bundle == e->bundle;
+    bool whole = f->piece == e->piece && f->bundle == e->bundle &&
+                 (f->error < 0 || f->done == e->len); /* if not, it is of a link before */
     *ret_status = f->error;
     end_inflow(f);
     return whole;

@@ -97,7 +97,10 @@ static ssize_t come(struct rig *r, const struct message_put *m, struct bytes byt
 }
 
 static int judged(struct rig *r, uint32_t piece, uint32_t slot) {
-    struct effect_piece e = {.piece = piece, .buffer = BUFFER, .offset = (uint64_t)slot * SLOT};
+    struct effect_piece e = {.piece = piece,
+                             .buffer = BUFFER,
+                             .offset = (uint64_t)slot * SLOT,
+                             .len = (uint32_t)parcel_piece(r->parcel, piece).len};
     int status = -1;
     if (!porter_drawn(&r->p, &e, &status))
         return -ENOENT;
@@ -188,6 +191,49 @@ static void test_other_link(void) {
     end(&r);
 }
 
+/* The same, and it comes to the same slot, whole: what is in the file is of the link before. */
+static void test_other_link_not_drawn(void) {
+    struct rig r;
+    begin(&r);
+    uint32_t piece = r.first;
+    struct message_put m = put_of(&r, piece, 0);
+    CHECK_EQ(come(&r, &m, bytes_of(parcel_piece(r.parcel, piece).at, 9000), 0), 9000);
+    buffers_find(&r.p.buffers, BUFFER)->link = LINK + 1;
+    CHECK_EQ(judged(&r, piece, 0), -ENOENT); /* so the slot counts */
+    end(&r);
+}
+
+/* A piece that is judged while another is bringing it again: nothing of that is written any more. */
+static void test_here_meanwhile(void) {
+    struct rig r;
+    begin(&r);
+    uint32_t piece = r.first;
+    struct message_put m = put_of(&r, piece, 0);
+    uint8_t *bad = parcel_noise(m.body.len, 99);
+    CHECK_EQ(come(&r, &m, bytes_of(bad, 9000), 0), 9000);
+    CHECK_EQ(depot_store(r.in, piece, parcel_piece(r.parcel, piece), r.yard.why), 0);
+    CHECK_EQ(come(&r, &m, bytes_of(bad, 9000), 9000), -EOPNOTSUPP);
+    CHECK_EQ(judged(&r, piece, 0), -ENOENT);
+    CHECK_EQ(depot_settle(r.in, piece, r.yard.why), 0); /* it is as it was */
+    free(bad);
+    end(&r);
+}
+
+/* A file system that does not take it: what is in the pipe goes by way of the slot, and other pieces do from the beginning. */
+static void test_no_splice(void) {
+    struct rig r;
+    begin(&r);
+    uint32_t piece = r.first;
+    struct message_put m = put_of(&r, piece, 0), next = put_of(&r, piece + 1, 1);
+    CHECK_EQ(come(&r, &m, bytes_of(parcel_piece(r.parcel, piece).at, 9000), 0), 9000);
+    r.p.no_splice = true;
+    struct bytes rest = rest_of(&r, piece, 9000);
+    CHECK_EQ(come(&r, &m, rest, 9000), (ssize_t)rest.len);
+    CHECK_EQ(judged(&r, piece, 0), 0);
+    CHECK_EQ(porter_draw(&r.p, LINK, r.taker, &next, 0), -EOPNOTSUPP);
+    end(&r);
+}
+
 /* What a link has left behind does not keep the file open: it could not be run. */
 static void test_forgotten_at_the_commit(void) {
     struct rig r;
@@ -234,6 +280,9 @@ int main(void) {
     TEST(test_wrong);
     TEST(test_only_once);
     TEST(test_other_link);
+    TEST(test_other_link_not_drawn);
+    TEST(test_here_meanwhile);
+    TEST(test_no_splice);
     TEST(test_forgotten_at_the_commit);
     TEST(test_no_room);
     return tap_finish();

@@ -95,6 +95,7 @@ struct porter {
     struct twin twins[TWINS]; /* buffer 0: none */
     struct inflow inflows[INFLOWS];
     int pipe[2]; /* that inflows go through; -1: not made yet */
+    bool no_splice;
     struct offer offers[PORTER_OFFERS_MAX];
     uint32_t offer_count;
     struct deed *deeds; /* ring */

@@ -54,8 +54,18 @@ void collect_report(struct prim *p, const struct message_attach *m) {
     }
 }
 
+static bool knows_kept(const struct prim *p) {
+    const struct view *v = p->view;
+    return ((uint64_t)v->best_epoch << 32 | (v->best_view & UINT32_MAX)) >= p->kept;
+}
+
+static bool only_managers(const struct prim *p, const struct nodeset *s) {
+    return nodeset_empty(s) || nodeset_first(s) >= p->config.limits.nodes;
+}
+
 /* Has everyone reported who is in the newest view, managers aside? Whoever has begun a new life meanwhile has nothing left to report: the
- * one that was a member is over. */
+ * one that was a member is over. That holds of the view that our former life relied on; if this is an older one, somebody may still come who
+ * knows better. */
 bool collect_complete(struct prim *p) {
     struct view *v = p->view;
     if (v->best_epoch == 0)
@@ -63,8 +73,10 @@ bool collect_complete(struct prim *p) {
     struct nodeset *left = &p->part;
     nodeset_copy(left, &v->best_members);
     nodeset_subtract(left, &v->reported);
+    if (only_managers(p, left))
+        return true;
     nodeset_subtract(left, &v->joiners);
-    return nodeset_empty(left) || nodeset_first(left) >= p->config.limits.nodes;
+    return knows_kept(p) && only_managers(p, left);
 }
 
 static void resolve_all(struct prim *p) {
@@ -100,8 +112,8 @@ void collect_finish(struct prim *p) {
     struct view *v = p->view;
     v->collect_at = 0;
     v->stage = STAGE_OPENING;
-    bool known = ((uint64_t)v->best_epoch << 32 | (v->best_view & UINT32_MAX)) >= p->kept;
-    if (!known) /* nobody has the view that our former life relied on: they may have been given up
+    if (!knows_kept(
+            p)) /* nobody has the view that our former life relied on: they may have been given up
                  */
         nodeset_clear(&v->best_members);
     nodeset_and(&p->part, &v->reported, &v->best_members);

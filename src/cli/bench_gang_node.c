@@ -112,19 +112,13 @@ static uint64_t alone(struct gang_bench *b, uint32_t gang, uint64_t units) {
 
 /* ---- both, in turns ---- */
 
-static void wait_until(uint64_t at) {
-    struct timespec t = {.tv_sec = (time_t)(at / NS_PER_S), .tv_nsec = (long)(at % NS_PER_S)};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
-        ;
-}
-
 /* Until then, or until news of the gangs have come. */
 static void wait_or_hear(struct gang_bench *b, uint64_t at) {
     for (uint64_t now; (now = clock_ns()) < at && !gang_of(b, 0)->ended && !gang_of(b, 1)->ended;)
         if (at - now > NS_PER_MS)
             rehearsal_listen(&b->r, (int)((at - now) / NS_PER_MS));
         else
-            wait_until(at);
+            clock_sleep_until(at);
     rehearsal_listen(&b->r, 0);
 }
 
@@ -291,11 +285,11 @@ static uint64_t window(struct gang_bench *b, uint64_t quantum_us, bool switching
     uint64_t quantum = quantum_us * NS_PER_US, turns = turns_of(b, quantum_us);
     strobe(b, slot, quantum_us);
     uint64_t next = clock_ns() + quantum;
-    wait_until(next);
+    clock_sleep_until(next);
     uint64_t from = clock_ns(), before = progress(b);
     for (uint64_t i = 1; clock_ns() - from < WINDOW_NS; i += turns) {
         next = switching ? take_turns(b, slot + i, quantum_us) : clock_ns() + turns * quantum;
-        wait_until(next);
+        clock_sleep_until(next);
     }
     uint64_t done = progress(b) - before;
     return done * NS_PER_S / (clock_ns() - from);

@@ -129,19 +129,13 @@ static void end(struct gangfloor *f) {
 
 /* ---- turns ---- */
 
-static void sleep_until(uint64_t at) {
-    struct timespec t = {.tv_sec = (time_t)(at / NS_PER_S), .tv_nsec = (long)(at % NS_PER_S)};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
-        ;
-}
-
 /* As a launcher, who is late makes up for nothing, and goes round the processors. */
 static int take_turns(struct gangfloor *f, uint64_t quantum_ns, uint64_t duration_ns) {
     uint64_t at = clock_ns(), until = at + duration_ns;
     int r = cgroup_freeze(f->groups[1], true);
     for (uint32_t i = 0; at < until && r == 0; i++) {
         at += quantum_ns + (clock_ns() - at) / quantum_ns * quantum_ns;
-        sleep_until(at);
+        clock_sleep_until(at);
         r = cgroup_freeze(f->groups[i % GANGS], true);
         if (r == 0)
             r = cgroup_freeze(f->groups[(i + 1) % GANGS], false);

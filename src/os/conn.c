@@ -223,12 +223,8 @@ static void tell_placed(struct conn *c) {
     c->all->placed(c, &h, c->put_head, rest);
 }
 
-/* More of a frame that has a place goes elsewhere. -EOPNOTSUPP: it does not. */
-static ssize_t draw(struct conn *c) {
-    size_t rest = frame_bytes(c) - HEADER_BYTES - CONN_HEAD;
-    ssize_t got = c->all->draw == NULL || c->packets
-                      ? -EOPNOTSUPP
-                      : c->all->draw(c, c->put_head, rest, rest - c->put_left);
+/* So much more of a frame that has a place. */
+static ssize_t count_placed(struct conn *c, ssize_t got) {
     if (got <= 0)
         return got;
     c->all->bytes_in += (size_t)got;
@@ -236,6 +232,15 @@ static ssize_t draw(struct conn *c) {
     if (c->put_left == 0)
         tell_placed(c);
     return got;
+}
+
+/* More of a frame that has a place goes elsewhere. -EOPNOTSUPP: it does not. */
+static ssize_t draw(struct conn *c) {
+    size_t rest = frame_bytes(c) - HEADER_BYTES - CONN_HEAD;
+    ssize_t got = c->all->draw == NULL || c->packets
+                      ? -EOPNOTSUPP
+                      : c->all->draw(c, c->put_head, rest, rest - c->put_left);
+    return count_placed(c, got);
 }
 
 /* Reads the rest of a frame to its place, and what follows it, in one call. */
@@ -278,14 +283,7 @@ static ssize_t unseal(struct conn *c, uint8_t *at, size_t room) {
 /* More of a frame that has a place. */
 static ssize_t unseal_to_place(struct conn *c) {
     size_t rest = frame_bytes(c) - HEADER_BYTES - CONN_HEAD;
-    ssize_t got = unseal(c, c->put_at + (rest - c->put_left), c->put_left);
-    if (got <= 0)
-        return got;
-    c->all->bytes_in += (size_t)got;
-    c->put_left -= (size_t)got;
-    if (c->put_left == 0)
-        tell_placed(c);
-    return got;
+    return count_placed(c, unseal(c, c->put_at + (rest - c->put_left), c->put_left));
 }
 
 static ssize_t unseal_some(struct conn *c) {

@@ -599,7 +599,7 @@ int depot_space(struct depot_bundle *b, uint32_t piece, uint32_t len, uint64_t *
     return p.hole || p.bytes != len ? -EMSGSIZE : place_for(b, start, len, ret_offset, why);
 }
 
-/* If it was found elsewhere meanwhile it was written over: it must be as good. */
+/* If it was found elsewhere meanwhile some of it may have been written over: it must be as good. */
 int depot_settle(struct depot_bundle *b, uint32_t piece, char why[256]) {
     uint64_t start;
     int r = bundle_error(b, why);

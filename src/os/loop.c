@@ -19,6 +19,12 @@ uint64_t clock_ns(void) {
     return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
+void clock_sleep_until(uint64_t at) {
+    struct timespec t = {.tv_sec = (time_t)(at / NS_PER_S), .tv_nsec = (long)(at % NS_PER_S)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+        ;
+}
+
 /* Edge-triggered: setting the timer anew is all it takes, it need not be read. */
 static void timer_ready(struct source *s, uint32_t events) {
     (void)events;

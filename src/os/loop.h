@@ -50,3 +50,4 @@ void loop_wake_at(struct loop *l, uint64_t at);
 void loop_turn(struct loop *l, int timeout_ms);
 
 uint64_t clock_ns(void);
+void clock_sleep_until(uint64_t at);

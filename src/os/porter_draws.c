@@ -92,8 +92,9 @@ static struct inflow *inflow_of(struct porter *p, uint32_t link, const struct me
 
 /* Not every file system takes it, nor is every process allowed to do it: then no piece comes so any more. */
 static bool is_refused(struct porter *p) {
-    p->no_splice |= errno == EINVAL || errno == ENOSYS || errno == EPERM || errno == EOPNOTSUPP;
-    return p->no_splice;
+    bool refused = errno == EINVAL || errno == ENOSYS || errno == EPERM || errno == EOPNOTSUPP;
+    p->no_splice |= refused;
+    return refused;
 }
 
 /* A part of what is in the pipe: by way of the slot if it must be, where it stays if the file has failed. */
@@ -153,11 +154,12 @@ bool porter_drawn(struct porter *p, const struct effect_piece *e, int *ret_statu
     struct inflow *f = find(p, e->buffer, e->offset);
     if (f == NULL)
         return false;
-    bool whole = f->piece == e->piece && f->bundle == e->bundle &&
-                 (f->error < 0 || f->done == e->len); /* if not, it is of a link before */
-    *ret_status = f->error;
+    bool same = f->piece == e->piece && f->bundle == e->bundle;
+    bool here = same && depot_has(p->bundles[f->bundle].in, f->piece); /* the slot has half of it */
+    bool whole = f->error < 0 || f->done == e->len; /* if not, it is of a link before */
+    *ret_status = here ? 0 : f->error;
     end_inflow(f);
-    return whole;
+    return here || (same && whole);
 }
 
 void porter_draws_forget(struct porter *p, uint32_t bundle) {

@@ -173,31 +173,29 @@ static int store_beside(struct porter *p, const struct pending *w, struct bytes 
 }
 
 /* It lies in its file already, as good as it may be, and nowhere else. */
-static void settle(struct porter *p, const struct effect_piece *e, int status) {
-    char why[256] = "";
+static int settle(struct porter *p, const struct effect_piece *e, int status, char why[256]) {
     struct depot_bundle *in = p->bundles[e->bundle].in;
-    uint64_t began = diary_now(&p->diary);
     int r = status < 0 ? depot_written(in, e->piece, status, why) : depot_settle(in, e->piece, why);
     if (r == 0)
         loans_add(&p->loans, &(struct place_loan){.buffer = e->buffer,
                                                   .offset = e->offset,
                                                   .bundle = e->bundle,
                                                   .piece = e->piece});
-    diary_note(&p->diary, DIARY_STORE, began, diary_now(&p->diary), e->piece);
-    tell_piece(p, e, false, r, why);
+    return r;
 }
 
 static void store(struct porter *p, const struct effect_piece *e, struct bytes bytes) {
     char why[256] = "";
     struct pending w = {.piece = *e, .since = diary_now(&p->diary)};
     const struct opened *o = &p->bundles[e->bundle];
-    int status;
+    int r;
     loans_drop(&p->loans, e->buffer, e->offset);
-    if (porter_drawn(p, e, &status)) {
-        settle(p, e, status);
-        return;
-    }
-    int r = o->beside ? store_beside(p, &w, bytes, why) : depot_store(o->in, e->piece, bytes, why);
+    if (porter_drawn(p, e, &r))
+        r = settle(p, e, r, why);
+    else if (o->beside)
+        r = store_beside(p, &w, bytes, why);
+    else
+        r = depot_store(o->in, e->piece, bytes, why);
     if (r != 1)
         tell_stored(p, &w, r, why);
 }

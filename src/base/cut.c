@@ -56,36 +56,43 @@ static bool fit(const struct cut *c, const uint8_t *at) {
     return (mixed & c->mask) == 0;
 }
 
-static bool any(places p) {
-    uint64_t halves[2];
-    memcpy(halves, &p, sizeof halves);
-    return (halves[0] | halves[1]) != 0;
+/* A bit for each, of what is all ones or all zeros. */
+static uint64_t bits_of(places p) {
+#ifdef __SSE2__
+    typedef char signs __attribute__((vector_size(PLACES)));
+    return (uint64_t)__builtin_ia32_pmovmskb128((signs)p);
+#else
+    uint64_t bits = 0;
+    uint8_t bytes[PLACES];
+    memcpy(bytes, &p, sizeof bytes);
+    for (uint32_t k = 0; k < PLACES;
+         k += 8) /* eight times a bit, side by side in the highest byte */
+        bits |= ((load_le64(bytes + k) & 0x0101010101010101) * 0x0102040810204080) >> 56 << k;
+    return bits;
+#endif
 }
 
-/* The first fit place of these; PLACES if none is. */
-static uint32_t first_fit(const struct cut *c, const uint8_t *at) {
-    places p = promising(at) & 1;
-    uint64_t halves[2];
-    memcpy(halves, &p, sizeof halves);
-    for (uint32_t k = 0; k < 2; k++)
-        for (uint64_t rest = load_le64(&halves[k]); rest != 0; rest &= rest - 1) {
-            uint32_t i = 8 * k + (uint32_t)__builtin_ctzll(rest) / 8;
-            if (fit(c, at + i))
-                return i;
-        }
-    return PLACES;
+/* The first fit place of those that keep; `none` if it is none of them. */
+static uint32_t first_fit(const struct cut *c, const uint8_t *at, uint64_t promising_bits,
+                          uint32_t none) {
+    for (; promising_bits != 0; promising_bits &= promising_bits - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(promising_bits);
+        if (fit(c, at + i))
+            return i;
+    }
+    return none;
 }
 
-/* The same of four times as many, which hardly ever have one. */
+static uint32_t first_of_places(const struct cut *c, const uint8_t *at) {
+    return first_fit(c, at, bits_of(promising(at)), PLACES);
+}
+
+/* The same of four times as many. */
 static uint32_t first_of_many(const struct cut *c, const uint8_t *at) {
-    uint32_t i = 0;
-    if (!any(promising(at) | promising(at + PLACES) | promising(at + 2 * PLACES) |
-             promising(at + 3 * PLACES)))
-        return MANY;
-    for (uint32_t found; i < MANY; i += PLACES)
-        if ((found = first_fit(c, at + i)) < PLACES)
-            return i + found;
-    return i;
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < MANY; i += PLACES)
+        bits |= bits_of(promising(at + i)) << i;
+    return first_fit(c, at, bits, MANY);
 }
 
 /* There may be fewer places left than are looked at side by side: then what lies behind the end is taken as zeros, and
@@ -93,7 +100,7 @@ static uint32_t first_of_many(const struct cut *c, const uint8_t *at) {
 static uint32_t first_of_last(const struct cut *c, const uint8_t *at, uint32_t left) {
     uint8_t window[WINDOW + PLACES] = {0};
     memcpy(window, at - WINDOW, WINDOW + left);
-    uint32_t i = first_fit(c, window + WINDOW);
+    uint32_t i = first_of_places(c, window + WINDOW);
     return i < left ? i : left;
 }
 
@@ -107,7 +114,7 @@ uint32_t cut_next(const struct cut *c, struct bytes bytes) {
             return at + i;
     }
     for (; end - at >= PLACES; at += PLACES) {
-        uint32_t i = first_fit(c, bytes.at + at);
+        uint32_t i = first_of_places(c, bytes.at + at);
         if (i < PLACES)
             return at + i;
     }

@@ -137,7 +137,8 @@ struct mover {
     uint32_t *switches; /* of a transfer's receivers, for a moment */
     struct haul *hauls;
     struct taker *takers;
-    uint32_t taker_end; /* all that are in use lie before this */
+    uint32_t
+        taker_end; /* all that are in use lie before this; memory behind it was perhaps never touched */
 };
 
 enum mover_timer { TIMER_TICK = 1 };

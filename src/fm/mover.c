@@ -47,8 +47,6 @@ static struct mover *carve(const struct mover_config *c, struct arena *a) {
         hauls[i].ends = hauls[i].order + c->universe;
         nodeset_init(&hauls[i].set, c->universe, sets + (2 + (size_t)i) * set);
     }
-    for (uint32_t i = 0; i < c->takers; i++)
-        takers[i].link = 0;
     return m;
 }
 

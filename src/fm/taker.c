@@ -64,7 +64,7 @@ static void part(struct mover *m, struct taker *t, int32_t error, struct bytes t
 void taker_up(struct mover *m, const struct input_link *in) {
     for (uint32_t i = 0; i < m->config.takers; i++) {
         struct taker *t = &m->takers[i];
-        if (t->link != 0)
+        if (i < m->taker_end && t->link != 0)
             continue;
         *t = (struct taker){
             .link = in->link, .since = m->now, .said_at = m->now, .heard_at = m->now};

@@ -21,6 +21,7 @@
 #include "cli/gangreport.h"
 #include "cli/gangrig.h"
 #include "cli/options.h"
+#include "cli/stats.h"
 #include "cli/terminal.h"
 #include "os/companion.h"
 #include "os/loop.h"
@@ -114,14 +115,9 @@ static int64_t slower_of(uint64_t turns, uint64_t alone) {
 /* The slowdown of each run is its own: what the machine did meanwhile was the same for both. */
 static void take_slower(const uint64_t *alone, const uint64_t *turns, struct gangrow *row) {
     int64_t sorted[GANGROW_RUNS];
-    for (uint32_t i = 0; i < row->runs; i++) {
-        int64_t value = row->each[i] = slower_of(turns[i], alone[i]);
-        uint32_t at = i;
-        for (; at > 0 && sorted[at - 1] > value; at--)
-            sorted[at] = sorted[at - 1];
-        sorted[at] = value;
-    }
-    row->slower = sorted[row->runs / 2];
+    for (uint32_t i = 0; i < row->runs; i++)
+        sorted[i] = row->each[i] = slower_of(turns[i], alone[i]);
+    row->slower = stats_middle(sorted, row->runs);
 }
 
 static uint64_t median(uint64_t *values, uint32_t count) {
@@ -188,15 +184,18 @@ static int measure(struct bench_gang *b, struct gangrig *g, struct gangrow *row)
     return 0;
 }
 
-/* What a switch takes with nothing of ours, at once after the row: what the host does changes by the minute. The cluster is
+/* What turns cost with nothing of ours, at once after the row: what the host does changes by the minute. The cluster is
  * still there, and idle. Where the floor cannot be found the row does without. */
 static int measure_floor(struct bench_gang *b, struct gangrig *g, struct gangrow *row) {
-    if (row->experiment != EXPERIMENT_QUANTUM || row->kernel != KERNEL_COMPUTE ||
-        row->quantum_ns >= FLOOR_QUANTUM_END_NS)
+    bool simple = row->kernel == KERNEL_COMPUTE || row->kernel == KERNEL_CACHE;
+    if (row->experiment != EXPERIMENT_QUANTUM || !simple || row->quantum_ns >= FLOOR_QUANTUM_END_NS)
         return 0;
+    struct gangfloor_plan plan = {
+        .kernel = row->kernel,
+        .quantum_ns = row->quantum_ns,
+        .duration_ns = row->turns_ns < FLOOR_LONGEST_NS ? row->turns_ns : FLOOR_LONGEST_NS};
     terminal_progress("bare switching ...");
-    int r = gangfloor_run(g->notes, row->quantum_ns,
-                          row->turns_ns < FLOOR_LONGEST_NS ? row->turns_ns : FLOOR_LONGEST_NS);
+    int r = gangfloor_run(g->notes, &plan, &row->floor_slower);
     terminal_progress(NULL);
     if (r == 0)
         take_switches(b, g, row->quantum_ns, &row->floor_median_ns, &row->floor_99_ns);
@@ -440,8 +439,8 @@ static void print_help(const struct option *table) {
         "  pair      processes exchange a word every ten microseconds, and spin for it\n"
         "  wave      a pipelined sweep through a grid of processes, as the paper's application\n"
         "\n"
-        "Below the table of quantum stands what a switch takes a bare program that does nothing\n"
-        "else, for compute in turns below 10 ms: as root, with control groups (version 2).\n",
+        "Below the table of quantum stands what turns cost a bare program that does nothing\n"
+        "else, for compute and cache below 10 ms: as root, with control groups (version 2).\n",
         stdout);
     options_print(table, stdout);
 }

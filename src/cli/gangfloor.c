@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* The least that a switch of gangs takes: see gangfloor.h. */
+/* The least that turns of gangs cost: see gangfloor.h. */
 #include "cli/gangfloor.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/units.h"
+#include "cli/stats.h"
 #include "cli/tempcluster.h"
 #include "os/cgroup.h"
 #include "os/child.h"
@@ -23,13 +24,17 @@
 enum { GANGS = GANGFLOOR_GANGS, PROCESSES_MAX = 64 };
 enum { PATIENCE_MS = 1, PATIENCE_TIMES = 5000 }; /* for processes to begin */
 enum { ROUND = 50 };                             /* turns on one processor */
+enum { PAIRS_MAX = 32 };                         /* of windows, alone and in turns */
+#define WINDOW_NS (250 * NS_PER_MS)
 
 struct gangfloor {
+    struct gangfloor_plan plan;
     struct gangnotes *gangs;
     uint32_t first; /* of the processors: see home_first() */
     struct grounds ground;
     struct cgroups pool;
     struct cgroup *groups[GANGS];
+    uint32_t turns; /* so far; the gang of this number runs, modulo GANGS */
     pid_t warden;
     pid_t processes[GANGS][PROCESSES_MAX];
 };
@@ -82,7 +87,7 @@ static _Noreturn void compute(const struct gangfloor *f, int gang, uint32_t rank
     child_follow(parent);
     home_bind(0, f->first, rank);
     if (enter(f->groups[gang]))
-        gangwork_do(&f->gangs[gang], rank, KERNEL_COMPUTE, UINT64_MAX);
+        gangwork_do(&f->gangs[gang], rank, f->plan.kernel, UINT64_MAX);
     _exit(1);
 }
 
@@ -129,31 +134,72 @@ static void end(struct gangfloor *f) {
 
 /* ---- turns ---- */
 
+static int stay(struct gangfloor *f, uint64_t until) {
+    (void)f;
+    clock_sleep_until(until);
+    return 0;
+}
+
 /* As a launcher, who is late makes up for nothing, and goes round the processors. */
-static int take_turns(struct gangfloor *f, uint64_t quantum_ns, uint64_t duration_ns) {
-    uint64_t at = clock_ns(), until = at + duration_ns;
-    int r = cgroup_freeze(f->groups[1], true);
-    for (uint32_t i = 0; at < until && r == 0; i++) {
-        at += quantum_ns + (clock_ns() - at) / quantum_ns * quantum_ns;
+static int take_turns(struct gangfloor *f, uint64_t until) {
+    uint64_t quantum = f->plan.quantum_ns, at = clock_ns();
+    int r = 0;
+    for (; at < until && r == 0; f->turns++) {
+        at += quantum + (clock_ns() - at) / quantum * quantum;
         clock_sleep_until(at);
-        r = cgroup_freeze(f->groups[i % GANGS], true);
+        r = cgroup_freeze(f->groups[f->turns % GANGS], true);
         if (r == 0)
-            r = cgroup_freeze(f->groups[(i + 1) % GANGS], false);
-        if (r < 0 || i % ROUND != 0)
-            continue;
-        home_go(f->first, i / ROUND % f->gangs[0].count);
-        r = tempcluster_interrupted() ? -EINTR : 0;
+            r = cgroup_freeze(f->groups[(f->turns + 1) % GANGS], false);
+        if (r == 0 && f->turns % ROUND == 0)
+            home_go(f->first, f->turns / ROUND % f->gangs[0].count);
     }
     return r;
 }
 
-static int run(struct gangfloor *f, uint64_t quantum_ns, uint64_t duration_ns) {
+static uint64_t units_done(const struct gangfloor *f) {
+    uint64_t sum = 0;
+    for (int g = 0; g < GANGS; g++)
+        for (uint32_t i = 0; i < f->gangs[g].count; i++)
+            sum +=
+                atomic_load_explicit(&gangnotes_of(&f->gangs[g], i)->units, memory_order_relaxed);
+    return sum;
+}
+
+/* What is done in a second meanwhile. */
+static int pass_window(struct gangfloor *f, int (*pass)(struct gangfloor *f, uint64_t until),
+                       uint64_t ns, int64_t *ret_rate) {
+    uint64_t begin = clock_ns(), before = units_done(f);
+    int r = tempcluster_interrupted() ? -EINTR : pass(f, begin + ns);
+    *ret_rate = (int64_t)((units_done(f) - before) * NS_PER_S / (clock_ns() - begin + 1));
+    return r;
+}
+
+/* Alone and in turns, alternately: what the machine does meanwhile it does to both. */
+static int compare(struct gangfloor *f, int64_t *ret_slower) {
+    uint64_t pairs = f->plan.duration_ns / (2 * WINDOW_NS);
+    pairs = pairs == 0 ? 1 : pairs > PAIRS_MAX ? PAIRS_MAX : pairs;
+    uint64_t window = f->plan.duration_ns / (2 * pairs);
+    int64_t slower[PAIRS_MAX];
+    int r = cgroup_freeze(f->groups[1], true);
+    for (uint64_t i = 0; i < pairs && r == 0; i++) {
+        int64_t alone, turns = 0;
+        r = pass_window(f, stay, window, &alone);
+        if (r == 0)
+            r = pass_window(f, take_turns, window, &turns);
+        slower[i] = (alone - turns) * 100000 / (turns > 0 ? turns : 1);
+    }
+    if (r == 0)
+        *ret_slower = stats_middle(slower, (uint32_t)pairs);
+    return r;
+}
+
+static int run(struct gangfloor *f, int64_t *ret_slower) {
     int r = start(f);
     if (r == 0)
         r = await_all(f);
     if (r == 0) {
         prompt_set(true);
-        r = take_turns(f, quantum_ns, duration_ns);
+        r = compare(f, ret_slower);
         prompt_set(false);
     }
     end(f);
@@ -162,7 +208,7 @@ static int run(struct gangfloor *f, uint64_t quantum_ns, uint64_t duration_ns) {
 
 /* ---- all ---- */
 
-static int run_in_groups(struct gangfloor *f, uint64_t quantum_ns, uint64_t duration_ns) {
+static int run_in_groups(struct gangfloor *f, int64_t *ret_slower) {
     int r = cgroups_init(&f->pool, f->ground.path);
     if (r < 0)
         return r;
@@ -171,7 +217,7 @@ static int run_in_groups(struct gangfloor *f, uint64_t quantum_ns, uint64_t dura
         r = f->groups[g] == NULL ? -EACCES : r;
     }
     if (r == 0)
-        r = run(f, quantum_ns, duration_ns);
+        r = run(f, ret_slower);
     for (int g = 0; g < GANGS; g++)
         if (f->groups[g] != NULL)
             cgroups_give(&f->pool, f->groups[g], NULL);
@@ -179,9 +225,10 @@ static int run_in_groups(struct gangfloor *f, uint64_t quantum_ns, uint64_t dura
     return r;
 }
 
-int gangfloor_run(struct gangnotes gangs[GANGS], uint64_t quantum_ns, uint64_t duration_ns) {
+int gangfloor_run(struct gangnotes gangs[GANGS], const struct gangfloor_plan *plan,
+                  int64_t *ret_slower) {
     uint32_t count = gangs[0].count;
-    struct gangfloor f = {.gangs = gangs, .first = home_first(0, 1, count)};
+    struct gangfloor f = {.plan = *plan, .gangs = gangs, .first = home_first(0, 1, count)};
     char name[64];
     if (f.first == 0 || count > PROCESSES_MAX || gangs[1].count != count || !prompt_allowed())
         return -EOPNOTSUPP;
@@ -193,7 +240,7 @@ int gangfloor_run(struct gangnotes gangs[GANGS], uint64_t quantum_ns, uint64_t d
         return r;
     r = appoint(&f);
     if (r == 0)
-        r = run_in_groups(&f, quantum_ns, duration_ns);
+        r = run_in_groups(&f, ret_slower);
     dismiss(&f);
     return r;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a switch of gangs takes at least on this machine: a bare program that does nothing but switch.
+/* What turns of gangs cost at least on this machine: a bare program that does nothing but switch.
  *
- * Two groups of processes that compute, one for each processor and bound to it, and a process with a real-time priority
+ * Two groups of processes that work, one for each processor and bound to it, and a process with a real-time priority
  * that sleeps until the next turn, holds the one group and lets the other go: the two writes of a launcher, and no
  * cluster. The processes note what they see as those of a benched job do, so both are measured alike. What the host takes
  * from our processors it takes from both. */
@@ -11,9 +11,15 @@
 
 enum { GANGFLOOR_GANGS = 2 };
 
-/* Turns of this length for about so long; what was noted before is cleared. 0, and the notes tell of the switches; -EINTR
+struct gangfloor_plan {
+    enum gangkernel kernel;
+    uint64_t quantum_ns, duration_ns; /* of a turn, and of all */
+};
+
+/* Takes about so long, half of it in turns; what was noted before is cleared. 0, the notes tell of the switches, and
+ * `ret_slower` by how much less is done in turns than by one gang alone, in thousandths of a percent; -EINTR
  * after Ctrl-C, where the caller holds it (tempcluster.h); else -errno: not here, because there are no control groups
  * (version 2) for us, no such priority, or fewer processors than processes. Nothing is left in any case, not even if this
  * process is killed. */
-int gangfloor_run(struct gangnotes gangs[GANGFLOOR_GANGS], uint64_t quantum_ns,
-                  uint64_t duration_ns);
+int gangfloor_run(struct gangnotes gangs[GANGFLOOR_GANGS], const struct gangfloor_plan *plan,
+                  int64_t *ret_slower);

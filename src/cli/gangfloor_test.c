@@ -32,6 +32,15 @@ static void finish(void) {
         gangnotes_fini(&gangs[g]);
 }
 
+static int run(uint64_t quantum_ns, uint64_t duration_ns) {
+    struct gangfloor_plan plan = {
+        .kernel = KERNEL_CACHE, .quantum_ns = quantum_ns, .duration_ns = duration_ns};
+    int64_t slower = INT64_MIN;
+    int r = gangfloor_run(gangs, &plan, &slower);
+    CHECK((r == 0) == (slower != INT64_MIN));
+    return r;
+}
+
 static bool is_gone(pid_t who) {
     char mount[PATH_MAX], path[PATH_MAX + 64];
     if (grounds_mount(mount) < 0)
@@ -42,7 +51,7 @@ static bool is_gone(pid_t who) {
 
 static void test_too_many(void) {
     begin(TOO_MANY);
-    CHECK_EQ(gangfloor_run(gangs, NS_PER_MS, NS_PER_MS), -EOPNOTSUPP);
+    CHECK_EQ(run(NS_PER_MS, NS_PER_MS), -EOPNOTSUPP);
     finish();
 }
 
@@ -50,7 +59,7 @@ static void test_too_many(void) {
 static void test_switches(void) {
     uint64_t ns[SWITCHES];
     begin(1);
-    int r = gangfloor_run(gangs, 5 * NS_PER_MS, 500 * NS_PER_MS);
+    int r = run(5 * NS_PER_MS, 500 * NS_PER_MS);
     uint32_t n = gangnotes_switches(&gangs[0], &gangs[1], 5 * NS_PER_MS / 2, ns, SWITCHES);
     CHECK(r < 0 ? n == 0 : n > 0);
     CHECK(is_gone(getpid()));
@@ -67,7 +76,7 @@ static void test_killed(void) {
     last = gangnotes_of(&gangs[GANGS - 1], 0);
     pid_t pid = fork();
     if (pid == 0)
-        _exit(gangfloor_run(gangs, 5 * NS_PER_MS, 60 * NS_PER_S) < 0);
+        _exit(run(5 * NS_PER_MS, 60 * NS_PER_S) < 0);
     for (int i = 0; i < LOOKS && !ended && last->gaps < 3; i++) {
         poll(NULL, 0, LOOK_MS);
         ended = waitpid(pid, &status, WNOHANG) == pid;

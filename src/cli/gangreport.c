@@ -157,8 +157,11 @@ static void print_floors(const struct gangrow *rows, uint32_t count, FILE *out) 
         units_format_duration(r->quantum_ns, quantum, sizeof quantum);
         units_format_duration(r->floor_median_ns, median, sizeof median);
         units_format_duration(r->floor_99_ns, most, sizeof most);
-        fprintf(out, "bare switching at %s: %s, 99 %% %s (the same two writes, nothing else)\n",
-                quantum, median, most);
+        fprintf(out,
+                "bare switching at %s, %s: %s, 99 %% %s, %+.2f %% (the same two writes, nothing "
+                "else)\n",
+                quantum, gangkernel_name(r->kernel), median, most,
+                (double)r->floor_slower / PERCENT);
         any = true;
     }
     if (any)
@@ -250,6 +253,7 @@ static void json_row(const struct gangrow *r, FILE *out) {
     if (r->floor_median_ns > 0) {
         json_ms(&j, "floor_switch_ms", r->floor_median_ns);
         json_ms(&j, "floor_switch_99_ms", r->floor_99_ns);
+        json_decimal(&j, "floor_slower_percent", (double)r->floor_slower / PERCENT, 3);
     }
     if (r->away_ns > 0) {
         json_ms(&j, "away_ms", r->away_ns);

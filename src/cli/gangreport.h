@@ -38,6 +38,7 @@ struct gangrow {
     uint32_t share_least, share_most; /* of processes, in thousandths of the mean; 0: not known */
     uint64_t switch_median_ns, switch_99_ns; /* 0: not known */
     uint64_t floor_median_ns, floor_99_ns;   /* of the bare program (gangfloor.h); 0: not known */
+    int64_t floor_slower;                    /* the same; as `slower` */
     uint32_t stolen; /* of our processors' time, by other guests: in thousandths */
 };
 

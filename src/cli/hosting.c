@@ -177,10 +177,18 @@ static int read_capacity(struct hosting *h) {
     return 0;
 }
 
+/* It stands in lines for shells, one of which removes what is in it: only what means the same everywhere. */
+static bool is_plain_path(const char *path) {
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@,:=";
+    return path[0] == '/' && path[strspn(path, plain)] == '\0' && strlen(path) <= 300;
+}
+
 int hosting_check(struct hosting *h) {
-    if (h->folder != NULL && (h->folder[0] != '/' || strpbrk(h->folder, " \n\t'\"\\$`") != NULL ||
-                              strlen(h->folder) > 300))
-        return complain("up", "--node-folder %s: give the whole path of a folder, without spaces",
+    if (h->folder != NULL && !is_plain_path(h->folder))
+        return complain("up",
+                        "--node-folder %s: give the whole path of a folder, of letters, digits and "
+                        "/._-+@,:= only",
                         h->folder);
     int r = roll_read(&h->roll, "up", h->list, NULL);
     r = r != 0 ? r : read_capacity(h);

@@ -29,3 +29,14 @@ struct stats stats_of(const uint64_t *values, uint32_t count) {
     s.ci95 = stats_root(squares / (count - 1) / count) * 196 / 100;
     return s;
 }
+
+int64_t stats_middle(int64_t *values, uint32_t count) {
+    for (uint32_t i = 1; i < count; i++) {
+        int64_t value = values[i];
+        uint32_t at = i;
+        for (; at > 0 && values[at - 1] > value; at--)
+            values[at] = values[at - 1];
+        values[at] = value;
+    }
+    return values[count / 2];
+}

@@ -12,4 +12,7 @@ struct stats {
 /* The values are sorted, ascending; there is at least one. */
 struct stats stats_of(const uint64_t *values, uint32_t count);
 
+/* The middle one of numbers that may be negative; sorts them. */
+int64_t stats_middle(int64_t *values, uint32_t count);
+
 uint64_t stats_root(uint64_t square); /* the whole part of the square root */

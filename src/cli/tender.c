@@ -87,7 +87,7 @@ struct tender {
     struct turnout turnout;
     struct hosts hosts; /* as the file has it */
     char line[BERTHING_PATH_MAX + 32];
-    char end_line[BERTHING_PATH_MAX + 160];
+    char end_line[BERTHING_PATH_MAX + 300];
     char own[BERTHING_PATH_MAX + 32]; /* where programs are on hosts: of nobody else */
     char sweep[256];
     char *hosts_text;
@@ -306,6 +306,13 @@ static void close_crew(struct crew_at_work *c) {
     free(c);
 }
 
+/* A folder on hosts that must be nobody else's. The programs in it may be gone already when a node is to end. */
+static const char *own_of(const struct tender *t, enum purpose_of_crew purpose) {
+    return purpose == CREW_BRINGS ? t->own
+           : purpose == CREW_ENDS ? t->contact.cluster.node_folder
+                                  : NULL;
+}
+
 static struct crew_at_work *new_crew(struct tender *t, enum purpose_of_crew purpose) {
     char text[PROGRAMS][2][CLUSTER_PATH_MAX + 32];
     struct muster_file files[PROGRAMS];
@@ -327,7 +334,7 @@ static struct crew_at_work *new_crew(struct tender *t, enum purpose_of_crew purp
                                    .line = purpose == CREW_BRINGS ? t->line
                                            : purpose == CREW_ENDS ? t->end_line
                                                                   : t->sweep,
-                                   .own = purpose == CREW_SWEEPS ? NULL : t->own,
+                                   .own = own_of(t, purpose),
                                    .context = c,
                                    .sent = on_sent,
                                    .said = on_said,
@@ -707,10 +714,12 @@ static int begin(struct tender *t) {
     if (r < 0)
         return r;
     snprintf(t->line, sizeof t->line, "%s/bin/storm berth", t->contact.cluster.node_folder);
-    /* Programs that came in part cannot end themselves; whether the folder is ours is looked at before. */
+    /* Programs that came in part cannot end themselves; whether the folder is ours is looked at before. If there is more in it, a node
+     * was there, and perhaps still is. */
     snprintf(t->end_line, sizeof t->end_line,
              "d=%s; test -x $d/bin/storm && exec $d/bin/storm berth; rm -rf $d/bin; rmdir $d "
-             "2>/dev/null; exit %d",
+             "2>/dev/null; test -e $d || exit %d; echo somebody has removed the programs from "
+             "$d/bin: its daemons may still run >&2; exit 1",
              t->contact.cluster.node_folder, NOT_FOUND);
     snprintf(t->own, sizeof t->own, "%s/bin", t->contact.cluster.node_folder);
     snprintf(t->sweep, sizeof t->sweep,

@@ -410,6 +410,25 @@ static void test_there_are_only_so_many_places(void) {
     CHECK(only(EFFECT_PAGE_FETCH) != NULL);
 }
 
+/* A page may be large, and hundreds may wait for it. */
+static void test_a_page_is_encoded_once(void) {
+    const struct effect *pages[3] = {0};
+    uint32_t found = 0;
+    begin(4);
+    give();
+    for (uint32_t link = 20; link < 23; link++)
+        join(link, 1, OFFER);
+    judged(0, 0);
+    for (uint32_t i = 0; i < t.out.count; i++)
+        if (t.list[i].kind == EFFECT_SEND && t.list[i].send.type == MESSAGE_PAGE && found < 3)
+            pages[found++] = &t.list[i];
+    CHECK_EQ(found, 3);
+    for (uint32_t i = 0; i < found; i++) {
+        CHECK_EQ(pages[i]->send.links[0], 20 + i);
+        CHECK(pages[i]->send.head.len > 80 && pages[i]->send.head.at == pages[0]->send.head.at);
+    }
+}
+
 static void test_what_is_not_on_offer_is_not_waited_for(void) {
     union message m;
     begin(4);
@@ -531,6 +550,7 @@ int main(void) {
     TEST(test_a_late_verdict_does_not_blame_the_next_giver);
     TEST(test_all_are_asked_before_the_source_is_believed);
     TEST(test_there_are_only_so_many_places);
+    TEST(test_a_page_is_encoded_once);
     TEST(test_what_is_not_on_offer_is_not_waited_for);
     TEST(test_receivers_of_a_switch_stand_side_by_side);
     TEST(test_who_does_not_take_is_let_go);

@@ -37,11 +37,19 @@ struct taker *taker_find(const struct mover *m, uint32_t link) {
     return NULL;
 }
 
-static void send(struct mover *m, struct taker *t, uint16_t type, const union message *msg) {
+static struct bytes encode(struct mover *m, uint16_t type, const union message *msg) {
     long len = message_encode(type, msg, effects_tail(m->out));
     ASSERT(len >= 0);
-    effects_send(m->out, t->link, 0, type, effects_take(m->out, (size_t)len), (struct bytes){0});
+    return effects_take(m->out, (size_t)len);
+}
+
+static void send_encoded(struct mover *m, struct taker *t, uint16_t type, struct bytes encoded) {
+    effects_send(m->out, t->link, 0, type, encoded, (struct bytes){0});
     t->said_at = m->now;
+}
+
+static void send(struct mover *m, struct taker *t, uint16_t type, const union message *msg) {
+    send_encoded(m, t, type, encode(m, type, msg));
 }
 
 static void forget(struct mover *m, struct taker *t) {
@@ -102,15 +110,19 @@ static void want_page(struct mover *m, struct taker *t) {
     e->page = (struct effect_page){.bundle = haul_index(m, t->haul), .page = t->page};
 }
 
+/* Many may wait for the same page: it is encoded only once. */
 void taker_page(struct mover *m, struct haul *h, uint32_t page, struct bytes table) {
     union message p = {.page = {.page = page, .table = table}};
+    struct bytes encoded = {0};
     TAKERS_EACH (t, m) {
         if (t->haul != h)
             continue;
         if (t->page == page) {
             t->fetching = false;
             if (page_due(t, h)) {
-                send(m, t, MESSAGE_PAGE, &p);
+                if (encoded.len == 0)
+                    encoded = encode(m, MESSAGE_PAGE, &p);
+                send_encoded(m, t, MESSAGE_PAGE, encoded);
                 t->page++;
             }
         }

@@ -189,5 +189,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "storm-hop: %s\n", strerror(-r));
         return 1;
     }
-    return serve(&h);
+    r = serve(&h);
+    limb_free(h.limb); /* what has come in part goes, too */
+    return r;
 }

@@ -94,7 +94,10 @@ static int write_down(const struct depot_bundle *b) {
 }
 
 /* The largest that could be. */
-enum { DESCRIPTOR_MAX = 256 + BUNDLE_PATH_BYTES_MAX + BUNDLE_PAGES_MAX * DIGEST_BYTES_MAX };
+enum {
+    DESCRIPTOR_MAX =
+        256 + BUNDLE_PATH_BYTES_MAX + BUNDLE_INLINE_BYTES_MAX + BUNDLE_PAGES_MAX * DIGEST_BYTES_MAX
+};
 
 static int take_descriptor(struct depot_bundle *b, struct bytes descriptor) {
     b->descriptor = malloc(descriptor.len > 0 ? descriptor.len : DESCRIPTOR_MAX);

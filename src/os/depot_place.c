@@ -118,6 +118,28 @@ int place_hidden(const struct depot *d, int dir, const char *part, char path[PAT
     return beneath_open(depot_beneath(d, folder), folder);
 }
 
+/* A mover that died in its commit had given some files their modes already, and we may not be allowed to write to what is ours then. */
+static int allow_writing(int folder, const char *name) {
+    char path[64];
+    struct stat s;
+    int fd = openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    bool ours = fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid();
+    int r = ours && chmod(path, 0600) == 0 ? 0 : -EACCES;
+    close(fd);
+    return r;
+}
+
+static int open_to_write(int folder, const char *name) {
+    const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    int fd = openat(folder, name, flags);
+    if (fd < 0 && errno == EACCES && allow_writing(folder, name) == 0)
+        fd = openat(folder, name, flags);
+    return fd < 0 ? -errno : fd;
+}
+
 /* Others may write in that folder: it must still be the file that we made, perhaps for its owner already. */
 static int open_hidden(const struct depot_bundle *b, const struct entry *e, const char *part) {
     char path[PATH_MAX];
@@ -126,8 +148,8 @@ static int open_hidden(const struct depot_bundle *b, const struct entry *e, cons
     int folder = place_hidden(b->d, b->dir, part, path, &name);
     if (folder < 0)
         return folder;
-    int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    int r = fd < 0 ? -errno : fstat(fd, &s) < 0 ? -errno : 0;
+    int fd = open_to_write(folder, name);
+    int r = fd < 0 ? fd : fstat(fd, &s) < 0 ? -errno : 0;
     close(folder);
     if (r == 0 &&
         (!S_ISREG(s.st_mode) || s.st_nlink != 1 || (s.st_uid != geteuid() && s.st_uid != e->uid)))
@@ -179,9 +201,9 @@ static int open_part(struct depot_bundle *b, const struct manifest_cursor *c, bo
     int fd = -ENOENT;
     if (begun || b->adopted) {
         place_part_name(c->number, part);
-        fd = openat(b->dir, part, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0)
-            fd = errno == ELOOP ? open_hidden(b, &c->e, part) : -errno;
+        fd = open_to_write(b->dir, part);
+        if (fd == -ELOOP)
+            fd = open_hidden(b, &c->e, part);
     }
     if (fd == -ENOENT && make && !begun)
         fd = make_part(b, c);

@@ -2,8 +2,10 @@
 /* Tests of the depot: what is sent arrives, where it shall and nowhere else, whole or not at all. */
 #include "os/depot.h"
 
+#include <linux/capability.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "base/units.h"
@@ -885,6 +887,43 @@ static void test_no_room(void) {
     fill_up(GOAL_SPOOL);
 }
 
+/* As for somebody who is not root: modes count. */
+static void obey_modes(bool obey) {
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[2] = {0};
+    CHECK_EQ(syscall(SYS_capget, &head, data), 0);
+    uint32_t bits = 1U << CAP_DAC_OVERRIDE | 1U << CAP_DAC_READ_SEARCH;
+    data[0].effective =
+        obey ? data[0].effective & ~bits : data[0].effective | (data[0].permitted & bits);
+    CHECK_EQ(syscall(SYS_capset, &head, data), 0);
+}
+
+/* Whoever died in the commit had given files their modes already: they can still be written to. */
+static void test_begun_by_one_who_died_in_the_commit(void) {
+    struct yard y;
+    char command[200];
+    uint8_t *noise = parcel_noise(100000, 12);
+    struct parcel *p = three_files(noise, GOAL_PATH);
+    yard_init(&y, MIB);
+    struct depot_bundle *b = yard_open(&y, p);
+    bool *have = yard_bools(p);
+    uint32_t half = p->pieces - 1;
+    yard_pages(&y, b, p, have);
+    yard_fill(&y, b, p, have, 0, half);
+    depot_close(b, true);
+    snprintf(command, sizeof command,
+             "find %s -name 'f[0-9]' -exec chmod 0400 {} + -print | grep -q .", y.spool);
+    CHECK_EQ(system(command), 0);
+    obey_modes(true);
+    CHECK_EQ(yard_send(&y, p), p->pieces - half);
+    obey_modes(false);
+    CHECK(yard_has(&y, "root/to/top/f2", bytes_of(p->contents + 60000, 30000)));
+    free(have);
+    free(noise);
+    parcel_free(p);
+    yard_fini(&y);
+}
+
 /* A bundle that had no room is kept, and goes on when there is. */
 static void test_room_again(void) {
     struct yard y = {.config.cache_bytes = MIB};
@@ -936,6 +975,7 @@ int main(void) {
     TEST(test_links_are_not_followed);
     TEST(test_link_that_comes_late);
     TEST(test_commit_that_failed);
+    TEST(test_begun_by_one_who_died_in_the_commit);
     TEST(test_load);
     TEST(test_where);
     TEST(test_run);

@@ -305,14 +305,20 @@ static void glean(struct limb *l) {
     uint8_t piece[PIECE_BYTES];
     struct frame f;
     while (l->gleaner != NULL && !l->config.full(l->config.context)) {
-        if (!gleaner_next(l->gleaner, room_of(piece, sizeof piece), &f)) {
+        switch (gleaner_next(l->gleaner, room_of(piece, sizeof piece), &f)) {
+        case GLEANED_FRAME:
+            f.host = l->config.task->self;
+            up(l, f);
+            break;
+        case GLEANED_NOT_YET:
+            loop_wake_at(l->config.loop, l->config.loop->now);
+            return;
+        case GLEANED_ALL:
             gleaner_free(l->gleaner);
             l->gleaner = NULL;
             tell_end(l);
             return;
         }
-        f.host = l->config.task->self;
-        up(l, f);
     }
 }
 
@@ -531,7 +537,7 @@ static void watch_shells(struct limb *l) {
         if (l->shells[i] == NULL)
             continue;
         shell_tick(l->shells[i]);
-        wake_at(l, shell_deadline(l->shells[i]));
+        wake_at(l, l->shells[i] != NULL ? shell_deadline(l->shells[i]) : 0);
     }
 }
 

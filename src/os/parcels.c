@@ -145,10 +145,12 @@ static bool take_end(struct parcels *p, struct parcel *a, struct bytes digest) {
     memcpy(a->digest, digest.at, sizeof a->digest);
     sum_end(a->sum, found);
     a->sum = NULL;
-    if (memcmp(found, a->digest, sizeof found) != 0)
+    if (memcmp(found, a->digest, sizeof found) != 0) {
         fail(p, a, "was spoiled on its way", 0);
-    else if (!a->failed)
+        forget_temporary(a);
+    } else if (!a->failed) {
         give_name(p, a);
+    }
     return true;
 }
 

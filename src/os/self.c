@@ -109,6 +109,15 @@ static void forget_old(const char *path) {
         closedir(dir);
 }
 
+/* What has its name is believed for ever: it must be on the disk before. */
+static int settle(void) {
+    int fd = open(EXE, O_RDONLY | O_CLOEXEC);
+    int r = fd < 0 || fsync(fd) < 0 ? -errno : 0;
+    if (fd >= 0)
+        close(fd);
+    return r;
+}
+
 int self_install(const char *path, const char *digest) {
     struct shell_helper self;
     char here[PATH_MAX];
@@ -119,6 +128,7 @@ int self_install(const char *path, const char *digest) {
         fprintf(stderr, "the helper was spoiled on its way\n");
         return 1;
     }
+    r = r < 0 ? r : settle();
     if (r == 0 && rename(here, path) < 0)
         r = -errno;
     if (r == 0)

@@ -51,12 +51,19 @@ void shell_drop(struct shell *s, enum hop_why why, const char *words) {
     end_if_over(s);
 }
 
+/* A connector may be another user's (sudo), or hang in the kernel: then it cannot be killed, and is left to itself. */
 void shell_tick(struct shell *s) {
     if (s->kill_at == 0 || s->loop->now < s->kill_at)
         return;
     s->kill_at = 0;
-    if (s->pid > 0)
+    if (s->forced)
+        s->pid = 0;
+    if (s->pid > 0) {
         kill(-s->pid, SIGKILL);
+        s->forced = true;
+        s->kill_at = s->loop->now + GRACE_NS;
+    }
+    end_if_over(s);
 }
 
 /* ---- What comes -------------------------------------------------------------------------------- */
@@ -314,10 +321,8 @@ void shell_free(struct shell *s) {
     loop_close(s->loop, &s->in);
     loop_close(s->loop, &s->out);
     loop_close(s->loop, &s->err);
-    if (s->pid > 0) {
-        kill(-s->pid, SIGKILL);
+    if (s->pid > 0 && kill(-s->pid, SIGKILL) == 0)
         waitpid(s->pid, NULL, 0);
-    }
     spool_fini(&s->outgoing);
     spool_fini(&s->incoming);
     free(s);

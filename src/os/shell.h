@@ -49,6 +49,7 @@ struct shell {
     bool told;        /* the end */
     bool sent;        /* the helper had to be */
     uint64_t kill_at; /* it was asked to end, and is killed then; 0: no */
+    bool forced;      /* it was killed: then is when nobody waits for it any longer */
     enum hop_why why; /* it has ended, or will */
     char words[SHELL_WORDS_MAX];
 };

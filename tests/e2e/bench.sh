@@ -385,7 +385,7 @@ check 'and the others of table 6' grep -q '^ *SCore-D *100 ms' "$out"
 
 # What a bare program needs for a switch, where it may: as root with cgroups and a priority.
 floor_lines() { # NUMBER
-    test "$status" -eq 0 && test "$(grep -c '^bare switching at 5 ms: .*, 99 % .* (the same' "$out")" -eq "$1"
+    test "$status" -eq 0 && test "$(grep -c '^bare switching at 5 ms, compute: .*, 99 % .*, [+-].* % (the same' "$out")" -eq "$1"
 }
 
 no_floor_left() { # of a bench that has ended
@@ -403,8 +403,9 @@ import json, sys
 rows = [r for r in map(json.loads, open(sys.argv[1])) if r['experiment'] == 'quantum']
 assert sys.argv[2] == '0' and len(rows) == 4, rows
 for r in rows:
-    expected = sys.argv[3] == '1' and r['quantum_ms'] == 5 and r['kernel'] == 'compute'
+    expected = sys.argv[3] == '1' and r['quantum_ms'] == 5
     assert ('floor_switch_ms' in r) == ('floor_switch_99_ms' in r) == expected, r
+    assert ('floor_slower_percent' in r) == expected, r
     assert not expected or 0 < r['floor_switch_ms'] <= r['floor_switch_99_ms'], r
 END
 storm bench gang --experiments quantum --quanta 5ms --work 200ms --runs 1 --pes 1 --kernels compute

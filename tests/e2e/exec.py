@@ -6,6 +6,7 @@ Most of it is done with a connector that stays on this machine: every host is a 
 may have a trouble, a few lines that its connector goes through first. What ssh must show is done on machines in
 namespaces (tests/hosts), if there can be any. Speaks TAP."""
 import collections
+import glob
 import hashlib
 import json
 import os
@@ -463,6 +464,10 @@ def files(t):
     ours = all(open(f'{got}/h{i}/out/a').read() == f'h{i}\n' and os.path.getsize(f'{got}/h{i}/out/deep/b') == 300000 and
                os.path.exists(f'{got}/h{i}/alone-h{i}') and not os.path.lexists(f'{got}/h{i}/out/link') for i in range(5))
     t.check('folders and patterns come back, each host into its own', r.status == 0 and ours, r)
+    t.run('exec', '-w', 'h[0-1]', 'for d in d1 d2; do mkdir -p $d/in; echo $d >$d/in/result; done')
+    r = t.run('exec', '-w', 'h[0-1]', '--get', f'd*/in/result:{got}', 'true')
+    ours = all(open(f'{got}/h{i}/d{k}/in/result').read() == f'd{k}\n' for i in range(2) for k in (1, 2))
+    t.check('of a pattern amid a path none takes the place of another', r.status == 0 and ours, r)
     r = t.run('exec', '-w', 'h[0-1]', '--get', f'missing:{got}', 'true')
     t.check('what is not there is told', r.status == 125 and r.err.count('not fetched') == 2 and 'No such file' in r.err, r)
     r = t.run('exec', '-w', 'h0', '--put', 'nothing', 'true')
@@ -471,6 +476,25 @@ def files(t):
     t.check('a file that is not here', r.status == 125 and 'No such file' in r.err, r)
     r = t.run('exec', '-w', 'h0', '--get', 'x:', 'true')
     t.check('how --get is said', r.status == 2 and 'PATH:DIR' in r.err, r)
+
+
+def half_a_file(t):
+    """The first megabytes come, then nothing: what is there when storm goes is not left."""
+    with open(t.path('large'), 'wb') as f:
+        f.write(os.urandom(8_000_000))
+    t.write('some', 'import os\nleft = 4_000_000\nwhile got := os.read(0, 65536):\n    left -= os.write(1, got[:left]) if left > 0 else 0\n')
+    trouble(t, 'h1', f'cd "$HOME"; python3 {t.path("some")} | sh -c "$2"; exit\n')
+
+    def parts():
+        return glob.glob(t.path('homes/h1/half*'))
+
+    for number in (signal.SIGINT, signal.SIGKILL):
+        p = t.start('exec', '-w', 'h[0-1]', '--shape', 'flat', '--put', f'{t.path("large")}:half', 'true')
+        t.check('it comes', t.until(lambda: any(os.path.getsize(path) > 1_000_000 for path in parts())), parts())
+        p.send_signal(number)
+        t.finish(p)
+        t.check(f'{number.name}: half a file is not left', t.until(lambda: parts() == []) and gone(t), parts())
+    mend(t)
 
 
 def usage(t):
@@ -530,4 +554,4 @@ def on_machines(t, m):
 
 if __name__ == '__main__':
     play(prepare, output, first_time, old_helpers, files_open, as_json, status, hosts_named, shapes, stdin, stdin_closed,
-         large_output, interrupted, killed, helper_killed, connectors, files, usage, ssh, up=None)
+         large_output, interrupted, killed, helper_killed, connectors, files, half_a_file, usage, ssh, up=None)

@@ -34,7 +34,7 @@ def prepare(t):
     t.machines = Machines(t, COUNT)
     t.before = {name: left(t, name) for name in NAMES}
     try:
-        for scene in (comes_up, works, sends_files, talks, command_lines, takes_turns, second_up, added, removed, waits_for_jobs, reboots, goes_down, troubles, too_few, by_interface,
+        for scene in (comes_up, works, sends_files, talks, command_lines, takes_turns, second_up, added, removed, waits_for_jobs, reboots, goes_down, programs_gone, troubles, too_few, by_interface,
                       no_way_back, refused):
             only = os.environ.get('SCENE')
             if only is None or scene.__name__ in only.split(','):
@@ -216,6 +216,18 @@ def goes_down(t, m):
 
 # ---- trouble ----
 
+def programs_gone(t, m):
+    """Whoever tidies up /tmp on a host takes what a node would end itself with."""
+    r = up(m, hosts='h[0-1]')
+    t.check('two come up', r.status == 0 and '2 nodes' in r.out, r)
+    m.on('h1', 'rm', '-r', '/tmp/storm-0/local/bin')
+    r = m.storm('down')
+    t.check('who may still run is named', r.status == 1 and r.is_one_line('h1', 'removed the programs'), r)
+    m.on('h1', 'sh', '-c', KILL + 'rm -rf /tmp/storm-0 ~/.cache')   # by hand
+    r = m.storm('down')
+    t.check('until there is nothing', r.status == 0 and clean(t, ['h0', 'h1']) == {}, (r, clean(t, ['h0', 'h1'])))
+
+
 def troubles(t, m):
     m.do('break', 'h0', 'dead')
     m.do('break', 'h3', 'key')
@@ -277,7 +289,8 @@ def refused(t, m):
     for args, words in ((('--hosts', 'h[0-'), 'h[0-'), (('--hosts', 'h0', '--local', '2'), '--local'),
                         (('--hosts', 'h0', '--ports', '7'), '--ports'), (('--hosts', 'h0', '--max-nodes', '0-'), '--max-nodes'),
                         (('--hosts', 'h0', '--interface', 'nowhere'), '--interface'), (('--hosts', 'h0', '--min-nodes', '2'), '--min-nodes'),
-                        (('--hosts', 'h0', '--node-folder', 'here'), '--node-folder')):
+                        (('--hosts', 'h0', '--node-folder', 'here'), '--node-folder'),
+                        (('--hosts', 'h0', '--node-folder', '/tmp/a;b'), '--node-folder /tmp/a;b')):
         r = m.storm('up', *args)
         t.check(f'refused: {words}', r.status == 2 and r.is_one_line(words), r)
     m.on('h0', 'sh', '-c', 'mkdir -p /tmp/storm-0/local/bin && printf "#!/bin/sh\\ntouch /tmp/trapped\\n" >/tmp/storm-0/local/bin/storm && '

@@ -106,6 +106,7 @@ struct storm_host_ops {
     int (*wake)(struct storm_host *h, uint64_t at);
     uint64_t (*window)(const struct storm_host *h, uint32_t index, uint64_t *ret_from,
                        uint64_t *ret_to);
+    uint64_t (*held)(const struct storm_host *h, const struct storm_job *j);
 };
 
 struct storm_host {
@@ -196,7 +197,12 @@ static inline uint32_t storm_span(const struct storm_host *h, const struct storm
     return h->ops->span(h, j, from, ret_last);
 }
 
-/* Could it start now in this slot, on these nodes or on any? */
+/* PEs of those nodes that can be used: a node that is drained keeps its jobs, and nobody else gets it after them. */
+static inline uint64_t storm_held(const struct storm_host *h, const struct storm_job *j) {
+    return h->ops->held(h, j);
+}
+
+/* Could it start now in this slot, on any nodes; or on some of these, and not against storm_reserve? */
 static inline bool storm_fits_in(struct storm_host *h, const struct storm_job *j, uint32_t slot,
                                  uint32_t first, uint32_t last) {
     return h->ops->fits(h, j, slot, first, last);

@@ -85,13 +85,15 @@ static void test_floors(void) {
     struct gangrow rows[] = {row(1000, KERNEL_COMPUTE, 1500), row(500, KERNEL_COMPUTE, 1500)};
     rows[0].floor_median_ns = 27300;
     rows[0].floor_99_ns = 350 * NS_PER_US;
+    rows[0].floor_slower = -1250;
     char *text = text_of(gangreport_table, rows, 2);
-    CHECK(strstr(text, "\nbare switching at 1 ms: 27.3 us, 99 % 350 us (the same two writes, "
-                       "nothing else)\n\n") != NULL);
+    CHECK(strstr(text, "\nbare switching at 1 ms, compute: 27.3 us, 99 % 350 us, -1.25 % (the same "
+                       "two writes, nothing else)\n\n") != NULL);
     CHECK(strstr(text, "bare switching at 500 us") == NULL);
     free(text);
     text = text_of(gangreport_json, rows, 1);
-    CHECK(strstr(text, "\"floor_switch_ms\":0.027300,\"floor_switch_99_ms\":0.350000") != NULL);
+    CHECK(strstr(text, "\"floor_switch_ms\":0.027300,\"floor_switch_99_ms\":0.350000,"
+                       "\"floor_slower_percent\":-1.250") != NULL);
     free(text);
     text = text_of(gangreport_json, rows + 1, 1);
     CHECK(strstr(text, "floor") == NULL);

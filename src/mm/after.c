@@ -11,6 +11,7 @@
 
 /* Until what could not be kept is tried again. */
 #define STALL_NS NS_PER_S
+enum { STALLED_SPARE = 64 }; /* places that are left for others then */
 
 struct after *after_add(struct mm *m, uint64_t ticket, enum after_kind kind) {
     ASSERT(m->after_count < m->after_cap);
@@ -124,13 +125,22 @@ void after_stalled(struct mm *m) {
         struct job *j = &m->jobs[i];
         if (j->id == 0 || !j->unlogged)
             continue;
+        if (m->after_count + STALLED_SPARE > m->after_cap) { /* the others when these are through */
+            stall(m);
+            return;
+        }
         j->unlogged = false;
         after_add(m, record_end(m, j), AFTER_SETTLE)->job = j->id;
     }
     for (uint32_t i = 0; i < m->running_peak; i++) {
         struct running *r = &m->runnings[i];
-        if (r->job != 0 && r->unkept && r->phase != PHASE_OVER)
-            keep_again(m, job_find(m, r->job), r);
+        if (r->job == 0 || !r->unkept || r->phase == PHASE_OVER)
+            continue;
+        if (m->after_count + STALLED_SPARE > m->after_cap) {
+            stall(m);
+            return;
+        }
+        keep_again(m, job_find(m, r->job), r);
     }
     if (m->kept.unkept)
         policy_keep(m);

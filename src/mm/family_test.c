@@ -100,6 +100,54 @@ static void test_steps_of_a_suspended_host(void) {
     teardown(&b);
 }
 
+/* More wait inside an allocation than can be written down at once when it ends. */
+static void test_many_steps_end_little_by_little(void) {
+    enum { STEPS = 40, PLACES_LEFT = 12 };
+    struct bench b;
+    uint32_t over = 0;
+    start(&b);
+    submit(&b, (struct message_submit){.kind = JOB_ALLOC, .nodes = 1, .ppn = 2});
+    b.mm->starting = UINT32_MAX / 2; /* none of them begins */
+    for (uint32_t i = 0; i < STEPS; i++)
+        submit(&b, (struct message_submit){.kind = JOB_STEP, .nodes = 1, .ppn = 1, .inside = 1});
+    CHECK_EQ(state(&b, 1 + STEPS), STATE_QUEUED);
+    CHECK_EQ(b.mm->after_count, 0);
+    b.mm->after_head = 0;
+    b.mm->after_cap = PLACES_LEFT;
+    job_find(b.mm, 1)->state = STATE_KILLED;
+    for (int i = 0; i < STEPS && over < STEPS; i++) {
+        feed(&b, (struct input){.kind = INPUT_TIMER, .timer = {.id = TIMER_QUEUE}});
+        CHECK(b.mm->after_count < PLACES_LEFT);
+        keep(&b);
+        over = 0;
+        for (uint32_t j = 2; j < 2 + STEPS; j++)
+            over += state(&b, j) != STATE_QUEUED;
+    }
+    CHECK_EQ(over, STEPS);
+    b.mm->starting = 0;
+    teardown(&b);
+}
+
+/* Somebody who says the same for ever, while the log is slow. */
+static void test_the_same_again_and_again(void) {
+    struct bench b;
+    start(&b);
+    union message m = {.submit = {.kind = JOB_BATCH,
+                                  .request = {77, 2},
+                                  .nodes = 1,
+                                  .ppn = 1,
+                                  .procs = 1,
+                                  .on = &b.none,
+                                  .exclude = &b.none}};
+    for (uint32_t i = 0; i < b.mm->after_cap + 100; i++)
+        say(&b, LINK, 0, MESSAGE_SUBMIT, &m);
+    CHECK(b.mm->after_count <=
+          3); /* the first, its start, and one that is to be answered as well */
+    keep(&b);
+    CHECK_EQ(b.mm->after_count, 0);
+    teardown(&b);
+}
+
 static void lend(struct bench *b, uint32_t parent, uint32_t ppn) {
     submit(b, (struct message_submit){.kind = JOB_ALLOC,
                                       .flags = JOB_FAMILY | JOB_LENT | JOB_DETACHED,
@@ -315,6 +363,8 @@ static void test_why_it_was_called_back(void) {
 
 int main(void) {
     TEST(test_steps_of_a_suspended_host);
+    TEST(test_many_steps_end_little_by_little);
+    TEST(test_the_same_again_and_again);
     TEST(test_one_loan_is_enough);
     TEST(test_all_places_are_taken);
     TEST(test_named_nodes_are_its_own);

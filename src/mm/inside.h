@@ -547,6 +547,7 @@ enum mm_timer {
     TIMER_COURT,
     TIMER_RESERVE,
     TIMER_VITALS,
+    TIMER_QUEUE,
     TIMER_GATHER
 };
 

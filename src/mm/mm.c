@@ -306,6 +306,8 @@ static void on_timer(struct mm *m, uint32_t id) {
         reserve_tick(m);
     else if (id == TIMER_VITALS)
         vitals_timer(m);
+    else if (id == TIMER_QUEUE)
+        m->dirty = true;
 }
 
 static void step(void *self, const struct input *in, struct effects *out) {

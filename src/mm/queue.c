@@ -244,11 +244,16 @@ static bool may_start(const struct mm *m, uint32_t count) {
 }
 
 static void run_steps(struct mm *m) {
+    uint32_t ended = 0;
     for (uint32_t at = m->steps_first, next; at != NO_SLOT; at = next) {
         struct job *j = &m->jobs[at];
         next = j->next;
         const struct job *around = job_find(m, j->inside);
         if (around == NULL || state_over((enum job_state)around->state)) {
+            if (m->after_count + 4 >= m->after_cap || ended++ >= ENDS_AT_ONCE) {
+                effects_timer(m->out, TIMER_QUEUE, m->now);
+                return;
+            }
             end_job(m, j, REASON_AROUND, 0, true);
             continue;
         }

@@ -89,6 +89,16 @@ static void follow(struct mm *m, uint32_t link, const struct message_submit *s, 
         client_follow(m, link, first, true, false);
 }
 
+/* Will he be answered anyway, when it is durable? */
+static bool is_awaited(const struct mm *m, uint32_t link, uint32_t job) {
+    for (uint32_t i = 0; i < m->after_count; i++) {
+        const struct after *a = &m->after[(m->after_head + i) % m->after_cap];
+        if (a->kind == AFTER_AGAIN && a->link == link && a->job == job)
+            return true;
+    }
+    return false;
+}
+
 /* The same again: its answer was lost, or is on its way. */
 static bool known(struct mm *m, uint32_t link, const struct message_submit *s) {
     const struct job *j = job_of_request(m, s->request);
@@ -99,6 +109,12 @@ static bool known(struct mm *m, uint32_t link, const struct message_submit *s) {
     if (j->logged || j->settled) {
         client_answer(m, link, s->request, ANSWER_DONE, j->id, count, "");
         client_news(m, j);
+        return true;
+    }
+    if (is_awaited(m, link, j->id))
+        return true;
+    if (m->after_count + SPARE_AFTER > m->after_cap) {
+        refuse(m, link, s, ANSWER_FULL, "too many at once; try again in a moment");
         return true;
     }
     struct after *a = after_add(m, m->tickets, AFTER_AGAIN);

@@ -85,6 +85,10 @@ static int judge_step(struct mm *m, const struct message_submit *s, struct text 
         text_str(why, "programs with nodes or hosts of their own: not inside an allocation");
         return -EINVAL;
     }
+    if (s->array_last > s->array_first) {
+        text_str(why, "an array: not inside an allocation");
+        return -EINVAL;
+    }
     int wrong = judge_step_need(m, s, around, why);
     if (wrong < 0)
         return wrong;

@@ -157,11 +157,15 @@ void herd_signal(struct group *g, int number) {
         signal_found(g, number, false);
 }
 
-/* As long as nobody has waited for it, its number is nobody else's. */
+/* As long as nobody has waited for it, its number is nobody else's. What would let it go while others have their turn does so when
+ * its own comes. */
 void herd_poke(struct group *g, uint32_t index, int number) {
     ASSERT(index < g->count);
-    if (g->processes[index].live)
-        kill(g->processes[index].pid, number);
+    const struct process *p = &g->processes[index];
+    if (p->live && g->cgroup == NULL && g->frozen && number == SIGCONT)
+        sweep_drop(&g->stopped, p->pid);
+    else if (p->live)
+        kill(p->pid, number);
 }
 
 /* By stopping them: what was stopped before stays so afterwards. */

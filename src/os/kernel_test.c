@@ -536,6 +536,42 @@ static void test_fork_bomb(void) {
     folder_remove(folder);
 }
 
+/* Nothing more of it comes, for so many turns in a row: what was under way has come to rest. */
+static uint64_t await_rest(const struct heard_stream *s) {
+    int still = 0;
+    uint64_t now = s->next;
+    for (int i = 0; i < 10000 && still < 50; i++) {
+        uint64_t at = now;
+        loop_turn(&stage.loop, 1);
+        kernel_settle(stage.kernel);
+        now = s->next;
+        still = now == at ? still + 1 : 0;
+    }
+    CHECK_EQ(still, 50);
+    return now;
+}
+
+/* Whoever is told to go on while he is held does so when he is let go. */
+static void test_poke_of_a_held_one(void) {
+    struct order o;
+    struct heard_stream *s = &stage.groups[0].heard[0].stream[0];
+    order_shell(&o, "i=0; while :; do i=$((i + 1)); test $((i % 2000)) = 0 && echo x; done");
+    stage_begin();
+    open_group(0, &o);
+    CHECK(UNTIL(s->next > 10));
+    carry(EFFECT_GROUP_FREEZE, 0, 1);
+    uint64_t now = await_rest(s);
+    kernel_carry(stage.kernel, &(struct effect){.kind = EFFECT_GROUP_SIGNAL,
+                                                .group = {.value = SIGCONT, .one = 1}});
+    CHECK_EQ(await_rest(s), now);
+    carry(EFFECT_GROUP_FREEZE, 0, 0);
+    CHECK(UNTIL(s->next > now + 10));
+    carry(EFFECT_GROUP_KILL, 0, 0);
+    CHECK(UNTIL(over(0, 1)));
+    close_group(0);
+    stage_end();
+}
+
 /* What counts stops counting, and goes on where it was. */
 static void test_freeze(void) {
     struct order o;
@@ -545,16 +581,7 @@ static void test_freeze(void) {
     open_group(0, &o);
     CHECK(UNTIL(s->next > 10));
     carry(EFFECT_GROUP_FREEZE, 0, 1);
-    uint64_t at, now = s->next;
-    int still = 0; /* turns in a row without anything: what was under way has come to rest */
-    for (int i = 0; i < 10000 && still < 50; i++) {
-        at = now;
-        loop_turn(&stage.loop, 1);
-        kernel_settle(stage.kernel);
-        now = s->next;
-        still = now == at ? still + 1 : 0;
-    }
-    CHECK_EQ(still, 50);
+    uint64_t now = await_rest(s);
     CHECK_EQ(stage.groups[0].heard[0].ends, 0);
     carry(EFFECT_GROUP_FREEZE, 0, 0);
     CHECK(UNTIL(s->next > now + 10));
@@ -749,6 +776,7 @@ static void all(void) {
     TEST(test_kill_one_of_two);
     TEST(test_fork_bomb);
     TEST(test_freeze);
+    TEST(test_poke_of_a_held_one);
     TEST(test_kill_unstarted);
     TEST(test_close_running);
     TEST(test_descriptors);

@@ -42,6 +42,12 @@ bool sweep_has(const struct sweep *s, pid_t pid) {
     return false;
 }
 
+void sweep_drop(struct sweep *s, pid_t pid) {
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->at[i].pid == pid)
+            s->at[i--] = s->at[--s->count];
+}
+
 /* ---- where the kernel lists a task's children ---- */
 
 /* `top` 0: they are our own. */

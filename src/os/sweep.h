@@ -32,6 +32,7 @@ void sweep_fini(struct sweep *s);
 int sweep_add(struct sweep *s, struct descendant d);
 
 bool sweep_has(const struct sweep *s, pid_t pid);
+void sweep_drop(struct sweep *s, pid_t pid); /* if it is there */
 
 /* Is it stopped, by a signal or by whoever traces it? */
 bool sweep_stopped(pid_t pid);

@@ -13,6 +13,7 @@
 
 struct own {
     uint64_t start, end; /* of its reservation */
+    uint64_t pes;        /* that are planned for it */
 };
 
 struct conservative {
@@ -51,8 +52,8 @@ static void init(void *self, struct storm_host *h) {
 }
 
 static void hold(struct conservative *s, struct own *o, const struct storm_job *j, uint64_t start) {
-    *o = (struct own){start, units_after(start, j->estimate)};
-    plan_take(&s->plan, o->start, o->end, j->pes);
+    *o = (struct own){start, units_after(start, j->estimate), j->pes};
+    plan_take(&s->plan, o->start, o->end, o->pes);
     if (start < s->next)
         s->next = start;
 }
@@ -61,7 +62,7 @@ static void place(struct conservative *s, struct storm_host *h, const struct sto
     uint64_t at = plan_earliest(&s->plan, storm_now(h), j->estimate, j->pes);
     struct own *o = storm_own(h, j);
     if (at == STORM_NEVER)
-        *o = (struct own){STORM_NEVER, STORM_NEVER}; /* behind something without an estimate */
+        *o = (struct own){STORM_NEVER, STORM_NEVER, 0}; /* behind something without an estimate */
     else
         hold(s, o, j, at);
     storm_expect(h, j, at);
@@ -70,8 +71,8 @@ static void place(struct conservative *s, struct storm_host *h, const struct sto
 static void take(struct conservative *s, struct storm_host *h, const struct storm_job *j) {
     uint64_t now = storm_now(h);
     struct own *o = storm_own(h, j);
-    *o = (struct own){now, j->ends > now ? j->ends : now + 1};
-    plan_take(&s->plan, o->start, o->end, j->pes);
+    *o = (struct own){now, j->ends > now ? j->ends : now + 1, storm_held(h, j)};
+    plan_take(&s->plan, o->start, o->end, o->pes);
 }
 
 /* It may have been planned otherwise: those that take the place of an order may outlast what that was to take. */
@@ -108,7 +109,7 @@ static void improve(struct conservative *s, struct storm_host *h) {
             continue;
         }
         if (before != STORM_NEVER)
-            plan_give(&s->plan, o->start, o->end, j->pes);
+            plan_give(&s->plan, o->start, o->end, o->pes);
         place(s, h, j);
         ASSERT(o->start <= before);
     }
@@ -121,7 +122,7 @@ static void ended(void *self, struct storm_host *h, const struct storm_job *j) {
         return; /* what is planned may be more than there is: nobody's place is better or worse before it is planned anew */
     plan_pass(&s->plan, storm_now(h));
     if (o->start != STORM_NEVER)
-        plan_give(&s->plan, o->start, o->end, j->pes);
+        plan_give(&s->plan, o->start, o->end, o->pes);
     improve(s, h);
 }
 

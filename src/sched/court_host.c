@@ -106,6 +106,20 @@ static uint64_t host_pes(const struct storm_host *h) {
     return court_of(h)->matrix.pes_usable;
 }
 
+static uint64_t host_held(const struct storm_host *h, const struct storm_job *job) {
+    const struct court *c = court_of(h);
+    const struct court_job *j = find_any(court_of(h), job);
+    struct court_part p;
+    uint64_t pes = 0;
+    if (j == NULL || j->where != WHERE_RUNS)
+        return 0;
+    for (uint32_t k = 0; court_part(c, j, k, &p); k++)
+        NODESET_EACH (n, p.set)
+            if (bits_test(c->matrix.usable, n))
+                pes += p.each == WANT_WHOLE ? matrix_node_pes(&c->matrix, n) : p.each;
+    return pes;
+}
+
 static uint64_t host_free(const struct storm_host *h, uint32_t slot) {
     const struct court *c = court_of(h);
     return slot < c->limits.slots ? c->matrix.rows[slot].free : 0;
@@ -129,11 +143,13 @@ static bool host_fits(struct storm_host *h, const struct storm_job *job, uint32_
     const struct court_job *j = find(c, job);
     if (j == NULL || slot >= c->limits.slots || !court_has_sets(c, j))
         return false;
-    struct matrix_where at = court_where(c, j, slot);
+    /* Who looks for a place among some will start it there: not where it is against what is held for another. */
+    bool some = first > 0 || last < c->config.limits.nodes - 1;
+    struct matrix_where at = some ? court_where_within(c, j, slot) : court_where(c, j, slot);
     at.first = first;
     at.last = last;
     struct want w = court_want(j);
-    if (first > 0 || last < c->config.limits.nodes - 1)
+    if (some)
         return matrix_fits(&c->matrix, &at, &w);
     return court_fits(c, j, &at) || (j->where == WHERE_QUEUE && court_swap(c, j, &at));
 }
@@ -334,4 +350,5 @@ const struct storm_host_ops court_host_ops = {
     .turn = host_turn,
     .wake = host_wake,
     .window = host_window,
+    .held = host_held,
 };

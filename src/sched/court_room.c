@@ -13,8 +13,20 @@
 #include "base/units.h"
 #include "sched/court_inside.h"
 
-static bool counts(const struct court *c, const struct court_job *j) {
-    return matrix_flat(&c->matrix) && !j->pub.chooses && c->windows.count == 0;
+/* A drained node keeps its jobs, but does not come back with their end. */
+static bool all_come_back(const struct court *c, uint32_t slot) {
+    const struct matrix *m = &c->matrix;
+    if (m->pes_usable == c->config.limits.nodes)
+        return true;
+    uint64_t lost = 0;
+    for (uint32_t i = 0; i < m->words; i++)
+        lost |= m->rows[slot].taken[i] & ~m->usable[i];
+    return lost == 0;
+}
+
+static bool counts(const struct court *c, const struct court_job *j, uint32_t slot) {
+    return matrix_flat(&c->matrix) && !j->pub.chooses && c->windows.count == 0 &&
+           all_come_back(c, slot);
 }
 
 /* ---- by counting ---- */
@@ -265,12 +277,12 @@ static void room_hold(struct court *c, const struct court_job *j, uint32_t slot)
 uint64_t court_earliest(struct court *c, const struct court_job *j, uint32_t slot) {
     uint64_t extra;
     c->room.held = c->room.held && !c->room.exact; /* the room by node is overwritten */
-    return counts(c, j) ? count_earliest(c, j, slot, &extra) : node_earliest(c, j, slot);
+    return counts(c, j, slot) ? count_earliest(c, j, slot, &extra) : node_earliest(c, j, slot);
 }
 
 uint64_t court_reserve(struct court *c, const struct court_job *j, uint32_t slot) {
     struct court_room *r = &c->room;
-    r->exact = !counts(c, j);
+    r->exact = !counts(c, j, slot);
     r->at = r->exact ? node_earliest(c, j, slot) : count_earliest(c, j, slot, &r->extra);
     r->held = r->at != STORM_NEVER;
     r->slot = slot;

@@ -129,6 +129,61 @@ static void test_gang_worked_example(void) {
     bench_fini(&b);
 }
 
+/* What a drained node still runs has no part in what the others have free. */
+static void test_conservative_drained(void) {
+    struct bench b;
+    struct court_config c = bench_config(4, 1, 1);
+    bench_init(&b, &c, &policy_conservative);
+    CHECK_STR(bench_arrives(&b, 0, 'A', 1, STORM_NEVER), "A:0@0");
+    bench_usable(&b, 1, 0, 0, false);
+    CHECK_STR(bench_arrives(&b, 2, 'B', 3, 10), "B:[1-3]@0");
+    CHECK_STR(bench_arrives(&b, 3, 'C', 3, 5), "");
+    CHECK_EQ(bench_job(&b, 'C')->reserved, 12);
+    CHECK_STR(bench_ends(&b, 5, 'A'), "");
+    CHECK_STR(bench_ends(&b, 12, 'B'), "C:[1-3]@0");
+    bench_fini(&b);
+}
+
+/* Nor does it come back to anybody when that ends. */
+static void test_easy_drained(void) {
+    struct bench b;
+    struct court_config c = bench_config(4, 1, 1);
+    bench_init(&b, &c, &policy_easy);
+    CHECK_STR(bench_arrives(&b, 0, 'A', 1, 10), "A:0@0");
+    CHECK_STR(bench_arrives(&b, 0, 'B', 2, 20), "B:[1-2]@0");
+    bench_usable(&b, 1, 0, 0, false);
+    CHECK_STR(bench_arrives(&b, 1, 'H', 3, 5), "");
+    CHECK_EQ(bench_job(&b, 'H')->reserved, 20);
+    CHECK_STR(bench_arrives(&b, 1, 'L', 1, 99), ""); /* no PE is extra then */
+    CHECK_STR(bench_arrives(&b, 1, 'S', 1, 19), "S:3@0");
+    CHECK_STR(bench_ends(&b, 10, 'A'), "");
+    CHECK_STR(bench_ends(&b, 20, 'S'), "");
+    CHECK_STR(bench_ends(&b, 20, 'B'), "H:[1-3]@0");
+    bench_fini(&b);
+}
+
+static const char *wide_arrives(struct bench *b, char letter, uint32_t nodes, uint32_t ppn,
+                                uint64_t estimate) {
+    struct court_order o = bench_order(letter, nodes, estimate);
+    o.ppn = ppn;
+    return bench_order_arrives(b, 0, &o);
+}
+
+/* Where there is least to do may be what is held for the head. */
+static void test_gang_backfill_leaves_what_is_held(void) {
+    struct bench b;
+    struct court_config c = bench_config(4, 2, 2);
+    bench_init(&b, &c, &policy_gang_backfill);
+    CHECK_STR(wide_arrives(&b, 'E', 4, 2, STORM_NEVER), "E:[0-3]@0");
+    CHECK_STR(wide_arrives(&b, 'A', 2, 2, 10), "A:[0-1]@1");
+    CHECK_STR(wide_arrives(&b, 'H', 3, 2, 10), "");
+    CHECK_EQ(bench_job(&b, 'H')->reserved, 20);
+    for (char letter = 'P'; letter <= 'S'; letter++)
+        wide_arrives(&b, letter, 1, 1, STORM_NEVER);
+    CHECK(strstr(bench_ends(&b, 20, 'A'), "H:") != NULL);
+    bench_fini(&b);
+}
+
 static void test_gang_backfill_worked_example(void) {
     struct bench b;
     struct court_config c = bench_config(4, 1, 2);
@@ -198,6 +253,9 @@ int main(void) {
     TEST(test_easy_overdue);
     TEST(test_easy_sjbf);
     TEST(test_conservative);
+    TEST(test_conservative_drained);
+    TEST(test_easy_drained);
+    TEST(test_gang_backfill_leaves_what_is_held);
     TEST(test_gang_worked_example);
     TEST(test_gang_backfill_worked_example);
     TEST(test_gang_odd_machine);

@@ -128,6 +128,32 @@ static void test_many_steps_end_little_by_little(void) {
     teardown(&b);
 }
 
+/* Whoever has a time to begin comes after those who waited when it came, and before those who came then: also in the next life. */
+static void test_a_time_to_begin_and_a_new_life(void) {
+    struct bench a, b;
+    start(&a);
+    submit(&a, (struct message_submit){.kind = JOB_ALLOC, .nodes = NODES, .ppn = PES});
+    struct message_submit wants = {.kind = JOB_BATCH, .nodes = NODES, .ppn = PES};
+    wants.procs = NODES * PES;
+    struct message_submit later = wants;
+    later.begin_ns = wall(a.mm) + 5 * NS_PER_S;
+    submit(&a, later);
+    submit(&a, wants);
+    a.now += 10 * NS_PER_S;
+    feed(&a, (struct input){.kind = INPUT_TIMER, .timer = {.id = TIMER_BEGIN}});
+    submit(&a, wants);
+    live_again(&b, kept_count);
+    struct bench *lives[] = {&a, &b};
+    for (int i = 0; i < 2; i++) {
+        const struct mm *m = lives[i]->mm;
+        CHECK(job_find(m, 3)->rank < job_find(m, 2)->rank);
+        CHECK(job_find(m, 2)->rank < job_find(m, 4)->rank);
+        CHECK(!job_find(m, 2)->waits);
+    }
+    teardown(&a);
+    teardown(&b);
+}
+
 /* Somebody who says the same for ever, while the log is slow. */
 static void test_the_same_again_and_again(void) {
     struct bench b;
@@ -364,6 +390,7 @@ static void test_why_it_was_called_back(void) {
 int main(void) {
     TEST(test_steps_of_a_suspended_host);
     TEST(test_many_steps_end_little_by_little);
+    TEST(test_a_time_to_begin_and_a_new_life);
     TEST(test_the_same_again_and_again);
     TEST(test_one_loan_is_enough);
     TEST(test_all_places_are_taken);

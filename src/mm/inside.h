@@ -419,11 +419,12 @@ struct mm {
     uint64_t wall_ns; /* what to add to `now` for the calendar's time */
     struct effects *out;
     bool replaying;
-    bool dirty;   /* something may start now */
-    bool orphans; /* there may be hosts whose job is gone */
-    bool stopped; /* nothing may, any more */
-    bool stalled; /* nothing may: the log takes nothing */
-    bool overlap; /* some have processors that are held for others */
+    uint64_t replayed_at; /* of the calendar: when what is read again happened */
+    bool dirty;           /* something may start now */
+    bool orphans;         /* there may be hosts whose job is gone */
+    bool stopped;         /* nothing may, any more */
+    bool stalled;         /* nothing may: the log takes nothing */
+    bool overlap;         /* some have processors that are held for others */
     uint32_t epoch;
     uint64_t booted;
     bool ticked; /* the court wants to be heard */
@@ -744,6 +745,8 @@ void waits_drop(struct mm *m, struct job *j);
 void waits_ended(struct mm *m, const struct job *j);
 /* The log tells what became of a condition. */
 void waits_replay(struct mm *m, uint32_t job, uint32_t on, bool good);
+/* Something is read again that happened then. */
+void waits_replay_at(struct mm *m, uint64_t at);
 /* All of the log is read: what is over by now, and nobody was told so. */
 void waits_resume(struct mm *m);
 void waits_timer(struct mm *m);

@@ -334,6 +334,7 @@ void record_replay(struct mm *m, const struct input_replay *in) {
             keep_number(m, &h);
         return;
     }
+    waits_replay_at(m, h.at);
     struct job *j = job_find(m, h.job);
     switch ((enum event)h.event) {
     case EVENT_SUBMIT:

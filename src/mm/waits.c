@@ -142,7 +142,7 @@ static void await_job(struct mm *m, struct job *first, uint8_t kind, uint32_t on
 }
 
 static void await_time(struct mm *m, struct job *first, uint64_t begin_ns) {
-    if (begin_ns == 0 || (!m->replaying && begin_ns <= wall(m)))
+    if (begin_ns <= (m->replaying ? m->replayed_at : wall(m)))
         return;
     struct await *a = await_new(m, first);
     a->kind = AWAIT_BEGIN;
@@ -282,9 +282,19 @@ void waits_timer(struct mm *m) {
     effects_timer(m->out, TIMER_BEGIN, at);
 }
 
-void waits_begin(struct mm *m) {
-    for (struct heap_item *next; (next = heap_peek(&m->begins)) != NULL && next->key <= wall(m);)
+static void meet_begins(struct mm *m, uint64_t until) {
+    for (struct heap_item *next; (next = heap_peek(&m->begins)) != NULL && next->key <= until;)
         met(m, CONTAINER_OF(next, struct await, due));
+}
+
+/* Whose time had come by then was let in before: so it comes to the same place among the others. */
+void waits_replay_at(struct mm *m, uint64_t at) {
+    m->replayed_at = at;
+    meet_begins(m, at);
+}
+
+void waits_begin(struct mm *m) {
+    meet_begins(m, wall(m));
     m->dirty = m->dirty || m->doomed_first != NO_SLOT;
     waits_timer(m);
 }

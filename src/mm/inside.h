@@ -373,8 +373,7 @@ struct after {
     uint8_t kind;
     uint32_t link; /* ANSWER, AGAIN, NODE, ACT */
     uint64_t request[2];
-    uint32_t job;
-    uint32_t count;
+    uint32_t job, count;
 };
 
 /* A client that wants to know what a job is to run, until that has come from the log. */
@@ -745,8 +744,7 @@ void waits_drop(struct mm *m, struct job *j);
 void waits_ended(struct mm *m, const struct job *j);
 /* The log tells what became of a condition. */
 void waits_replay(struct mm *m, uint32_t job, uint32_t on, bool good);
-/* Something is read again that happened then. */
-void waits_replay_at(struct mm *m, uint64_t at);
+void waits_replay_at(struct mm *m, uint64_t at); /* what is read next happened then */
 /* All of the log is read: what is over by now, and nobody was told so. */
 void waits_resume(struct mm *m);
 void waits_timer(struct mm *m);

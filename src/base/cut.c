@@ -56,7 +56,8 @@ static bool fit(const struct cut *c, const uint8_t *at) {
     return (mixed & c->mask) == 0;
 }
 
-/* A bit for each, of what is all ones or all zeros. */
+/* A bit for each, of what is all ones or all zeros. Without an instruction for it: eight of them, side by side in the highest byte
+ * of a product. */
 static uint64_t bits_of(places p) {
 #ifdef __SSE2__
     typedef char signs __attribute__((vector_size(PLACES)));
@@ -65,8 +66,7 @@ static uint64_t bits_of(places p) {
     uint64_t bits = 0;
     uint8_t bytes[PLACES];
     memcpy(bytes, &p, sizeof bytes);
-    for (uint32_t k = 0; k < PLACES;
-         k += 8) /* eight times a bit, side by side in the highest byte */
+    for (uint32_t k = 0; k < PLACES; k += 8)
         bits |= ((load_le64(bytes + k) & 0x0101010101010101) * 0x0102040810204080) >> 56 << k;
     return bits;
 #endif

@@ -108,15 +108,11 @@ static void look_back(struct bench_gang *b, const struct gangrig *g, struct gang
     row->away_ns = known ? b->switches[n / 2] : 0;
 }
 
-static int64_t slower_of(uint64_t turns, uint64_t alone) {
-    return ((int64_t)turns - (int64_t)alone) * 100000 / (int64_t)(alone > 0 ? alone : 1);
-}
-
 /* The slowdown of each run is its own: what the machine did meanwhile was the same for both. */
 static void take_slower(const uint64_t *alone, const uint64_t *turns, struct gangrow *row) {
     int64_t sorted[GANGROW_RUNS];
     for (uint32_t i = 0; i < row->runs; i++)
-        sorted[i] = row->each[i] = slower_of(turns[i], alone[i]);
+        sorted[i] = row->each[i] = stats_more(turns[i], alone[i]);
     row->slower = stats_middle(sorted, row->runs);
 }
 
@@ -150,7 +146,7 @@ static void take_clean(struct bench_gang *b, struct gangrow *row) {
     row->clean_looks = alone->count < turns->count ? alone->count : turns->count;
     if (row->clean_looks > 0)
         row->clean_slower =
-            slower_of(median(alone->rates, alone->count), median(turns->rates, turns->count));
+            stats_more(median(alone->rates, alone->count), median(turns->rates, turns->count));
 }
 
 static int measure(struct bench_gang *b, struct gangrig *g, struct gangrow *row) {
@@ -175,7 +171,7 @@ static int measure(struct bench_gang *b, struct gangrig *g, struct gangrow *row)
     uint64_t span = (clock_ns() - begin) * (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
     row->stolen = (uint32_t)((machine_stolen_ns() - stolen) * 1000 / (span + 1));
     row->cpu_more =
-        slower_of(median(cpu[GANGWAY_TURNS], row->runs), median(cpu[GANGWAY_ALONE], row->runs));
+        stats_more(median(cpu[GANGWAY_TURNS], row->runs), median(cpu[GANGWAY_ALONE], row->runs));
     take_slower(ns[GANGWAY_ALONE], ns[GANGWAY_TURNS], row);
     take_clean(b, row);
     row->alone_ns = median(ns[GANGWAY_ALONE], row->runs);

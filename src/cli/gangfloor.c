@@ -83,7 +83,7 @@ static bool enter(const struct cgroup *c) {
     return entered;
 }
 
-static _Noreturn void compute(const struct gangfloor *f, int gang, uint32_t rank, pid_t parent) {
+static _Noreturn void work(const struct gangfloor *f, int gang, uint32_t rank, pid_t parent) {
     child_follow(parent);
     home_bind(0, f->first, rank);
     if (enter(f->groups[gang]))
@@ -97,7 +97,7 @@ static int start(struct gangfloor *f) {
         for (uint32_t i = 0; i < f->gangs[g].count; i++) {
             pid_t pid = fork();
             if (pid == 0)
-                compute(f, g, i, parent);
+                work(f, g, i, parent);
             if (pid < 0)
                 return -errno;
             f->processes[g][i] = pid;
@@ -167,10 +167,10 @@ static uint64_t units_done(const struct gangfloor *f) {
 
 /* What is done in a second meanwhile. */
 static int pass_window(struct gangfloor *f, int (*pass)(struct gangfloor *f, uint64_t until),
-                       uint64_t ns, int64_t *ret_rate) {
+                       uint64_t ns, uint64_t *ret_rate) {
     uint64_t begin = clock_ns(), before = units_done(f);
     int r = tempcluster_interrupted() ? -EINTR : pass(f, begin + ns);
-    *ret_rate = (int64_t)((units_done(f) - before) * NS_PER_S / (clock_ns() - begin + 1));
+    *ret_rate = (units_done(f) - before) * NS_PER_S / (clock_ns() - begin + 1);
     return r;
 }
 
@@ -182,11 +182,11 @@ static int compare(struct gangfloor *f, int64_t *ret_slower) {
     int64_t slower[PAIRS_MAX];
     int r = cgroup_freeze(f->groups[1], true);
     for (uint64_t i = 0; i < pairs && r == 0; i++) {
-        int64_t alone, turns = 0;
+        uint64_t alone, turns = 0;
         r = pass_window(f, stay, window, &alone);
         if (r == 0)
             r = pass_window(f, take_turns, window, &turns);
-        slower[i] = (alone - turns) * 100000 / (turns > 0 ? turns : 1);
+        slower[i] = stats_more(alone, turns);
     }
     if (r == 0)
         *ret_slower = stats_middle(slower, (uint32_t)pairs);

@@ -30,6 +30,10 @@ struct stats stats_of(const uint64_t *values, uint32_t count) {
     return s;
 }
 
+int64_t stats_more(uint64_t one, uint64_t other) {
+    return ((int64_t)one - (int64_t)other) * 100000 / (int64_t)(other > 0 ? other : 1);
+}
+
 int64_t stats_middle(int64_t *values, uint32_t count) {
     for (uint32_t i = 1; i < count; i++) {
         int64_t value = values[i];

@@ -12,6 +12,8 @@ struct stats {
 /* The values are sorted, ascending; there is at least one. */
 struct stats stats_of(const uint64_t *values, uint32_t count);
 
+/* By how much the one is more than the other, in thousandths of a percent. */
+int64_t stats_more(uint64_t one, uint64_t other);
 /* The middle one of numbers that may be negative; sorts them. */
 int64_t stats_middle(int64_t *values, uint32_t count);
 

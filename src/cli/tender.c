@@ -716,11 +716,12 @@ static int begin(struct tender *t) {
     snprintf(t->line, sizeof t->line, "%s/bin/storm berth", t->contact.cluster.node_folder);
     /* Programs that came in part cannot end themselves; whether the folder is ours is looked at before. If there is more in it, a node
      * was there, and perhaps still is. */
-    snprintf(t->end_line, sizeof t->end_line,
-             "d=%s; test -x $d/bin/storm && exec $d/bin/storm berth; rm -rf $d/bin; rmdir $d "
-             "2>/dev/null; test -e $d || exit %d; echo somebody has removed the programs from "
-             "$d/bin: its daemons may still run >&2; exit 1",
-             t->contact.cluster.node_folder, NOT_FOUND);
+    snprintf(
+        t->end_line, sizeof t->end_line,
+        "d=%s; test -x $d/bin/storm && exec $d/bin/storm berth; rm -rf $d/bin; rmdir $d "
+        "2>/dev/null; test -e $d || exit %d; echo somebody has removed the programs in $d/bin: "
+        "end what is called storm there, and remove $d >&2; exit 1",
+        t->contact.cluster.node_folder, NOT_FOUND);
     snprintf(t->own, sizeof t->own, "%s/bin", t->contact.cluster.node_folder);
     snprintf(t->sweep, sizeof t->sweep,
              "rm -f ~/.cache/storm/hop-%s; rmdir ~/.cache/storm ~/.cache 2>/dev/null; true",

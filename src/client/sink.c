@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/list.h"
+#include "os/files.h"
 
 enum {
     DIRECT_BYTES = 16 * 1024,  /* larger parts are not copied if nothing waits */
@@ -25,13 +26,6 @@ static void ready(struct source *source, uint32_t events) {
     struct sink *s = CONTAINER_OF(source, struct sink, source);
     (void)events;
     sink_settle(s);
-}
-
-/* A pipe or terminal can be opened once more, with a mode of its own. */
-static int open_again(int fd) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
 void sink_init(struct sink *s, struct loop *loop, int fd, bool own) {
@@ -49,7 +43,9 @@ static void prepare(struct sink *s) {
     }
     if (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode) || s->own)
         return;
-    int again = S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode) ? open_again(fd) : -1;
+    int again = S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)
+                    ? files_open_again(fd, O_WRONLY | O_NONBLOCK)
+                    : -1;
     s->careful = again < 0;
     if (again >= 0) {
         s->source.fd = again;

@@ -137,8 +137,7 @@ struct mover {
     uint32_t *switches; /* of a transfer's receivers, for a moment */
     struct haul *hauls;
     struct taker *takers;
-    uint32_t
-        taker_end; /* all that are in use lie before this; memory behind it was perhaps never touched */
+    uint32_t taker_end; /* all that are in use lie before this; behind it nothing is set */
 };
 
 enum mover_timer { TIMER_TICK = 1 };

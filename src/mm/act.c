@@ -6,7 +6,7 @@
 #include "rm/say.h"
 #include "sched/map.h"
 
-enum { SIGNAL_KILL = 9, ACTS_MAX = 512, SPARE_AFTER = 64 };
+enum { SIGNAL_KILL = 9, ACTS_MAX = 512 };
 
 static void answer(struct mm *m, uint32_t link, const struct message_act *a, enum answer code,
                    uint32_t job, const char *text) {
@@ -234,8 +234,7 @@ static void answer_kept(struct mm *m, uint32_t link, const struct message_act *a
 /* Each may be a word to all nodes of a job, or an entry of the log; to follow is neither. */
 static bool too_many(const struct mm *m, const struct message_act *a) {
     size_t count = a->jobs.len / 4;
-    return (a->verb != VERB_FOLLOW && count > ACTS_MAX) ||
-           (is_kept(a) && m->after_count + 2 * count + SPARE_AFTER > m->after_cap);
+    return (a->verb != VERB_FOLLOW && count > ACTS_MAX) || (is_kept(a) && after_full(m, 2 * count));
 }
 
 static void act_on_jobs(struct mm *m, uint32_t link, const struct message_act *a) {
@@ -267,7 +266,7 @@ static void drain(struct mm *m, uint32_t link, const struct message_act *a) {
         answer(m, link, a, ANSWER_UNKNOWN, 0, "some of these are not in the cluster (any more)");
         return;
     }
-    if (node_draining(m, a->nodes) || m->after_count + SPARE_AFTER > m->after_cap) {
+    if (node_draining(m, a->nodes) || after_full(m, 0)) {
         answer(m, link, a, ANSWER_FULL, 0, "somebody does the same; try again in a moment");
         return;
     }

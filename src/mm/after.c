@@ -11,7 +11,18 @@
 
 /* Until what could not be kept is tried again. */
 #define STALL_NS NS_PER_S
-enum { STALLED_SPARE = 64 }; /* places that are left for others then */
+
+/* Places that are left for what nobody can refuse; jobs that are ended in one step because of others, each of which is
+ * written down, and places for one of them. */
+enum { SPARE = 64, ENDS_AT_ONCE = 64, END_PLACES = 4 };
+
+bool after_full(const struct mm *m, uint64_t more) {
+    return m->after_count + more + SPARE > m->after_cap;
+}
+
+bool after_may_end(const struct mm *m, uint32_t *ended) {
+    return m->after_count + END_PLACES < m->after_cap && (*ended)++ < ENDS_AT_ONCE;
+}
 
 struct after *after_add(struct mm *m, uint64_t ticket, enum after_kind kind) {
     ASSERT(m->after_count < m->after_cap);
@@ -118,32 +129,26 @@ static void keep_again(struct mm *m, const struct job *j, struct running *r) {
         after_keep(m, j, record_ending(m, j, r));
 }
 
+/* What is too much now is tried again when that is through. */
 void after_stalled(struct mm *m) {
     m->stalled = false;
     m->dirty = true;
-    for (uint32_t i = 0; i < m->config.jobs_max; i++) {
+    for (uint32_t i = 0; i < m->config.jobs_max && !after_full(m, 1); i++) {
         struct job *j = &m->jobs[i];
         if (j->id == 0 || !j->unlogged)
             continue;
-        if (m->after_count + STALLED_SPARE > m->after_cap) { /* the others when these are through */
-            stall(m);
-            return;
-        }
         j->unlogged = false;
         after_add(m, record_end(m, j), AFTER_SETTLE)->job = j->id;
     }
-    for (uint32_t i = 0; i < m->running_peak; i++) {
+    for (uint32_t i = 0; i < m->running_peak && !after_full(m, 2); i++) {
         struct running *r = &m->runnings[i];
-        if (r->job == 0 || !r->unkept || r->phase == PHASE_OVER)
-            continue;
-        if (m->after_count + STALLED_SPARE > m->after_cap) {
-            stall(m);
-            return;
-        }
-        keep_again(m, job_find(m, r->job), r);
+        if (r->job != 0 && r->unkept && r->phase != PHASE_OVER)
+            keep_again(m, job_find(m, r->job), r);
     }
     if (m->kept.unkept)
         policy_keep(m);
+    if (after_full(m, 2))
+        stall(m);
 }
 
 static void put_off(struct mm *m, struct job *j) {

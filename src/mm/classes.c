@@ -9,7 +9,7 @@
 
 #include "mm/inside.h"
 
-enum { DEFINITIONS_MAX = 256, DEFINITIONS_EACH = 32, SPARE_AFTER = 64 };
+enum { DEFINITIONS_MAX = 256, DEFINITIONS_EACH = 32 };
 
 size_t classes_bytes(void) {
     return DEFINITIONS_MAX * sizeof(struct definition);
@@ -170,7 +170,7 @@ void classes_heard(struct mm *m, uint32_t link, const struct message_act *a) {
     if (wrong == 0)
         wrong = c.removed ? judge_undefine(m, head, c.what.name, &why)
                           : judge_define(m, head, &c.what, &why);
-    if (wrong == 0 && m->after_count + SPARE_AFTER > m->after_cap) {
+    if (wrong == 0 && after_full(m, 0)) {
         why = "try again in a moment";
         wrong = EAGAIN;
     }

@@ -82,7 +82,7 @@ void family_end_orphans(struct mm *m) {
         struct job *j = &m->jobs[i];
         if (j->id == 0 || !is_orphan(m, j))
             continue;
-        if (m->after_count + 4 >= m->after_cap || ended++ >= ENDS_AT_ONCE)
+        if (!after_may_end(m, &ended))
             return;
         end_job(m, j, REASON_PARENT, 0, true);
     }

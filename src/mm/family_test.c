@@ -111,6 +111,13 @@ static void test_many_steps_end_little_by_little(void) {
     for (uint32_t i = 0; i < STEPS; i++)
         submit(&b, (struct message_submit){.kind = JOB_STEP, .nodes = 1, .ppn = 1, .inside = 1});
     CHECK_EQ(state(&b, 1 + STEPS), STATE_QUEUED);
+    submit(&b, (struct message_submit){.kind = JOB_STEP,
+                                       .nodes = 1,
+                                       .ppn = 1,
+                                       .inside = 1,
+                                       .array_first = 1,
+                                       .array_last = 9});
+    CHECK_EQ(state(&b, 2 + STEPS), STATES); /* no step is an array */
     CHECK_EQ(b.mm->after_count, 0);
     b.mm->after_head = 0;
     b.mm->after_cap = PLACES_LEFT;

@@ -29,9 +29,6 @@
 /* With fewer free places than this, output that nobody takes makes room. */
 enum { RUNNINGS_LOW = 64 };
 
-/* Jobs that are ended in one step because of others: each is written down. */
-enum { ENDS_AT_ONCE = 64 };
-
 enum { NAME_MAX_BYTES = 40, REASON_MAX_BYTES = 80, FOLLOW_BUCKETS = 1024, REQUEST_BUCKETS = 1024 };
 
 /* Why a job is being ended, beside that its processes have ended. */
@@ -993,6 +990,9 @@ void node_resume(struct mm *m);
 /* What was asked for a running job is in the log with this ticket, or is tried again. */
 void after_keep(struct mm *m, const struct job *j, uint64_t ticket);
 struct after *after_add(struct mm *m, uint64_t ticket, enum after_kind kind);
+bool after_full(const struct mm *m, uint64_t more); /* so many would be too many now */
+bool after_may_end(const struct mm *m,
+                   uint32_t *ended); /* one more in this step, because of another? */
 void after_logged(struct mm *m, const struct input_logged *in);
 /* What could not be kept is tried again. */
 void after_stalled(struct mm *m);

@@ -8,8 +8,6 @@
 #include "mm/inside.h"
 #include "sched/policies.h"
 
-enum { SPARE_AFTER = 64 };
-
 static const struct storm_policy *at(const struct mm *m, uint32_t index) {
     const struct storm_policy *p = policies_at(index);
     if (p != NULL || index == 0 || policies_at(index - 1) == NULL)
@@ -97,7 +95,7 @@ void policy_heard(struct mm *m, uint32_t link, const struct message_act *a) {
                       "such short turns are nothing but switches");
         return;
     }
-    if (m->after_count + SPARE_AFTER > m->after_cap) {
+    if (after_full(m, 0)) {
         client_answer(m, link, a->request, ANSWER_FULL, 0, 0, "try again in a moment");
         return;
     }

@@ -250,7 +250,7 @@ static void run_steps(struct mm *m) {
         next = j->next;
         const struct job *around = job_find(m, j->inside);
         if (around == NULL || state_over((enum job_state)around->state)) {
-            if (m->after_count + 4 >= m->after_cap || ended++ >= ENDS_AT_ONCE) {
+            if (!after_may_end(m, &ended)) {
                 effects_timer(m->out, TIMER_QUEUE, m->now);
                 return;
             }

@@ -10,8 +10,6 @@
 #include "base/assert.h"
 #include "mm/inside.h"
 
-enum { SPARE_AFTER = 64 };
-
 /* ---- the table ---- */
 
 void reserve_init(struct mm *m, uint64_t *storage) {
@@ -208,7 +206,7 @@ static void cancel(struct mm *m, uint32_t link, const struct message_reserve *w)
 }
 
 void reserve_heard(struct mm *m, uint32_t link, const struct message_reserve *w) {
-    if (m->after_count + SPARE_AFTER > m->after_cap)
+    if (after_full(m, 0))
         answer(m, link, w, ANSWER_FULL, "try again in a moment");
     else if (w->cancel)
         cancel(m, link, w);
@@ -271,7 +269,7 @@ void reserve_end_stranded(struct mm *m) {
         if (j->id == 0 || j->state != STATE_QUEUED || j->window == 0 || j->given ||
             reserve_of(m, j->window) != NULL)
             continue;
-        if (m->after_count + 4 >= m->after_cap || ended++ >= ENDS_AT_ONCE) {
+        if (!after_may_end(m, &ended)) {
             effects_timer(m->out, TIMER_RESERVE, m->now);
             m->dirty = true;
             return;

@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "mm/inside.h"
 
-enum { WHY_MAX = NEEDS_WHY_MAX, SPARE_AFTER = 64 };
+enum { WHY_MAX = NEEDS_WHY_MAX };
 
 bool submit_take(struct mm *m, const struct message_submit *s, uint32_t first, uint32_t count,
                  uint64_t at) {
@@ -113,7 +113,7 @@ static bool known(struct mm *m, uint32_t link, const struct message_submit *s) {
     }
     if (is_awaited(m, link, j->id))
         return true;
-    if (m->after_count + SPARE_AFTER > m->after_cap) {
+    if (after_full(m, 0)) {
         refuse(m, link, s, ANSWER_FULL, "too many at once; try again in a moment");
         return true;
     }
@@ -153,7 +153,7 @@ void submit_heard(struct mm *m, uint32_t link, const struct message_submit *s, s
         refuse(m, link, s, ANSWER_REFUSED, "the cluster is going down");
         return;
     }
-    if (m->after_count + SPARE_AFTER > m->after_cap || count > m->config.jobs_max / 2) {
+    if (after_full(m, 0) || count > m->config.jobs_max / 2) {
         refuse(m, link, s, ANSWER_FULL, "too many at once; try again in a moment");
         return;
     }

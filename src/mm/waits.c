@@ -305,7 +305,7 @@ static bool end_all(struct mm *m, const struct job *first) {
         struct job *j = job_find(m, first->id + i);
         if (j == NULL || j->key != first->key || !j->waits)
             continue;
-        if (m->after_count + 4 >= m->after_cap || m->ending++ >= ENDS_AT_ONCE)
+        if (!after_may_end(m, &m->ending))
             return false;
         end_job(m, j, REASON_AFTER, 0, true);
     }

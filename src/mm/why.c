@@ -86,7 +86,8 @@ static int judge_step(struct mm *m, const struct message_submit *s, struct text 
         return -EINVAL;
     }
     if (s->array_last > s->array_first) {
-        text_str(why, "an array: not inside an allocation");
+        text_str(why,
+                 "an array is no step of an allocation; leave --array out, or submit it by itself");
         return -EINVAL;
     }
     int wrong = judge_step_need(m, s, around, why);

@@ -22,6 +22,7 @@
 #include "base/assert.h"
 #include "base/units.h"
 #include "os/child.h"
+#include "os/files.h"
 #include "os/plan.h"
 
 /* Descriptors of a node's process: these and no others are inherited. */
@@ -108,10 +109,7 @@ static int listen_all(struct crew *c) {
 
 /* What a node keeps is no safer than the folder that it is in. */
 static int sync_folder(const char *path) {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int r = fd < 0 || fsync(fd) < 0 ? -errno : 0;
-    if (fd >= 0)
-        close(fd);
+    int r = files_sync(path);
     return r < 0 ? complain(path, r) : 0;
 }
 

@@ -48,6 +48,21 @@ int files_replace(const char *path, struct bytes bytes) {
     return r;
 }
 
+int files_sync(const char *path) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int r = fd < 0 || fsync(fd) < 0 ? -errno : 0;
+    if (fd >= 0)
+        close(fd);
+    return r;
+}
+
+int files_open_again(int fd, int flags) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int again = open(path, flags | O_NOCTTY | O_CLOEXEC);
+    return again < 0 ? -errno : again;
+}
+
 long files_read(int fd, struct room room, uint64_t offset) {
     size_t done = 0;
     while (done < room.len) {

@@ -13,6 +13,10 @@ long files_read(int fd, struct room room, uint64_t offset);
 /* Writes a file of this path in place of what was there, durable, all or nothing, readable by its owner only. 0 or
  * -errno. */
 int files_replace(const char *path, struct bytes bytes);
+/* A file or folder is durable, as it is now; 0 or -errno. */
+int files_sync(const char *path);
+/* Once more what is open, with flags of its own; a descriptor or -errno. */
+int files_open_again(int fd, int flags);
 /* Exactly so many: -ENODATA if there are fewer. */
 int files_read_all(int fd, struct room room, uint64_t offset);
 

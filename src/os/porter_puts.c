@@ -2,11 +2,11 @@
 /* Pieces that go out and come in: see porter_inside.h. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
+#include "os/files.h"
 #include "os/porter_inside.h"
 
 /* Less is copied as fast. */
@@ -89,11 +89,9 @@ void porter_forget_twins(struct porter *p, uint32_t bundle) {
 /* A descriptor for the link, and where in it the bytes are; or -1. The link may have it for longer than we, and a program that
  * somebody could write to is not run: so it can only be read by it. */
 static int lend_kept(struct porter *p, uint32_t bundle, uint32_t piece, uint64_t *ret_offset) {
-    char path[64];
     uint32_t len;
     int fd = depot_where(p->bundles[bundle].in, piece, ret_offset, &len);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return fd < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? -1 : files_open_again(fd, O_RDONLY);
 }
 
 static int open_twin(struct porter *p, const struct effect_put *put, uint64_t *ret_offset) {

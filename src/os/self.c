@@ -16,6 +16,7 @@
 
 #include "os/companion.h"
 #include "os/digest.h"
+#include "os/files.h"
 
 enum { NOTE_SECONDS = 24 * 3600, KEPT_SECONDS = 30 * 24 * 3600 };
 
@@ -109,15 +110,6 @@ static void forget_old(const char *path) {
         closedir(dir);
 }
 
-/* What has its name is believed for ever: it must be on the disk before. */
-static int settle(void) {
-    int fd = open(EXE, O_RDONLY | O_CLOEXEC);
-    int r = fd < 0 || fsync(fd) < 0 ? -errno : 0;
-    if (fd >= 0)
-        close(fd);
-    return r;
-}
-
 int self_install(const char *path, const char *digest) {
     struct shell_helper self;
     char here[PATH_MAX];
@@ -128,7 +120,7 @@ int self_install(const char *path, const char *digest) {
         fprintf(stderr, "the helper was spoiled on its way\n");
         return 1;
     }
-    r = r < 0 ? r : settle();
+    r = r < 0 ? r : files_sync(EXE); /* what has its name is believed for ever */
     if (r == 0 && rename(here, path) < 0)
         r = -errno;
     if (r == 0)

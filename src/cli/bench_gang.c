@@ -188,6 +188,7 @@ static int measure_floor(struct bench_gang *b, struct gangrig *g, struct gangrow
         return 0;
     struct gangfloor_plan plan = {
         .kernel = row->kernel,
+        .nodes = row->nodes,
         .quantum_ns = row->quantum_ns,
         .duration_ns = row->turns_ns < FLOOR_LONGEST_NS ? row->turns_ns : FLOOR_LONGEST_NS};
     terminal_progress("bare switching ...");

@@ -20,6 +20,7 @@
 #include "os/grounds.h"
 #include "os/home.h"
 #include "os/prompt.h"
+#include "os/thread.h"
 
 enum { GANGS = GANGFLOOR_GANGS, PROCESSES_MAX = 64 };
 enum { PATIENCE_MS = 1, PATIENCE_TIMES = 5000 }; /* for processes to begin */
@@ -27,14 +28,24 @@ enum { ROUND = 50 };                             /* turns on one processor */
 enum { PAIRS_MAX = 32 };                         /* of windows, alone and in turns */
 #define WINDOW_NS (250 * NS_PER_MS)
 
+/* What a node has for its turns. */
+struct switcher {
+    uint32_t first, pes; /* its processors: see home_first() */
+    struct cgroup *groups[GANGS];
+    int gang; /* that runs */
+    uint32_t turns;
+    uint64_t quantum_ns, begin_ns, until_ns;
+    pthread_t thread;
+    int status;
+};
+
 struct gangfloor {
     struct gangfloor_plan plan;
     struct gangnotes *gangs;
-    uint32_t first; /* of the processors: see home_first() */
+    uint32_t pes; /* of a node */
     struct grounds ground;
     struct cgroups pool;
-    struct cgroup *groups[GANGS];
-    uint32_t turns; /* so far; the gang of this number runs, modulo GANGS */
+    struct switcher switchers[PROCESSES_MAX];
     pid_t warden;
     pid_t processes[GANGS][PROCESSES_MAX];
 };
@@ -84,9 +95,10 @@ static bool enter(const struct cgroup *c) {
 }
 
 static _Noreturn void work(const struct gangfloor *f, int gang, uint32_t rank, pid_t parent) {
+    const struct switcher *s = &f->switchers[rank / f->pes];
     child_follow(parent);
-    home_bind(0, f->first, rank);
-    if (enter(f->groups[gang]))
+    home_bind(0, s->first, rank % f->pes);
+    if (enter(s->groups[gang]))
         gangwork_do(&f->gangs[gang], rank, f->plan.kernel, UINT64_MAX);
     _exit(1);
 }
@@ -140,18 +152,53 @@ static int stay(struct gangfloor *f, uint64_t until) {
     return 0;
 }
 
+static int let_run(struct switcher *s, int gang) {
+    if (gang == s->gang)
+        return 0;
+    int r = cgroup_freeze(s->groups[s->gang], true);
+    if (r == 0)
+        r = cgroup_freeze(s->groups[gang], false);
+    s->gang = gang;
+    return r;
+}
+
 /* As a launcher, who is late makes up for nothing, and goes round the processors. */
-static int take_turns(struct gangfloor *f, uint64_t until) {
-    uint64_t quantum = f->plan.quantum_ns, at = clock_ns();
-    int r = 0;
-    for (; at < until && r == 0; f->turns++) {
-        at += quantum + (clock_ns() - at) / quantum * quantum;
+static void take_turns_of(struct switcher *s) {
+    uint64_t at = s->begin_ns;
+    s->status = 0;
+    while (at < s->until_ns && s->status == 0) {
+        at += s->quantum_ns + (clock_ns() - at) / s->quantum_ns * s->quantum_ns;
         clock_sleep_until(at);
-        r = cgroup_freeze(f->groups[f->turns % GANGS], true);
-        if (r == 0)
-            r = cgroup_freeze(f->groups[(f->turns + 1) % GANGS], false);
-        if (r == 0 && f->turns % ROUND == 0)
-            home_go(f->first, f->turns / ROUND % f->gangs[0].count);
+        s->status = let_run(s, (int)((at - s->begin_ns) / s->quantum_ns % GANGS));
+        if (s->turns++ % ROUND == 0)
+            home_go(s->first, s->turns / ROUND % s->pes);
+    }
+    if (s->status == 0)
+        s->status = let_run(s, 0);
+}
+
+static void *switcher_thread(void *context) {
+    prompt_set(true);
+    take_turns_of(context);
+    return NULL;
+}
+
+/* The first node's are taken here, those of each other one in a thread of its own. */
+static int take_turns(struct gangfloor *f, uint64_t until) {
+    uint64_t begin = clock_ns();
+    uint32_t started = 0;
+    int r = 0;
+    for (; started < f->plan.nodes && r == 0; started += r == 0) {
+        struct switcher *s = &f->switchers[started];
+        s->begin_ns = begin;
+        s->until_ns = until;
+        r = started == 0 ? 0 : thread_start(&s->thread, switcher_thread, s);
+    }
+    take_turns_of(&f->switchers[0]);
+    for (uint32_t i = 0; i < started; i++) {
+        if (i > 0)
+            pthread_join(f->switchers[i].thread, NULL);
+        r = r < 0 ? r : f->switchers[i].status;
     }
     return r;
 }
@@ -174,13 +221,21 @@ static int pass_window(struct gangfloor *f, int (*pass)(struct gangfloor *f, uin
     return r;
 }
 
+static int hold_others(struct gangfloor *f) {
+    int r = 0;
+    for (uint32_t i = 0; i < f->plan.nodes && r == 0; i++)
+        for (int g = 1; g < GANGS && r == 0; g++)
+            r = cgroup_freeze(f->switchers[i].groups[g], true);
+    return r;
+}
+
 /* Alone and in turns, alternately: what the machine does meanwhile it does to both. */
 static int compare(struct gangfloor *f, int64_t *ret_slower) {
     uint64_t pairs = f->plan.duration_ns / (2 * WINDOW_NS);
     pairs = pairs == 0 ? 1 : pairs > PAIRS_MAX ? PAIRS_MAX : pairs;
     uint64_t window = f->plan.duration_ns / (2 * pairs);
     int64_t slower[PAIRS_MAX];
-    int r = cgroup_freeze(f->groups[1], true);
+    int r = hold_others(f);
     for (uint64_t i = 0; i < pairs && r == 0; i++) {
         uint64_t alone, turns = 0;
         r = pass_window(f, stay, window, &alone);
@@ -208,29 +263,56 @@ static int run(struct gangfloor *f, int64_t *ret_slower) {
 
 /* ---- all ---- */
 
+static int take_groups(struct gangfloor *f) {
+    for (uint32_t i = 0; i < f->plan.nodes; i++)
+        for (int g = 0; g < GANGS; g++) {
+            f->switchers[i].groups[g] = cgroups_take(&f->pool);
+            if (f->switchers[i].groups[g] == NULL)
+                return -EACCES;
+        }
+    return 0;
+}
+
+static void give_groups(struct gangfloor *f) {
+    for (uint32_t i = 0; i < f->plan.nodes; i++)
+        for (int g = 0; g < GANGS; g++)
+            if (f->switchers[i].groups[g] != NULL)
+                cgroups_give(&f->pool, f->switchers[i].groups[g], NULL);
+}
+
 static int run_in_groups(struct gangfloor *f, int64_t *ret_slower) {
     int r = cgroups_init(&f->pool, f->ground.path);
     if (r < 0)
         return r;
-    for (int g = 0; g < GANGS; g++) {
-        f->groups[g] = cgroups_take(&f->pool);
-        r = f->groups[g] == NULL ? -EACCES : r;
-    }
+    r = take_groups(f);
     if (r == 0)
         r = run(f, ret_slower);
-    for (int g = 0; g < GANGS; g++)
-        if (f->groups[g] != NULL)
-            cgroups_give(&f->pool, f->groups[g], NULL);
+    give_groups(f);
     cgroups_fini(&f->pool);
     return r;
 }
 
+/* The processors of each node, none of which may be shared. */
+static int take_processors(struct gangfloor *f, uint32_t count) {
+    uint32_t nodes = f->plan.nodes;
+    if (nodes == 0 || count % nodes != 0 || count > PROCESSES_MAX || f->gangs[1].count != count)
+        return -EOPNOTSUPP;
+    f->pes = count / nodes;
+    for (uint32_t i = 0; i < nodes; i++) {
+        uint32_t first = home_first(i, nodes, f->pes);
+        if (first == 0)
+            return -EOPNOTSUPP;
+        f->switchers[i] =
+            (struct switcher){.first = first, .pes = f->pes, .quantum_ns = f->plan.quantum_ns};
+    }
+    return 0;
+}
+
 int gangfloor_run(struct gangnotes gangs[GANGS], const struct gangfloor_plan *plan,
                   int64_t *ret_slower) {
-    uint32_t count = gangs[0].count;
-    struct gangfloor f = {.plan = *plan, .gangs = gangs, .first = home_first(0, 1, count)};
+    struct gangfloor f = {.plan = *plan, .gangs = gangs};
     char name[64];
-    if (f.first == 0 || count > PROCESSES_MAX || gangs[1].count != count || !prompt_allowed())
+    if (take_processors(&f, gangs[0].count) < 0 || !prompt_allowed())
         return -EOPNOTSUPP;
     for (int g = 0; g < GANGS; g++)
         gangnotes_clear(&gangs[g]);

@@ -32,9 +32,11 @@ static void finish(void) {
         gangnotes_fini(&gangs[g]);
 }
 
-static int run(uint64_t quantum_ns, uint64_t duration_ns) {
-    struct gangfloor_plan plan = {
-        .kernel = KERNEL_CACHE, .quantum_ns = quantum_ns, .duration_ns = duration_ns};
+static int run(uint32_t nodes, uint64_t quantum_ns, uint64_t duration_ns) {
+    struct gangfloor_plan plan = {.kernel = KERNEL_CACHE,
+                                  .nodes = nodes,
+                                  .quantum_ns = quantum_ns,
+                                  .duration_ns = duration_ns};
     int64_t slower = INT64_MIN;
     int r = gangfloor_run(gangs, &plan, &slower);
     CHECK((r == 0) == (slower != INT64_MIN));
@@ -51,20 +53,33 @@ static bool is_gone(pid_t who) {
 
 static void test_too_many(void) {
     begin(TOO_MANY);
-    CHECK_EQ(run(NS_PER_MS, NS_PER_MS), -EOPNOTSUPP);
+    CHECK_EQ(run(1, NS_PER_MS, NS_PER_MS), -EOPNOTSUPP);
+    finish();
+    begin(1);
+    CHECK_EQ(run(0, NS_PER_MS, NS_PER_MS), -EOPNOTSUPP);
+    CHECK_EQ(run(2, NS_PER_MS, NS_PER_MS), -EOPNOTSUPP);
     finish();
 }
 
 /* Not everybody may, and not everywhere. */
-static void test_switches(void) {
+static void check_switches(uint32_t nodes) {
     uint64_t ns[SWITCHES];
-    begin(1);
-    int r = run(5 * NS_PER_MS, 500 * NS_PER_MS);
+    begin(nodes);
+    int r = run(nodes, 5 * NS_PER_MS, 500 * NS_PER_MS);
     uint32_t n = gangnotes_switches(&gangs[0], &gangs[1], 5 * NS_PER_MS / 2, ns, SWITCHES);
     CHECK(r < 0 ? n == 0 : n > 0);
     CHECK(is_gone(getpid()));
     CHECK_EQ(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
     finish();
+}
+
+static void test_switches(void) {
+    check_switches(1);
+}
+
+/* Each by itself, and both at once. */
+static void test_two_nodes(void) {
+    check_switches(2);
 }
 
 /* Whoever runs it is killed: its groups go, and so do the processes in them. */
@@ -76,7 +91,7 @@ static void test_killed(void) {
     last = gangnotes_of(&gangs[GANGS - 1], 0);
     pid_t pid = fork();
     if (pid == 0)
-        _exit(run(5 * NS_PER_MS, 60 * NS_PER_S) < 0);
+        _exit(run(1, 5 * NS_PER_MS, 60 * NS_PER_S) < 0);
     for (int i = 0; i < LOOKS && !ended && last->gaps < 3; i++) {
         poll(NULL, 0, LOOK_MS);
         ended = waitpid(pid, &status, WNOHANG) == pid;
@@ -97,6 +112,7 @@ static void test_killed(void) {
 int main(void) {
     TEST(test_too_many);
     TEST(test_switches);
+    TEST(test_two_nodes);
     TEST(test_killed);
     return tap_finish();
 }

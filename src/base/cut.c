@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { WINDOW = 16, PLACES = 16, MANY = 4 * PLACES, PROMISE_BITS = 8 };
+enum { WINDOW = CUT_BEFORE, PLACES = 16, MANY = 4 * PLACES, PROMISE_BITS = 8 };
 
 /* Any will do that no byte gives that is repeated for ever and often found: 15 times it is not 0, nor that of 0xff. */
 static const uint8_t promise = 0x5d;
@@ -105,9 +105,14 @@ static uint32_t first_of_last(const struct cut *c, const uint8_t *at, uint32_t l
 }
 
 uint32_t cut_next(const struct cut *c, struct bytes bytes) {
-    if (bytes.len <= c->least)
+    return cut_more(c, 0, bytes);
+}
+
+uint32_t cut_more(const struct cut *c, uint32_t had, struct bytes bytes) {
+    uint32_t at = had < c->least ? c->least - had : 0, most = c->most - had;
+    if (bytes.len <= at)
         return (uint32_t)bytes.len;
-    uint32_t at = c->least, end = bytes.len < c->most ? (uint32_t)bytes.len : c->most;
+    uint32_t end = bytes.len < most ? (uint32_t)bytes.len : most;
     for (; end - at >= MANY; at += MANY) {
         uint32_t i = first_of_many(c, bytes.at + at);
         if (i < MANY)

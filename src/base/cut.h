@@ -19,3 +19,9 @@ void cut_init(struct cut *c, uint32_t bytes);
 /* The length of the first piece of these bytes; all of them if no cut is found in fewer than `most`. Unless
  * `bytes` is the end of the stream there must be at least `most` of them. */
 uint32_t cut_next(const struct cut *c, struct bytes bytes);
+
+/* The same where a piece comes bit by bit: `had` bytes of it, fewer than `most` or as many, came before these. How many of
+ * these it has, too; if that is not all of them it ends there. In memory, what came before them must lie before
+ * them: CUT_BEFORE bytes of it. */
+enum { CUT_BEFORE = 16 };
+uint32_t cut_more(const struct cut *c, uint32_t had, struct bytes bytes);

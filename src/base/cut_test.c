@@ -199,6 +199,32 @@ static void test_only_contents_count(void) {
     free(stream);
 }
 
+/* In whatever portions a piece comes, also of one byte, and right at a cut. */
+static void test_bit_by_bit(void) {
+    enum { SIZE = 1 << 18 };
+    struct cut c;
+    struct random r;
+    cut_init(&c, 4096);
+    random_init(&r, 6);
+    uint8_t *stream = random_stream(6, SIZE);
+    memset(stream + SIZE / 2, 0, SIZE / 4); /* where every piece is as long as it may be */
+    uint32_t had = 0, whole = cut_next(&c, bytes_of(stream, SIZE));
+    for (size_t at = 0; at < SIZE;) {
+        size_t n = random_below(&r, 3) == 0 ? whole - had : 1 + random_below(&r, 3000);
+        n = n < SIZE - at ? n : SIZE - at;
+        uint32_t more = cut_more(&c, had, bytes_of(stream + at, n));
+        had += more;
+        at += more;
+        if (more == n)
+            continue;
+        CHECK_EQ(had, whole);
+        had = 0;
+        whole = cut_next(&c, bytes_of(stream + at, SIZE - at));
+    }
+    CHECK_EQ(had, whole);
+    free(stream);
+}
+
 /* The same for every compiler and byte order: what these were when it was written. */
 static void test_the_same_everywhere(void) {
     static const uint32_t expected[] = {20986, 13124, 18080, 17833, 17902, 16913};
@@ -219,6 +245,7 @@ int main(void) {
     TEST(test_all_the_same);
     TEST(test_little);
     TEST(test_only_contents_count);
+    TEST(test_bit_by_bit);
     TEST(test_the_same_everywhere);
     TEST(test_changes_of_random_bytes_stay_local);
     TEST(test_changes_of_programs_stay_local);

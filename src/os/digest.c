@@ -25,22 +25,78 @@ _Static_assert(SHA256_DIGEST_LENGTH == 32, "the length of a digest");
 /* It begins to pay. */
 enum { WIDE_BYTES_MIN = 1024 };
 
+/* The canonical form is that of a big-endian machine, and the same on all. */
+static void store_hash(XXH128_hash_t hash, uint8_t *out) {
+    XXH128_canonical_t canonical;
+    XXH128_canonicalFromHash(&canonical, hash);
+    memcpy(out, canonical.digest, sizeof canonical.digest);
+}
+
+static void add_to_state(XXH3_state_t *state, struct bytes bytes) {
+    if (digest_wide_works())
+        digest_wide_add(state, bytes);
+    else
+        XXH3_128bits_update(state, bytes.at, bytes.len);
+}
+
 void digest_of(enum digest_kind kind, struct bytes bytes, uint8_t out[DIGEST_BYTES_MAX]) {
     if (kind == DIGEST_XXH3 && bytes.len >= WIDE_BYTES_MIN && digest_wide_works()) {
         digest_wide(bytes, out);
         return;
     }
     if (kind == DIGEST_XXH3) {
-        /* The canonical form is that of a big-endian machine, and the same on all. */
-        XXH128_canonical_t canonical;
-        XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes.at, bytes.len));
-        memcpy(out, canonical.digest, sizeof canonical.digest);
+        store_hash(XXH3_128bits(bytes.at, bytes.len), out);
         return;
     }
     SHA256_CTX context;
     SHA256_Init(&context);
     SHA256_Update(&context, bytes.at, bytes.len);
     SHA256_Final(out, &context);
+}
+
+/* ---- bit by bit ---- */
+
+struct digesting {
+    enum digest_kind kind;
+    union {
+        SHA256_CTX sha;
+        XXH3_state_t xxh3;
+    };
+};
+
+static void digesting_begin(struct digesting *d) {
+    if (d->kind == DIGEST_XXH3)
+        XXH3_128bits_reset(&d->xxh3);
+    else
+        SHA256_Init(&d->sha);
+}
+
+struct digesting *digesting_new(enum digest_kind kind) {
+    struct digesting *d = aligned_alloc(_Alignof(struct digesting), sizeof *d);
+    if (d == NULL)
+        return NULL;
+    d->kind = kind;
+    digesting_begin(d);
+    return d;
+}
+
+void digesting_free(struct digesting *d) {
+    free(d);
+}
+
+void digesting_add(struct digesting *d, struct bytes bytes) {
+    if (d->kind == DIGEST_XXH3)
+        add_to_state(&d->xxh3, bytes);
+    else
+        SHA256_Update(&d->sha, bytes.at, bytes.len);
+}
+
+void digesting_end(struct digesting *d, uint8_t out[DIGEST_BYTES_MAX]) {
+    if (d->kind == DIGEST_XXH3)
+        store_hash(XXH3_128bits_digest(&d->xxh3), out);
+    else
+        SHA256_Final(out, &d->sha);
+    digesting_begin(d);
 }
 
 /* ---- sums ---- */
@@ -95,22 +151,19 @@ struct sum *sum_part(uint64_t bytes) {
 }
 
 static void end_block(struct sum *s) {
-    XXH128_canonical_t canonical;
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&s->block));
+    uint8_t digest[XXH3_BYTES];
+    store_hash(XXH3_128bits_digest(&s->block), digest);
     XXH3_128bits_reset(&s->block);
     if (s->digest_room == 0) {
-        XXH3_128bits_update(&s->all, canonical.digest, sizeof canonical.digest);
+        XXH3_128bits_update(&s->all, digest, sizeof digest);
         return;
     }
     ASSERT(s->digest_count < s->digest_room);
-    memcpy(s->digests[s->digest_count++], canonical.digest, sizeof canonical.digest);
+    memcpy(s->digests[s->digest_count++], digest, sizeof digest);
 }
 
 static void add_to_block(struct sum *s, struct bytes bytes) {
-    if (digest_wide_works())
-        digest_wide_add(&s->block, bytes);
-    else
-        XXH3_128bits_update(&s->block, bytes.at, bytes.len);
+    add_to_state(&s->block, bytes);
     s->bytes += bytes.len;
     if (s->bytes % SUM_BLOCK_BYTES == 0)
         end_block(s);
@@ -138,11 +191,9 @@ void sum_join(struct sum *s, const struct sum *part) {
 }
 
 static void end_xxh3(struct sum *s, uint8_t out[32]) {
-    XXH128_canonical_t canonical;
     if (s->bytes % SUM_BLOCK_BYTES != 0)
         end_block(s);
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&s->all));
-    memcpy(out, canonical.digest, sizeof canonical.digest);
+    store_hash(XXH3_128bits_digest(&s->all), out);
     store_le64(out + SUM_LENGTH_AT, s->bytes);
     memcpy(out + SUM_SIGN_AT, sum_sign, SUM_SIGN_BYTES);
 }

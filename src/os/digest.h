@@ -8,6 +8,15 @@
 /* digest_bytes(kind) of `out` are written. */
 void digest_of(enum digest_kind kind, struct bytes bytes, uint8_t out[DIGEST_BYTES_MAX]);
 
+/* The same of bytes that come bit by bit. */
+struct digesting;
+/* NULL: no memory. */
+struct digesting *digesting_new(enum digest_kind kind);
+void digesting_free(struct digesting *d);
+void digesting_add(struct digesting *d, struct bytes bytes);
+/* The digest of all that came; what comes next begins another. */
+void digesting_end(struct digesting *d, uint8_t out[DIGEST_BYTES_MAX]);
+
 /* What names the contents of a file in caches, from bytes that come bit by bit: their SHA-256 or, where pieces are
  * digested by XXH3, too, that of the digests of its blocks, with its length and a sign: so two processors can sum one
  * file. */

@@ -56,6 +56,35 @@ static void test_sha256_bit_by_bit(void) {
     CHECK_EQ(sum_kind(digest), DIGEST_SHA256);
 }
 
+/* In parts as at once; and one after the other. */
+static void check_parts(enum digest_kind kind) {
+    enum { SIZE = 5000 };
+    static uint8_t bytes[SIZE];
+    for (size_t i = 0; i < SIZE; i++)
+        bytes[i] = (uint8_t)(i * i >> 3);
+    struct digesting *d = digesting_new(kind);
+    if (!CHECK(d != NULL))
+        return;
+    for (size_t len = 0; len <= SIZE; len += 619) {
+        uint8_t digest[DIGEST_BYTES_MAX];
+        for (size_t at = 0, part = 0, n; at < len; at += n, part++) {
+            n = part < len - at ? part : len - at;
+            digesting_add(d, bytes_of(bytes + at, n));
+        }
+        digesting_end(d, digest);
+        char text[2 * DIGEST_BYTES_MAX + 1];
+        snprintf(text, sizeof text, "%s", hex(digest, digest_bytes(kind)));
+        CHECK_STR(of(kind, bytes_of(bytes, len)), text);
+    }
+    digesting_free(d);
+}
+
+static void test_in_parts(void) {
+    check_parts(DIGEST_XXH3);
+    check_parts(DIGEST_SHA256);
+    digesting_free(NULL);
+}
+
 /* The digest of the digests of blocks, by XXH3, with the length and a sign. */
 static void by_definition(const uint8_t *at, size_t len, uint8_t out[32]) {
     uint8_t digests[16 * 8];
@@ -133,6 +162,7 @@ int main(void) {
     TEST(test_sha256);
     TEST(test_sha256_bit_by_bit);
     TEST(test_xxh3);
+    TEST(test_in_parts);
     TEST(test_sum_by_xxh3);
     TEST(test_sum_in_parts);
     return tap_finish();

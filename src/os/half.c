@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "os/files.h"
+#include "os/home.h"
 #include "os/thread.h"
 
 /* From here on the other thread is worth its start. */
@@ -61,6 +62,8 @@ int half_start(struct half *h, int fd, uint64_t from, uint64_t to, const struct 
     int r = thread_start(&h->thread, work, h);
     if (r < 0)
         forget(h);
+    else
+        home_apart(h->thread);
     return r;
 }
 
@@ -70,28 +73,21 @@ uint64_t half_done(const struct half *h) {
 
 /* Cuts behind the middle until that is where the other has cut, too. */
 static int stitch(const struct half *h, struct pieces *p) {
-    uint64_t filled = h->from,
-             begins = h->from; /* what is cut here ends; piece `row` of the other */
+    uint64_t at = h->from,
+             begins = h->from; /* here we are; there piece `row` of the other begins */
     uint32_t row = 0;
     int r = 0;
-    while (r == 0) {
-        uint64_t at = filled - pieces_waiting(p);
+    while (r == 0 && !(p->had == 0 && begins == at)) {
+        struct bytes bytes = read_more(h->fd, at, h->to, p, &r);
+        long n = r < 0 ? r : pieces_add_one(p, bytes.len);
+        r = n < 0 ? (int)n : 0;
+        at += n < 0 ? 0 : (uint64_t)n;
+        if (r == 0 && at == h->to)
+            r = pieces_end(p);
         while (begins < at)
             begins += pieces_bytes_of(&h->pieces, row++);
-        if (begins == at)
-            break;
-        if (pieces_waiting(p) >= p->cut.most || filled == h->to) {
-            r = pieces_cut(p);
-            continue;
-        }
-        struct bytes bytes = read_more(h->fd, filled, h->to, p, &r);
-        pieces_fill(p, bytes.len);
-        filled += bytes.len;
     }
-    if (r < 0)
-        return r;
-    pieces_forget(p);
-    return pieces_append(p, &h->pieces, row);
+    return r < 0 ? r : pieces_append(p, &h->pieces, row);
 }
 
 bool half_await(struct half *h) {

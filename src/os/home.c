@@ -87,6 +87,18 @@ void home_go(uint32_t first, uint32_t index) {
         syscall(SYS_sched_setaffinity, 0, bytes, set);
 }
 
+void home_apart(pthread_t thread) {
+    unsigned long all[HOME_WORDS] = {0}, others[HOME_WORDS];
+    size_t bytes = ask(0, all);
+    int here = sched_getcpu();
+    if (here < 0 || (size_t)here >= 8 * bytes || count(all, bytes) < 2)
+        return;
+    memcpy(others, all, sizeof others);
+    others[(size_t)here / WORD_BITS] &= ~(1UL << ((size_t)here % WORD_BITS));
+    if (pthread_setaffinity_np(thread, bytes, (const cpu_set_t *)others) == 0)
+        pthread_setaffinity_np(thread, bytes, (const cpu_set_t *)all);
+}
+
 void home_settle(struct home *h, uint32_t home) {
     *h = (struct home){.settled = false};
     h->bytes = ask(0, h->everywhere);

@@ -10,6 +10,7 @@
  * processes may go anywhere (home_leave). */
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,6 +41,10 @@ void home_bind(pid_t process, uint32_t first, uint32_t index);
 
 /* Goes to the index-th of this node's processors: first as above. It may be moved again, but what wakes by its own timer mostly stays. */
 void home_go(uint32_t first, uint32_t index);
+
+/* A thread that was just started begins on another processor than ours, if we may use several; then it may go anywhere. Left to itself the
+ * system may have both on one for some milliseconds, if the other was busy just before. */
+void home_apart(pthread_t thread);
 
 /* Stays there from now on, and all that it starts; 0: nothing changes. */
 void home_settle(struct home *h, uint32_t home);

@@ -3,6 +3,7 @@
 #include "os/home.h"
 
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -121,6 +122,38 @@ static void test_round(void) {
     CHECK_EQ(in_child(went_round), 0);
 }
 
+struct other {
+    atomic_bool may_look;
+    int processor, processors;
+};
+
+static void *look(void *context) {
+    struct other *o = context;
+    while (!atomic_load(&o->may_look))
+        ;
+    o->processor = sched_getcpu();
+    o->processors = processors();
+    return NULL;
+}
+
+/* Somewhere else than who starts it, which keeps its processor meanwhile. The system may move either: most count. */
+static void test_apart(void) {
+    int all = processors(), apart = 0;
+    for (int i = 0; i < 100; i++) {
+        struct other o = {0};
+        pthread_t thread;
+        if (!CHECK_EQ(pthread_create(&thread, NULL, look, &o), 0))
+            return;
+        home_apart(thread);
+        int here = sched_getcpu();
+        atomic_store(&o.may_look, true);
+        pthread_join(thread, NULL);
+        apart += o.processor != here;
+        CHECK_EQ(o.processors, all);
+    }
+    CHECK(all < 2 || apart > 50);
+}
+
 static void test_stay_and_leave(void) {
     if (processors() < 2) {
         SKIP("stay and leave", "one processor");
@@ -135,5 +168,6 @@ int main(void) {
     TEST(test_evenly);
     TEST(test_stay_and_leave);
     TEST(test_round);
+    TEST(test_apart);
     return tap_finish();
 }

@@ -10,10 +10,8 @@
 #include "base/units.h"
 #include "os/digest.h"
 
-/* What is read at once, beside what waits to be cut: small enough to stay in a processor's cache. There is room for several
- * of them, as what waits is moved to the front when there is none left. */
-#define STEP_BYTES (256 * KIB)
-enum { STEPS = 4 };
+/* What is read at once: small enough to stay in a processor's cache. */
+#define STEP_BYTES (128 * KIB)
 
 uint32_t pieces_usual(uint32_t asked, uint64_t bytes, uint64_t files) {
     uint32_t usual = asked == 0 ? PIECES_USUAL : asked;
@@ -42,15 +40,17 @@ void pieces_init(struct pieces *p, enum digest_kind digest, uint32_t usual) {
 
 void pieces_fini(struct pieces *p) {
     free(p->rows);
-    free(p->buffer);
-    p->rows = p->buffer = NULL;
+    p->rows = NULL;
+    p->had = 0;
+    pieces_trim(p);
 }
 
 void pieces_trim(struct pieces *p) {
-    ASSERT(p->used == p->filled);
+    ASSERT(p->had == 0);
     free(p->buffer);
+    digesting_free(p->digesting);
     p->buffer = NULL;
-    p->used = p->filled = 0;
+    p->digesting = NULL;
 }
 
 /* ---- Rows -------------------------------------------------------------------------------------- */
@@ -84,7 +84,7 @@ static int add_row(struct pieces *p, const struct piece *piece) {
 }
 
 int pieces_add_hole(struct pieces *p, uint64_t bytes) {
-    ASSERT(p->used == p->filled);
+    ASSERT(p->had == 0);
     int r = 0;
     while (bytes > 0 && r == 0) {
         uint64_t n = bytes < BUNDLE_HOLE_BYTES_MAX ? bytes : BUNDLE_HOLE_BYTES_MAX;
@@ -95,7 +95,7 @@ int pieces_add_hole(struct pieces *p, uint64_t bytes) {
 }
 
 uint8_t *pieces_row_room(struct pieces *p, uint32_t rows) {
-    ASSERT(p->used == p->filled);
+    ASSERT(p->had == 0);
     if (reserve(p, rows) < 0)
         return NULL;
     return p->rows + (size_t)p->count * bundle_row_bytes(p->digest);
@@ -120,7 +120,7 @@ bool pieces_take_rows(struct pieces *p, uint32_t rows, uint64_t bytes) {
 }
 
 int pieces_put_before(struct pieces *p, const struct pieces *front) {
-    ASSERT(p->used == p->filled && front->used == front->filled && p->digest == front->digest);
+    ASSERT(p->had == 0 && front->had == 0 && p->digest == front->digest);
     int r = reserve(p, front->count);
     if (r < 0)
         return r;
@@ -145,57 +145,54 @@ struct bytes pieces_rows(const struct pieces *p, uint32_t from) {
 /* ---- Bytes ------------------------------------------------------------------------------------- */
 
 struct room pieces_room(struct pieces *p) {
-    size_t size = p->cut.most + STEPS * STEP_BYTES;
     if (p->buffer == NULL)
-        p->buffer = malloc(size);
-    if (p->buffer == NULL)
+        p->buffer = malloc(CUT_BEFORE + STEP_BYTES);
+    if (p->digesting == NULL)
+        p->digesting = digesting_new(p->digest);
+    if (p->buffer == NULL || p->digesting == NULL)
         return (struct room){0};
-    if (size - p->filled < STEP_BYTES) {
-        memmove(p->buffer, p->buffer + p->used, p->filled - p->used);
-        p->filled -= p->used;
-        p->used = 0;
-    }
-    return room_of(p->buffer + p->filled, STEP_BYTES);
+    return room_of(p->buffer + CUT_BEFORE, STEP_BYTES);
 }
 
-static int cut_one(struct pieces *p) {
-    struct bytes rest = bytes_of(p->buffer + p->used, p->filled - p->used);
-    struct piece piece = {.bytes = cut_next(&p->cut, rest)};
-    digest_of(p->digest, bytes_of(rest.at, piece.bytes), piece.digest);
-    p->used += piece.bytes;
+static int end_piece(struct pieces *p) {
+    struct piece piece = {.bytes = p->had};
+    digesting_end(p->digesting, piece.digest);
+    p->had = 0;
     return add_row(p, &piece);
 }
 
-void pieces_fill(struct pieces *p, size_t len) {
-    p->filled += len;
+/* Bytes of the room up to a cut or, if there is none, all of them; how many these are. */
+static long add_some(struct pieces *p, struct bytes bytes) {
+    uint32_t n = cut_more(&p->cut, p->had, bytes);
+    digesting_add(p->digesting, bytes_of(bytes.at, n));
+    p->had += n;
+    int r = n < bytes.len ? end_piece(p) : 0;
+    return r < 0 ? r : (long)n;
 }
 
-size_t pieces_waiting(const struct pieces *p) {
-    return p->filled - p->used;
-}
-
-int pieces_cut(struct pieces *p) {
-    return cut_one(p);
-}
-
-void pieces_forget(struct pieces *p) {
-    p->used = p->filled = 0;
+long pieces_add_one(struct pieces *p, size_t len) {
+    uint8_t *at = p->buffer + CUT_BEFORE;
+    long n = add_some(p, bytes_of(at, len));
+    if (n > 0)
+        memmove(p->buffer, p->buffer + n, CUT_BEFORE);
+    return n;
 }
 
 int pieces_add(struct pieces *p, size_t len) {
-    int r = 0;
-    p->filled += len;
-    while (r == 0 && p->filled - p->used >= p->cut.most)
-        r = cut_one(p);
-    return r;
+    uint8_t *at = p->buffer + CUT_BEFORE;
+    for (size_t left = len; left > 0;) {
+        long n = add_some(p, bytes_of(at, left));
+        if (n < 0)
+            return (int)n;
+        at += n;
+        left -= (size_t)n;
+    }
+    memmove(p->buffer, p->buffer + len, CUT_BEFORE);
+    return 0;
 }
 
 int pieces_end(struct pieces *p) {
-    int r = 0;
-    while (r == 0 && p->used < p->filled)
-        r = cut_one(p);
-    pieces_forget(p);
-    return r;
+    return p->had > 0 ? end_piece(p) : 0;
 }
 
 int pieces_append(struct pieces *p, const struct pieces *from, uint32_t row) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of a stream that is being cut: a row for each piece, in the order in which they come.
  *
- * Bytes are put into a room that is given for them, and are cut and digested as soon as enough is there. A
- * hole, a file that is known already, or an end, ends a piece. */
+ * Bytes are put into a room that is given for them, and cut and digested at once, as long as they are in a processor's cache:
+ * of a piece that has not ended there is but its length so far and its digest. A hole, a file that is known already, or an
+ * end, ends a piece. */
 #pragma once
 
 #include "base/cut.h"
@@ -26,8 +27,9 @@ struct pieces {
     uint8_t *rows;
     size_t rows_room;
     struct cut cut;
-    uint8_t *buffer; /* comes with the first byte; [used, filled) is not cut yet */
-    size_t used, filled;
+    uint8_t *buffer; /* comes with the first byte: what the last bytes were, then room for others */
+    struct digesting *digesting; /* the same */
+    uint32_t had;                /* bytes of a piece that has not ended */
 };
 
 void pieces_init(struct pieces *p, enum digest_kind digest, uint32_t usual);
@@ -42,12 +44,9 @@ int pieces_add(struct pieces *p, size_t len);
 /* What was added ends here, and with it a piece. */
 int pieces_end(struct pieces *p);
 
-/* For whoever wants to see each cut: bytes were put into the room, which are not cut; how many wait; and one piece off
- * what waits, which must be `cut.most` or all that there is. What waits can be forgotten. */
-void pieces_fill(struct pieces *p, size_t len);
-size_t pieces_waiting(const struct pieces *p);
-int pieces_cut(struct pieces *p);
-void pieces_forget(struct pieces *p);
+/* For whoever wants to see each cut: so many were put there, and are added as far as to the first cut: how many these are, or
+ * -errno as above. After a cut nothing is left of a piece (`had` is 0), and the rest is gone with the next room. */
+long pieces_add_one(struct pieces *p, size_t len);
 
 /* These come between pieces only. */
 int pieces_add_hole(struct pieces *p, uint64_t bytes);

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "os/files.h"
+#include "os/home.h"
 #include "os/thread.h"
 
 void writer_init(struct writer *w, struct loop *loop, void (*ready)(struct source *s, uint32_t e)) {
@@ -54,8 +55,10 @@ static bool begin(struct writer *w) {
     if (w->source.fd < 0)
         return false;
     if (loop_add(w->loop, &w->source, EPOLLIN) == 0) {
-        if (thread_start(&w->thread, work, w) == 0)
+        if (thread_start(&w->thread, work, w) == 0) {
+            home_apart(w->thread);
             return true;
+        }
         loop_remove(w->loop, &w->source);
     }
     close(w->source.fd);

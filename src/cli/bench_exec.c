@@ -46,9 +46,9 @@ static const char *const taktuk[] = {"taktuk",    "-s",   "-f", "%f",   "-c", "s
 static const struct way ways[] = {
     {"adaptive", "adaptive", NULL, NULL}, {"flat", "flat", NULL, NULL},
     {"binomial", "binomial", NULL, NULL}, {"binary", "k-ary", "2", NULL},
-    {"4-ary", "k-ary", "4", NULL},        {"chain", "chain", NULL, NULL},
-    {"pdsh", NULL, NULL, pdsh},           {"clush", NULL, NULL, clush},
-    {"taktuk", NULL, NULL, taktuk}};
+    {"3-ary", "k-ary", "3", NULL},        {"4-ary", "k-ary", "4", NULL},
+    {"chain", "chain", NULL, NULL},       {"pdsh", NULL, NULL, pdsh},
+    {"clush", NULL, NULL, clush},         {"taktuk", NULL, NULL, taktuk}};
 enum { WAYS = sizeof ways / sizeof *ways };
 
 struct settings {
@@ -335,7 +335,7 @@ int bench_exec(int argc, char **argv) {
         {"put", OPTION_TEXT, &s.sizes_text, "SIZES",
          "also with files of these sizes sent before: 1MB,16MB"},
         {"ways", OPTION_TEXT, &s.only, "LIST",
-         "only these: adaptive,flat,binomial,binary,4-ary,chain,pdsh,clush,taktuk"},
+         "only these: adaptive,flat,binomial,binary,3-ary,4-ary,chain,pdsh,clush,taktuk"},
         {"peers", OPTION_FLAG, &s.peers, NULL, "pdsh, clush and taktuk too"},
         {"connector", OPTION_TEXT, &s.connector, "WORDS", "instead of ssh"},
         {"lambda", OPTION_DURATION, &s.link_ns, "TIME",

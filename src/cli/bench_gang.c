@@ -184,7 +184,8 @@ static int measure(struct bench_gang *b, struct gangrig *g, struct gangrow *row)
  * still there, and idle. Where the floor cannot be found the row does without. */
 static int measure_floor(struct bench_gang *b, struct gangrig *g, struct gangrow *row) {
     bool simple = row->kernel == KERNEL_COMPUTE || row->kernel == KERNEL_CACHE;
-    if (row->experiment != EXPERIMENT_QUANTUM || !simple || row->quantum_ns >= FLOOR_QUANTUM_END_NS)
+    bool two = row->experiment == EXPERIMENT_QUANTUM || row->experiment == EXPERIMENT_NODES;
+    if (!two || !simple || row->quantum_ns >= FLOOR_QUANTUM_END_NS)
         return 0;
     struct gangfloor_plan plan = {
         .kernel = row->kernel,
@@ -436,8 +437,8 @@ static void print_help(const struct option *table) {
         "  pair      processes exchange a word every ten microseconds, and spin for it\n"
         "  wave      a pipelined sweep through a grid of processes, as the paper's application\n"
         "\n"
-        "Below the table of quantum stands what turns cost a bare program that does nothing\n"
-        "else, for compute and cache below 10 ms: as root, with control groups (version 2).\n",
+        "What turns cost a bare program that does nothing else is measured beside quantum and\n"
+        "nodes, for compute and cache below 10 ms: as root, with control groups (version 2).\n",
         stdout);
     options_print(table, stdout);
 }

@@ -158,10 +158,10 @@ static void print_floors(const struct gangrow *rows, uint32_t count, FILE *out) 
         units_format_duration(r->floor_median_ns, median, sizeof median);
         units_format_duration(r->floor_99_ns, most, sizeof most);
         fprintf(out,
-                "bare switching at %s, %s: %s, 99 %% %s, %+.2f %% (the same two writes, nothing "
-                "else)\n",
-                quantum, gangkernel_name(r->kernel), median, most,
-                (double)r->floor_slower / PERCENT);
+                "bare switching at %s, %s, %u node%s: %s, 99 %% %s, %+.2f %% (the same two writes, "
+                "nothing else)\n",
+                quantum, gangkernel_name(r->kernel), r->nodes, r->nodes == 1 ? "" : "s", median,
+                most, (double)r->floor_slower / PERCENT);
         any = true;
     }
     if (any)

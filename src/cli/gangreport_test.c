@@ -87,8 +87,9 @@ static void test_floors(void) {
     rows[0].floor_99_ns = 350 * NS_PER_US;
     rows[0].floor_slower = -1250;
     char *text = text_of(gangreport_table, rows, 2);
-    CHECK(strstr(text, "\nbare switching at 1 ms, compute: 27.3 us, 99 % 350 us, -1.25 % (the same "
-                       "two writes, nothing else)\n\n") != NULL);
+    CHECK(strstr(text,
+                 "\nbare switching at 1 ms, compute, 1 node: 27.3 us, 99 % 350 us, -1.25 % (the "
+                 "same two writes, nothing else)\n\n") != NULL);
     CHECK(strstr(text, "bare switching at 500 us") == NULL);
     free(text);
     text = text_of(gangreport_json, rows, 1);

@@ -258,7 +258,6 @@ static void print_help(const struct option *table) {
     const struct storm_policy *p;
     for (uint32_t i = 0; (p = policies_at(i)) != NULL; i++)
         printf("  %-14s %s\n", p->name, p->words);
-    puts("\noptions:");
     options_print(table, stdout);
 }
 

@@ -72,6 +72,8 @@ explained() {
             test "$name" = help || { echo "storm.1: nothing on $name" && return 1; }
         grep -q -w "$name" <<<"$__storm_commands" || { echo "bash: nothing on $name" && return 1; }
         grep -q "'$name:" "$top/tools/completion/_storm" || { echo "zsh: nothing on $name" && return 1; }
+        test "$("$STORM" "$name" --help | grep -c '^options:')" -le 1 ||
+            { echo "$name --help: options twice" && return 1; }
     done <"$scratch/commands"
 }
 

@@ -27,6 +27,7 @@ enum { PATIENCE_MS = 1, PATIENCE_TIMES = 5000 }; /* for processes to begin */
 enum { ROUND = 50 };                             /* turns on one processor */
 enum { PAIRS_MAX = 32 };                         /* of windows, alone and in turns */
 #define WINDOW_NS (250 * NS_PER_MS)
+#define START_NS  (2 * NS_PER_MS) /* that threads have to begin */
 
 /* What a node has for its turns. */
 struct switcher {
@@ -162,15 +163,21 @@ static int let_run(struct switcher *s, int gang) {
     return r;
 }
 
-/* As a launcher, who is late makes up for nothing, and goes round the processors. */
+/* Who is late makes up for nothing. */
+static uint64_t next_turn(const struct switcher *s, uint64_t last) {
+    return last + s->quantum_ns + (clock_ns() - last) / s->quantum_ns * s->quantum_ns;
+}
+
+/* As a launcher, it goes round the processors of its node, and to none of another's. */
 static void take_turns_of(struct switcher *s) {
-    uint64_t at = s->begin_ns;
     s->status = 0;
-    while (at < s->until_ns && s->status == 0) {
-        at += s->quantum_ns + (clock_ns() - at) / s->quantum_ns * s->quantum_ns;
+    home_go(s->first, s->turns / ROUND % s->pes);
+    clock_sleep_until(s->begin_ns);
+    for (uint64_t at = next_turn(s, s->begin_ns); at < s->until_ns && s->status == 0;
+         at = next_turn(s, at)) {
         clock_sleep_until(at);
         s->status = let_run(s, (int)((at - s->begin_ns) / s->quantum_ns % GANGS));
-        if (s->turns++ % ROUND == 0)
+        if (++s->turns % ROUND == 0)
             home_go(s->first, s->turns / ROUND % s->pes);
     }
     if (s->status == 0)
@@ -185,7 +192,7 @@ static void *switcher_thread(void *context) {
 
 /* The first node's are taken here, those of each other one in a thread of its own. */
 static int take_turns(struct gangfloor *f, uint64_t until) {
-    uint64_t begin = clock_ns();
+    uint64_t begin = clock_ns() + START_NS;
     uint32_t started = 0;
     int r = 0;
     for (; started < f->plan.nodes && r == 0; started += r == 0) {

@@ -148,11 +148,12 @@ static void print_experiment(const struct gangrow *rows, uint32_t count, enum ga
     fputc('\n', out);
 }
 
-static void print_floors(const struct gangrow *rows, uint32_t count, FILE *out) {
+static void print_floors(const struct gangrow *rows, uint32_t count, enum gangexperiment e,
+                         FILE *out) {
     bool any = false;
     for (const struct gangrow *r = rows; r < rows + count; r++) {
         char quantum[UNITS_TEXT_MAX], median[UNITS_TEXT_MAX], most[UNITS_TEXT_MAX];
-        if (r->floor_median_ns == 0)
+        if (r->experiment != e || r->floor_median_ns == 0)
             continue;
         units_format_duration(r->quantum_ns, quantum, sizeof quantum);
         units_format_duration(r->floor_median_ns, median, sizeof median);
@@ -212,8 +213,7 @@ static void print_cost(const struct gangrow *rows, uint32_t count, FILE *out) {
 void gangreport_table(const struct gangrow *rows, uint32_t count, FILE *out) {
     for (int e = 0; e < EXPERIMENTS; e++) {
         print_experiment(rows, count, (enum gangexperiment)e, out);
-        if (e == EXPERIMENT_QUANTUM)
-            print_floors(rows, count, out);
+        print_floors(rows, count, (enum gangexperiment)e, out);
     }
     print_smallest(rows, count, out);
     print_cost(rows, count, out);

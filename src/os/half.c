@@ -78,7 +78,8 @@ static int stitch(const struct half *h, struct pieces *p) {
     uint32_t row = 0;
     int r = 0;
     while (r == 0 && !(p->had == 0 && begins == at)) {
-        struct bytes bytes = read_more(h->fd, at, h->to, p, &r);
+        uint64_t most = at + p->cut.most - p->had + 1; /* where a piece of `most` is seen to end */
+        struct bytes bytes = read_more(h->fd, at, most < h->to ? most : h->to, p, &r);
         long n = r < 0 ? r : pieces_add_one(p, bytes.len);
         r = n < 0 ? (int)n : 0;
         at += n < 0 ? 0 : (uint64_t)n;

@@ -14,6 +14,8 @@
 
 enum { SIZE = (9 << 20) + 12345, USUAL = 64 << 10 };
 
+static uint32_t usual = USUAL;
+
 static int file_of(const uint8_t *bytes) {
     int fd = memfd_create("half", MFD_CLOEXEC);
     ASSERT(fd >= 0 && files_write(fd, bytes_of(bytes, SIZE), 0) == 0);
@@ -37,7 +39,7 @@ static void look(const uint8_t *bytes, uint64_t from, uint64_t middle, struct pi
     struct half half;
     struct sum *sum = sum_new(DIGEST_XXH3);
     int fd = file_of(bytes);
-    pieces_init(p, DIGEST_XXH3, USUAL);
+    pieces_init(p, DIGEST_XXH3, usual);
     sum_add(sum, bytes_of(bytes, from)); /* a hole, say: in no piece of these */
     if (middle != 0)
         CHECK_EQ(half_start(&half, fd, middle, SIZE, p), 0);
@@ -68,24 +70,38 @@ static void check_same(const uint8_t *bytes, uint64_t from) {
     pieces_fini(&two);
 }
 
-static void test_the_same_pieces(void) {
+static void check_random(uint32_t length, int rounds) {
     uint8_t *bytes = malloc(SIZE);
     ASSERT(bytes != NULL);
     struct random r;
     random_init(&r, 7);
-    for (int round = 0; round < 8; round++) {
+    usual = length;
+    for (int round = 0; round < rounds; round++) {
         random_bytes(&r, bytes, SIZE);
         check_same(bytes, (uint64_t)round * 100000);
     }
     free(bytes);
 }
 
-/* Where contents say nothing both never cut at the same place: one goes on to the end. */
+/* Of pieces that many, one, or less than one of which are read at once. */
+static void test_the_same_pieces(void) {
+    check_random(4 << 10, 2);
+    check_random(USUAL, 8);
+    check_random(PIECES_USUAL, 4);
+}
+
+/* Where contents say nothing both never cut at the same place: one goes on to the end. Or they do at once, where a piece ends in the
+ * middle. */
 static void test_all_the_same(void) {
     uint8_t *bytes = calloc(1, SIZE);
     ASSERT(bytes != NULL);
-    check_same(bytes, 0);
-    check_same(bytes, 4097);
+    for (usual = 4 << 10; usual <= PIECES_USUAL; usual *= 8) {
+        uint64_t middle = half_middle(0, SIZE, DIGEST_XXH3), most = usual + usual / 4 * 3;
+        check_same(bytes, 0);
+        check_same(bytes, 4097);
+        check_same(bytes, middle % most);
+    }
+    usual = USUAL;
     free(bytes);
 }
 

@@ -123,7 +123,7 @@ static void test_round(void) {
 }
 
 struct other {
-    atomic_bool may_look;
+    atomic_bool may_look, has_looked;
     int processor, processors;
 };
 
@@ -133,6 +133,7 @@ static void *look(void *context) {
         ;
     o->processor = sched_getcpu();
     o->processors = processors();
+    atomic_store(&o->has_looked, true);
     return NULL;
 }
 
@@ -147,6 +148,8 @@ static void test_apart(void) {
         home_apart(thread);
         int here = sched_getcpu();
         atomic_store(&o.may_look, true);
+        while (!atomic_load(&o.has_looked))
+            ;
         pthread_join(thread, NULL);
         apart += o.processor != here;
         CHECK_EQ(o.processors, all);

@@ -2,8 +2,8 @@
 /* The table of a stream that is being cut: a row for each piece, in the order in which they come.
  *
  * Bytes are put into a room that is given for them, and cut and digested at once, as long as they are in a processor's cache:
- * of a piece that has not ended there is but its length so far and its digest. A hole, a file that is known already, or an
- * end, ends a piece. */
+ * of a piece that has not ended there is but its length so far and its digest. An end has to be told
+ * before a hole or a file that is known already. */
 #pragma once
 
 #include "base/cut.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads files that are to be sent: their pieces and their SHA-256.
+/* Reads files that are to be sent: their pieces and their sums.
  *
- * Files are read, not mapped: one that shrinks meanwhile gives an error and no signal. Where there is much to read,
- * a second thread computes the SHA-256; it reads for itself, out of the cache that the first one has
- * filled. */
+ * Files are read, not mapped: one that shrinks meanwhile gives an error and no signal. Where there is much to read
+ * there is a second thread: where sums are SHA-256 it computes that, and reads for itself, out of the cache that the first one has
+ * filled; otherwise it has the second half of the file (half.h). */
 #pragma once
 
 #include "os/pieces.h"
@@ -18,7 +18,7 @@ struct scan {
 };
 
 /* Both: 0 or -errno; the reason is for the caller to give. The file is `f->e.bytes` long, otherwise -ESTALE.
- * Its SHA-256 goes to `f`, its bytes to the pieces: */
+ * Its sum goes to `f`, its bytes to the pieces: */
 /* to those that are being cut, */
 int scan_small(struct scan *s, int fd, struct found *f);
 /* or between them, in pieces of its own, of which holes are some. */

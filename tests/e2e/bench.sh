@@ -385,7 +385,7 @@ check 'and the others of table 6' grep -q '^ *SCore-D *100 ms' "$out"
 
 # What a bare program needs for a switch, where it may: as root with cgroups and a priority.
 floor_lines() { # NUMBER
-    test "$status" -eq 0 && test "$(grep -c '^bare switching at 5 ms, compute: .*, 99 % .*, [+-].* % (the same' "$out")" -eq "$1"
+    test "$status" -eq 0 && test "$(grep -c '^bare switching at 5 ms, compute, 1 node: .*, 99 % .*, [+-].* % (the same' "$out")" -eq "$1"
 }
 
 no_floor_left() { # of a bench that has ended

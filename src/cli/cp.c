@@ -385,7 +385,7 @@ int cp_main(int argc, char **argv) {
         {"tree", OPTION_TEXT, &q.sending.tree, "SHAPE",
          "chain, k-ary:N, binomial, flat, pair; otherwise as is best"},
         {"chunk", OPTION_TEXT, &q.sending.chunk, "SIZE",
-         "of a piece, about; otherwise 256KiB, or as suits --bandwidth"},
+         "of a piece, about; otherwise 256KiB to 1MiB, or as suits --bandwidth"},
         {"slots", OPTION_NUMBER, &q.sending.slots, "N", "pieces that a node takes ahead"},
         {"send", OPTION_TEXT, &q.sending.send, "TYPE", "how files are read: " SEND_TYPE_NAMES},
         {"fabric", OPTION_TEXT, &q.sending.fabric, "F",

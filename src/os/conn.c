@@ -240,6 +240,7 @@ static ssize_t draw(struct conn *c) {
     ssize_t got = c->all->draw == NULL || c->packets
                       ? -EOPNOTSUPP
                       : c->all->draw(c, c->put_head, rest, rest - c->put_left);
+    c->draws = got != -EOPNOTSUPP;
     return count_placed(c, got);
 }
 
@@ -337,22 +338,31 @@ static void take_packet(struct conn *c, size_t len) {
     }
 }
 
-static void read_some(struct conn *c) {
+/* Whether anything came. */
+static bool read_some(struct conn *c) {
     bool direct = c->in != NULL && !c->packets, placed = c->put_at != NULL;
     uint8_t *at = direct ? c->in + c->in_len : c->all->scratch;
-    size_t room = direct ? c->in_cap - c->in_len : c->bulky ? BULKY_BYTES : SCRATCH_BYTES;
+    size_t room = direct     ? c->in_cap - c->in_len
+                  : c->draws ? HEADER_BYTES + CONN_HEAD
+                  : c->bulky ? BULKY_BYTES
+                             : SCRATCH_BYTES;
     ssize_t got =
         placed ? read_to_place(c) : call_recv(c->source.fd, at, room, c->packets ? MSG_TRUNC : 0);
-    if (got > 0 && placed) {
-        return;
-    } else if (got > 0 && c->packets) {
+    if (got > 0 && c->packets && !placed) {
         take_packet(c, (size_t)got);
-    } else if (got > 0) {
+    } else if (got > 0 && !placed) {
         take_bytes(c, (size_t)got);
-    } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+    } else if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
         c->broken |= got < 0;
         end(c, c->in != NULL || placed ? REFUSAL_TRUNCATED : REFUSAL_NONE);
     }
+    return got > 0;
+}
+
+/* What goes elsewhere is large, and there as a rule when its beginning is: a turn is saved, or several. */
+static void read_frame(struct conn *c) {
+    while (read_some(c) && c->open && c->draws && c->put_at != NULL)
+        ;
 }
 
 /* ---- out ---- */
@@ -658,7 +668,7 @@ static void ready(struct source *s, uint32_t events) {
         if (c->seal != NULL)
             read_sealed(c);
         else
-            read_some(c);
+            read_frame(c);
     }
 }
 

@@ -92,7 +92,9 @@ struct conn {
     uint64_t out_gone; /* bytes of what gathered that have left */
     struct loan *loans;
     uint32_t loan_at, loan_count, loan_cap;
-    bool bulky;      /* carries bulk: large frames are read to their place */
+    bool bulky; /* carries bulk: large frames are read to their place */
+    bool
+        draws; /* or go elsewhere: it is worth while to read no more of them than their beginning */
     uint8_t *put_at; /* of the frame whose rest comes next, NULL: none */
     size_t put_left; /* bytes of it that are missing */
     uint8_t put_head[CONN_HEAD];

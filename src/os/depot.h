@@ -13,6 +13,7 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "os/digest.h"
 #include "wire/bundle.h"
 
 struct depot;
@@ -58,16 +59,23 @@ int depot_written(struct depot_bundle *b, uint32_t piece, int status, char why[2
 /* Whether a piece is here. */
 bool depot_has(const struct depot_bundle *b, uint32_t piece);
 /* Where a piece of that length may be written as it comes, before it is judged: a descriptor, which is the depot's, and may be gone
- * after the next call; or -errno, also if it is here or belongs to several files. Then depot_settle reads it there and judges it. */
+ * after the next call; or -errno, also if it is here or belongs to several files. Each part of it is digested there as soon as it is written,
+ * while it is in the processor's cache, and the piece is judged by that. */
 int depot_space(struct depot_bundle *b, uint32_t piece, uint32_t len, uint64_t *ret_offset);
-int depot_settle(struct depot_bundle *b, uint32_t piece, char why[256]);
+int depot_digest(struct depot_bundle *b, uint32_t piece, uint32_t from, uint32_t len,
+                 struct digesting *d);
+int depot_settle(struct depot_bundle *b, uint32_t piece, const uint8_t found[DIGEST_BYTES_MAX],
+                 char why[256]);
 /* Reads a piece that is here, also after the commit; returns its length, 0 of a hole, or -errno: -ESTALE if somebody
  * has changed it on the disk. */
 long depot_load(struct depot_bundle *b, uint32_t piece, struct room out, char why[256]);
 
-/* A piece that has come, if it lies in one file: the depot's descriptor of it, and where; or -1, also if somebody has
- * changed that file since it got its name, as far as its size and time tell. Valid until something else is asked of the bundle. */
-int depot_where(struct depot_bundle *b, uint32_t piece, uint64_t *ret_offset, uint32_t *ret_len);
+/* Whether a piece that has come lies in one file, from which it can be sent as it is: not if somebody has changed that file since it
+ * got its name, as far as its size and time tell. */
+bool depot_lies(struct depot_bundle *b, uint32_t piece, uint32_t *ret_len);
+/* The same: a descriptor for the caller to close, and where; or -1. It can only be read by, as whoever sends may have it for longer than the
+ * bundle is open, and a program that somebody could write to is not run. */
+int depot_lend(struct depot_bundle *b, uint32_t piece, uint64_t *ret_offset, uint32_t *ret_len);
 
 /* All pieces are here: checks that, gives files their modes and times, then their names. What was there is
  * replaced, file by file; a folder is merged into one that is there, which keeps its mode. If it fails, the reason says

@@ -164,7 +164,7 @@ int bundle_raise(struct depot *d, const char *name, struct bytes descriptor, boo
     b->spot.fd = b->old.fd = -1;
     list_init(&b->link);
     for (uint32_t i = 0; i < DEPOT_PARTS; i++)
-        b->parts[i].fd = -1;
+        b->parts[i].fd = b->parts[i].reader = -1;
     snprintf(b->name, sizeof b->name, "%s", name);
     b->dir = openat(d->partial, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int r = b->dir < 0 ? -errno : take_descriptor(b, descriptor);
@@ -443,12 +443,17 @@ uint32_t bundle_piece_from(struct depot_bundle *b, uint64_t offset) {
     return piece;
 }
 
+static bool has_digest(const struct depot_bundle *b, const struct piece *p,
+                       const uint8_t found[DIGEST_BYTES_MAX]) {
+    return memcmp(found, p->digest, digest_bytes(b->b.digest)) == 0;
+}
+
 bool bundle_fits(const struct depot_bundle *b, const struct piece *p, struct bytes bytes) {
     uint8_t found[DIGEST_BYTES_MAX];
     if (p->hole || p->bytes == 0 || bytes.len != p->bytes)
         return false;
     digest_of(b->b.digest, bytes, found);
-    return memcmp(found, p->digest, digest_bytes(b->b.digest)) == 0;
+    return has_digest(b, p, found);
 }
 
 static int write_head(struct depot_bundle *b, uint64_t start, struct bytes bytes, char why[256]) {
@@ -602,21 +607,46 @@ int depot_space(struct depot_bundle *b, uint32_t piece, uint32_t len, uint64_t *
     return p.hole || p.bytes != len ? -EMSGSIZE : place_for(b, start, len, ret_offset, why);
 }
 
+struct view {
+    struct bytes bytes;
+    struct digesting *digest;
+};
+
+static int digest_view(void *context) {
+    const struct view *v = context;
+    digesting_add(v->digest, v->bytes);
+    return 0;
+}
+
+int depot_digest(struct depot_bundle *b, uint32_t piece, uint32_t from, uint32_t len,
+                 struct digesting *d) {
+    char why[256];
+    uint64_t start;
+    struct piece p = bundle_piece(b, piece, &start);
+    if (p.hole || from > p.bytes || len > p.bytes - from)
+        return -EIO; /* the table was changed on the disk */
+    struct view view = {.bytes = place_view(b, start + from, len), .digest = d};
+    if (view.bytes.len > 0)
+        return mapped_try(digest_view, &view);
+    struct room room = room_of(b->d->scratch.at, len);
+    int r = place_read(b, start + from, room, why);
+    if (r == 0)
+        digesting_add(d, room_bytes(room));
+    return r;
+}
+
 /* If it was found elsewhere meanwhile some of it may have been written over: it must be as good. */
-int depot_settle(struct depot_bundle *b, uint32_t piece, char why[256]) {
+int depot_settle(struct depot_bundle *b, uint32_t piece, const uint8_t found[DIGEST_BYTES_MAX],
+                 char why[256]) {
     uint64_t start;
     int r = bundle_error(b, why);
     if (r < 0)
         return r;
     struct piece p = bundle_piece(b, piece, &start);
-    struct room room = room_of(b->d->scratch.at, p.bytes);
     bool had = bits_test(b->have, piece);
     if (p.hole || p.bytes == 0)
         return depot_fail(why, -EIO, "the table was changed on the disk while it was used");
-    r = place_read(b, start, room, why);
-    if (r < 0)
-        return r;
-    if (!bundle_fits(b, &p, room_bytes(room)))
+    if (!has_digest(b, &p, found))
         return depot_fail(why, had ? -EIO : -EBADMSG, "piece %u does not fit its digest", piece);
     return had ? 0 : bundle_mark(b, piece, &p, start, true, why);
 }

@@ -25,6 +25,7 @@
 #include "os/depot.h"
 #include "os/hints.h"
 #include "os/manifest.h"
+#include "os/mapped.h"
 #include "os/shelf.h"
 
 enum {
@@ -79,9 +80,12 @@ struct borrowed {
     uint8_t sum[32];
 };
 
+/* A file of the bundle that is open. */
 struct part {
     uint32_t number; /* of the entry */
     int fd;          /* -1: none */
+    int reader;      /* the same, and it can only be read by; -1: nobody has asked for it */
+    struct mapped mapped;
 };
 
 /* What this path of a node is beneath: runs' folders are the cluster's, all else is the machine's. */
@@ -201,6 +205,9 @@ int place_for(struct depot_bundle *b, uint64_t start, uint32_t bytes, uint64_t *
               char why[256]);
 /* What has failed there; returns the error. */
 int place_blame(struct depot_bundle *b, uint64_t start, int error, char why[256]);
+/* Where a piece can be looked at whose bytes are all in one file, and were written there; empty: it must be read. Until something else
+ * is asked of the bundle; the file may become shorter any time (os/mapped.h). */
+struct bytes place_view(struct depot_bundle *b, uint64_t start, uint32_t bytes);
 /* The file of an entry. */
 int place_part(struct depot_bundle *b, const struct manifest_cursor *c, bool make, char why[256]);
 /* Closes all files: one that is open for writing cannot be run. */

@@ -233,26 +233,39 @@ static int open_any(struct depot_bundle *b, const struct manifest_cursor *c, boo
     return b->committed ? open_destination(b, c) : open_part(b, c, make);
 }
 
+static void close_part(struct part *p) {
+    mapped_end(&p->mapped);
+    if (p->reader >= 0)
+        close(p->reader);
+    if (p->fd >= 0)
+        close(p->fd);
+    p->fd = p->reader = -1;
+}
+
+/* The one of this entry that is open; NULL: none is. */
+static struct part *open_one(struct depot_bundle *b, uint32_t number) {
+    for (struct part *p = b->parts; p < b->parts + DEPOT_PARTS; p++)
+        if (p->fd >= 0 && p->number == number)
+            return p;
+    return NULL;
+}
+
 int place_part(struct depot_bundle *b, const struct manifest_cursor *c, bool make, char why[256]) {
-    for (uint32_t i = 0; i < DEPOT_PARTS; i++)
-        if (b->parts[i].fd >= 0 && b->parts[i].number == c->number)
-            return b->parts[i].fd;
+    struct part *p = open_one(b, c->number);
+    if (p != NULL)
+        return p->fd;
     int fd = open_any(b, c, make);
     if (fd < 0)
         return place_fail(b, &c->e, fd, why);
-    struct part *p = &b->parts[b->next_part++ % DEPOT_PARTS];
-    if (p->fd >= 0)
-        close(p->fd);
-    *p = (struct part){.number = c->number, .fd = fd};
+    p = &b->parts[b->next_part++ % DEPOT_PARTS];
+    close_part(p);
+    *p = (struct part){.number = c->number, .fd = fd, .reader = -1};
     return fd;
 }
 
 void place_close(struct depot_bundle *b) {
-    for (uint32_t i = 0; i < DEPOT_PARTS; i++) {
-        if (b->parts[i].fd >= 0)
-            close(b->parts[i].fd);
-        b->parts[i].fd = -1;
-    }
+    for (struct part *p = b->parts; p < b->parts + DEPOT_PARTS; p++)
+        close_part(p);
 }
 
 /* ---- parts of the stream ---- */
@@ -348,17 +361,43 @@ static bool untouched(int fd, const struct entry *e) {
            s.st_mtim.tv_sec * (int64_t)NS_PER_S + s.st_mtim.tv_nsec == e->mtime_ns;
 }
 
-int depot_where(struct depot_bundle *b, uint32_t piece, uint64_t *ret_offset, uint32_t *ret_len) {
-    struct manifest_cursor c;
-    char why[256];
+/* In which file a piece that is here lies, and where in it. */
+static bool find_file(struct depot_bundle *b, uint32_t piece, struct manifest_cursor *c,
+                      uint64_t *ret_offset, uint32_t *ret_len) {
     uint64_t start;
     if (b->error < 0 || !b->known || !bits_test(b->have, piece))
-        return -1;
+        return false;
     struct piece p = bundle_piece(b, piece, &start);
-    if (p.hole || !one_file(b, start, p.bytes, &c))
-        return -1;
-    *ret_offset = start - c.offset;
+    if (p.hole || !one_file(b, start, p.bytes, c))
+        return false;
+    *ret_offset = start - c->offset;
     *ret_len = p.bytes;
-    int fd = place_part(b, &c, false, why);
-    return fd < 0 || (b->committed && !untouched(fd, &c.e)) ? -1 : fd;
+    char why[256];
+    int fd = place_part(b, c, false, why);
+    return fd >= 0 && (!b->committed || untouched(fd, &c->e));
+}
+
+bool depot_lies(struct depot_bundle *b, uint32_t piece, uint32_t *ret_len) {
+    struct manifest_cursor c;
+    uint64_t offset;
+    return find_file(b, piece, &c, &offset, ret_len);
+}
+
+int depot_lend(struct depot_bundle *b, uint32_t piece, uint64_t *ret_offset, uint32_t *ret_len) {
+    struct manifest_cursor c;
+    if (!find_file(b, piece, &c, ret_offset, ret_len))
+        return -1;
+    struct part *p = open_one(b, c.number);
+    if (p->reader < 0)
+        p->reader = files_open_again(p->fd, O_RDONLY);
+    return p->reader < 0 ? -1 : fcntl(p->reader, F_DUPFD_CLOEXEC, 0);
+}
+
+struct bytes place_view(struct depot_bundle *b, uint64_t start, uint32_t bytes) {
+    struct manifest_cursor c;
+    char why[256];
+    if (!one_file(b, start, bytes, &c) || place_part(b, &c, false, why) < 0)
+        return (struct bytes){0};
+    struct part *p = open_one(b, c.number);
+    return mapped_part(&p->mapped, p->fd, c.e.bytes, start - c.offset, bytes);
 }

@@ -473,47 +473,6 @@ static bool loads_all(struct yard *y, struct depot_bundle *b, const struct parce
     return right;
 }
 
-/* Whether a piece is where it is said to be. */
-static bool is_there(struct depot_bundle *b, const struct parcel *p, uint32_t piece) {
-    static uint8_t room[BUNDLE_PIECE_BYTES_MAX];
-    uint64_t offset;
-    uint32_t len;
-    struct bytes wanted = parcel_piece(p, piece);
-    int fd = depot_where(b, piece, &offset, &len);
-    return fd >= 0 && len == wanted.len && files_read_all(fd, room_of(room, len), offset) == 0 &&
-           bytes_equal(bytes_of(room, len), wanted);
-}
-
-/* Also when it has its name, unless somebody has changed it. */
-static void test_where(void) {
-    struct yard y;
-    uint8_t *noise = parcel_noise(300000, 8);
-    struct parcel *p = parcel_new(DIGEST_XXH3, 8192);
-    uint64_t offset;
-    uint32_t len, last;
-    yard_init(&y, 10 * MIB);
-    parcel_file(p, "file", 0600, bytes_of(noise, 300000));
-    parcel_wrap(p, GOAL_PATH, "/", false);
-    struct depot_bundle *b = yard_open(&y, p);
-    bool *have = yard_bools(p);
-    yard_pages(&y, b, p, have);
-    last = p->pieces - 1;
-    CHECK_EQ(depot_where(b, last, &offset, &len), -1);
-    for (uint32_t i = 0; i < p->pieces; i++)
-        CHECK_EQ(depot_store(b, i, parcel_piece(p, i), y.why), 0);
-    CHECK(is_there(b, p, last));
-    yard_commit(&y, b);
-    CHECK(is_there(b, p, last));
-    CHECK(is_there(b, p, last - 1));
-    yard_put(&y, "root/file", bytes_of(noise, 300000)); /* at another time */
-    CHECK_EQ(depot_where(b, last, &offset, &len), -1);
-    depot_close(b, true);
-    free(have);
-    free(noise);
-    parcel_free(p);
-    yard_fini(&y);
-}
-
 static void check_loads(enum goal goal) {
     struct yard y;
     uint8_t *noise = parcel_noise(300000, 8);
@@ -977,7 +936,6 @@ int main(void) {
     TEST(test_commit_that_failed);
     TEST(test_begun_by_one_who_died_in_the_commit);
     TEST(test_load);
-    TEST(test_where);
     TEST(test_run);
     if (other_file_system()) {
         TEST(test_other_file_system);

@@ -64,7 +64,7 @@ struct digesting {
     };
 };
 
-static void digesting_begin(struct digesting *d) {
+void digesting_restart(struct digesting *d) {
     if (d->kind == DIGEST_XXH3)
         XXH3_128bits_reset(&d->xxh3);
     else
@@ -76,7 +76,7 @@ struct digesting *digesting_new(enum digest_kind kind) {
     if (d == NULL)
         return NULL;
     d->kind = kind;
-    digesting_begin(d);
+    digesting_restart(d);
     return d;
 }
 
@@ -96,7 +96,7 @@ void digesting_end(struct digesting *d, uint8_t out[DIGEST_BYTES_MAX]) {
         store_hash(XXH3_128bits_digest(&d->xxh3), out);
     else
         SHA256_Final(out, &d->sha);
-    digesting_begin(d);
+    digesting_restart(d);
 }
 
 /* ---- sums ---- */

@@ -14,6 +14,8 @@ struct digesting;
 struct digesting *digesting_new(enum digest_kind kind);
 void digesting_free(struct digesting *d);
 void digesting_add(struct digesting *d, struct bytes bytes);
+/* What came is forgotten. */
+void digesting_restart(struct digesting *d);
 /* The digest of all that came; what comes next begins another. */
 void digesting_end(struct digesting *d, uint8_t out[DIGEST_BYTES_MAX]);
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/units.h"
+#include "os/feed.h"
 #include "os/files.h"
 #include "os/home.h"
 #include "os/thread.h"
@@ -30,17 +31,14 @@ static struct bytes read_more(int fd, uint64_t at, uint64_t to, struct pieces *p
 }
 
 static int look(struct half *h) {
-    int r = 0;
-    for (uint64_t at = h->from; at < h->to && r == 0;) {
-        struct bytes bytes = read_more(h->fd, at, h->to, &h->pieces, &r);
-        if (r < 0 || h->stopped)
-            return r < 0 ? r : -ECANCELED;
-        sum_add(h->sum, bytes);
-        r = pieces_add(&h->pieces, bytes.len);
-        at += bytes.len;
-        h->at = at;
+    struct feed feed = {.fd = h->fd, .size = h->to};
+    long n = 0;
+    for (uint64_t at = h->from; at < h->to && n >= 0 && !h->stopped; h->at = at) {
+        n = feed_some(&feed, at, h->to, &h->pieces, h->sum);
+        at += n < 0 ? 0 : (uint64_t)n;
     }
-    return r < 0 ? r : pieces_end(&h->pieces);
+    feed_end(&feed);
+    return n < 0 ? (int)n : h->stopped ? -ECANCELED : pieces_end(&h->pieces);
 }
 
 static void *work(void *context) {

@@ -6,8 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,6 +13,7 @@
 
 #include "base/units.h"
 #include "os/files.h"
+#include "os/mapped.h"
 
 struct original {
     int fd;
@@ -46,32 +45,6 @@ bool send_type_parse(const char *name, enum send_type *ret) {
 
 /* ---- copies out of a map ---- */
 
-/* Where a thread goes on that touches what a file has no more. A handler is given nothing else to know it by. */
-static _Thread_local sigjmp_buf *volatile landing;
-
-static void on_bus(int signal_number) {
-    if (landing != NULL)
-        siglongjmp(*landing, 1);
-    signal(signal_number, SIG_DFL); /* not ours: it happens again, and is the end */
-}
-
-static void catch_bus(void) {
-    struct sigaction a = {.sa_handler = on_bus, .sa_flags = SA_NODEFER};
-    sigemptyset(&a.sa_mask);
-    sigaction(SIGBUS, &a, NULL);
-}
-
-static int copy_mapped(const uint8_t *from, struct room out) {
-    sigjmp_buf here;
-    int caught = sigsetjmp(here, 0);
-    if (caught == 0) {
-        landing = &here;
-        memcpy(out.at, from, out.len);
-    }
-    landing = NULL;
-    return caught == 0 ? 0 : -ESTALE;
-}
-
 /* Maps what holds these bytes, copies them, and lets go. */
 static int copy_mapping(const struct original *o, uint64_t from, struct room out) {
     uint64_t before = from % (uint64_t)sysconf(_SC_PAGESIZE);
@@ -79,7 +52,7 @@ static int copy_mapping(const struct original *o, uint64_t from, struct room out
     uint8_t *map = mmap(NULL, len, PROT_READ, MAP_SHARED, o->fd, (off_t)(from - before));
     if (map == MAP_FAILED)
         return -errno;
-    int r = copy_mapped(map + before, out);
+    int r = mapped_copy(map + before, out);
     munmap(map, len);
     return r;
 }
@@ -110,8 +83,6 @@ int original_open(int fd, uint64_t bytes, enum send_type type, struct original *
     *o = (struct original){.fd = fd, .type = type, .users = 1, .bytes = bytes};
     if (maps_all(type))
         map_all(o);
-    if (type == SEND_ONE_MAP || type == SEND_MULTI_MAP)
-        catch_bus();
     *ret = o;
     return 0;
 }
@@ -154,7 +125,7 @@ int original_read(struct original *o, uint64_t from, struct room out) {
     if (o->type == SEND_MULTI_MAP && out.len > 0)
         return copy_mapping(o, from, out);
     if (o->type == SEND_ONE_MAP && o->map != NULL)
-        return copy_mapped(hand_out(o, from, out.len), out);
+        return mapped_copy(hand_out(o, from, out.len), out);
     int r = files_read_all(o->fd, out, from);
     return r == -ENODATA ? -ESTALE : r;
 }

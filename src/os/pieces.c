@@ -13,6 +13,16 @@
 /* What is read at once: small enough to stay in a processor's cache. */
 #define STEP_BYTES (128 * KIB)
 
+/* 100 MB to 16 nodes, processor time of a copy: 56 ms with 256 KiB, 52 with 512 KiB, 50 with 1 MiB, 52 with 2 MiB. */
+enum { NEAR_PIECES = 128, NEAR_MAX = 1 << 20 };
+
+uint32_t pieces_near(uint64_t bytes) {
+    uint32_t usual = PIECES_USUAL;
+    while (usual < NEAR_MAX && (uint64_t)usual * NEAR_PIECES < bytes)
+        usual *= 2;
+    return usual;
+}
+
 uint32_t pieces_usual(uint32_t asked, uint64_t bytes, uint64_t files) {
     uint32_t usual = asked == 0 ? PIECES_USUAL : asked;
     if (usual < PIECES_USUAL_MIN)
@@ -178,16 +188,34 @@ long pieces_add_one(struct pieces *p, size_t len) {
     return n;
 }
 
-int pieces_add(struct pieces *p, size_t len) {
-    uint8_t *at = p->buffer + CUT_BEFORE;
-    for (size_t left = len; left > 0;) {
-        long n = add_some(p, bytes_of(at, left));
+static int add_all(struct pieces *p, const uint8_t *at, size_t len) {
+    while (len > 0) {
+        long n = add_some(p, bytes_of(at, len));
         if (n < 0)
             return (int)n;
         at += n;
-        left -= (size_t)n;
+        len -= (size_t)n;
     }
-    memmove(p->buffer, p->buffer + len, CUT_BEFORE);
+    return 0;
+}
+
+int pieces_add(struct pieces *p, size_t len) {
+    int r = add_all(p, p->buffer + CUT_BEFORE, len);
+    if (r == 0)
+        memmove(p->buffer, p->buffer + len, CUT_BEFORE);
+    return r;
+}
+
+/* The last of them are kept, as those of the room would be. */
+int pieces_add_there(struct pieces *p, struct bytes bytes) {
+    if (pieces_room(p).len == 0)
+        return -ENOMEM;
+    int r = add_all(p, bytes.at, bytes.len);
+    size_t last = bytes.len < CUT_BEFORE ? bytes.len : CUT_BEFORE;
+    if (r < 0 || last == 0)
+        return r;
+    memmove(p->buffer, p->buffer + last, CUT_BEFORE - last);
+    memcpy(p->buffer + CUT_BEFORE - last, bytes.at + bytes.len - last, last);
     return 0;
 }
 

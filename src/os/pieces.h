@@ -13,6 +13,9 @@
 enum { PIECES_USUAL = 256 << 10, PIECES_USUAL_MIN = 4 << 10, PIECES_USUAL_MAX = 2 << 20 };
 enum { PIECES_MAX = BUNDLE_PAGES_MAX * BUNDLE_PAGE_PIECES_MAX };
 
+/* What suits so many bytes where they go from one process of this machine to others: longer pieces mean fewer turns, but the first must be
+ * whole before it is passed on. */
+uint32_t pieces_near(uint64_t bytes);
 /* How long pieces are to be for so many bytes in so many files; `asked`: at least, 0: the usual. */
 uint32_t pieces_usual(uint32_t asked, uint64_t bytes, uint64_t files);
 /* How many go on a page. */
@@ -41,6 +44,8 @@ void pieces_trim(struct pieces *p);
 struct room pieces_room(struct pieces *p);
 /* So many were put there. -ENOMEM, or -E2BIG: more pieces than there may be. The same of those below. */
 int pieces_add(struct pieces *p, size_t len);
+/* The same of bytes that lie elsewhere, and behind those that were added before, as far as these are of the same piece. */
+int pieces_add_there(struct pieces *p, struct bytes bytes);
 /* What was added ends here, and with it a piece. */
 int pieces_end(struct pieces *p);
 

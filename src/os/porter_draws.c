@@ -2,8 +2,8 @@
 /* Pieces that go from a link's socket straight into their file: see porter_inside.h.
  *
  * Within one machine what is in the socket are pages of the giver's file. By way of a slot they are copied twice, into it and out of it; so
- * only once. A piece is in its file before it is judged then, but counts for nothing until it is: it is read again, from what
- * was just written. Only a piece that is not here may be written so, and only once at a time: what was judged stays. */
+ * only once. A piece is in its file before it is judged then, but counts for nothing until it is: its digest is that of
+ * what was just written, read there. Only a piece that is not here may be written so, and only once at a time: what was judged stays. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -14,11 +14,14 @@
 #include "os/porter_inside.h"
 
 /* Less is copied as fast. */
-enum { DRAWN_BYTES_MIN = 32 * KIB, PIPE_BYTES = MIB };
+enum { DRAWN_BYTES_MIN = 32 * KIB };
+
+/* What is written and then digested at once: it stays in a processor's cache, and so does what it is copied from. */
+enum { CACHED_BYTES = 256 * KIB, PIPE_BYTES = MIB };
 
 static void end_inflow(struct inflow *f) {
     close(f->fd);
-    *f = (struct inflow){0};
+    *f = (struct inflow){.digest = f->digest};
 }
 
 static struct inflow *find(struct porter *p, uint32_t buffer, uint64_t offset) {
@@ -58,6 +61,14 @@ static struct inflow *free_place(struct porter *p, uint32_t bundle, uint32_t pie
     return place;
 }
 
+static bool has_digest(struct inflow *f) {
+    if (f->digest == NULL)
+        f->digest = digesting_new(DIGEST_XXH3); /* as all that stays near */
+    else
+        digesting_restart(f->digest);
+    return f->digest != NULL;
+}
+
 static struct inflow *begin(struct porter *p, uint32_t link, const struct message_put *m) {
     uint32_t bundle = buffers_find(&p->buffers, m->buffer)->bundle, piece = (uint32_t)m->note;
     if (piece != m->note || m->body.len < DRAWN_BYTES_MIN || p->no_splice || !may_flow(p, bundle) ||
@@ -65,7 +76,9 @@ static struct inflow *begin(struct porter *p, uint32_t link, const struct messag
         return NULL;
     struct inflow *f = free_place(p, bundle, piece);
     uint64_t at;
-    int fd = f == NULL ? -1 : depot_space(p->bundles[bundle].in, piece, (uint32_t)m->body.len, &at);
+    int fd = f == NULL || !has_digest(f)
+                 ? -1
+                 : depot_space(p->bundles[bundle].in, piece, (uint32_t)m->body.len, &at);
     fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (fd < 0)
         return NULL;
@@ -75,7 +88,8 @@ static struct inflow *begin(struct porter *p, uint32_t link, const struct messag
                          .piece = piece,
                          .link = link,
                          .fd = fd,
-                         .at = at};
+                         .at = at,
+                         .digest = f->digest};
     return f;
 }
 
@@ -113,6 +127,14 @@ static ssize_t pour_part(struct porter *p, struct inflow *f, loff_t *to, size_t 
     return n;
 }
 
+/* So much more of it is in its file. */
+static void advance(struct porter *p, struct inflow *f, size_t len) {
+    if (f->error == 0)
+        f->error = depot_digest(p->bundles[f->bundle].in, f->piece, (uint32_t)f->done,
+                                (uint32_t)len, f->digest);
+    f->done += len;
+}
+
 static void pour(struct porter *p, struct inflow *f, size_t len, uint8_t *slot) {
     loff_t to = (loff_t)(f->at + f->done);
     while (len > 0) {
@@ -136,28 +158,35 @@ ssize_t porter_draw(void *context, uint32_t link, int socket, const struct messa
         return -EOPNOTSUPP;
     if (f->done < done) { /* what came with the head */
         f->error = files_write(f->fd, bytes_of(slot + f->done, done - f->done), f->at + f->done);
-        f->done = done;
+        advance(p, f, done - f->done);
     }
-    ssize_t got = splice(socket, NULL, p->pipe[1], NULL, m->body.len - done, SPLICE_F_NONBLOCK);
+    size_t most = m->body.len - done < CACHED_BYTES ? m->body.len - done : CACHED_BYTES;
+    ssize_t got = splice(socket, NULL, p->pipe[1], NULL, most, SPLICE_F_NONBLOCK);
     if (got < 0 && is_refused(p)) { /* at the first try, so the slot has all of it */
         end_inflow(f);
         return -EOPNOTSUPP;
     }
     if (got > 0) {
         pour(p, f, (size_t)got, slot);
-        f->done += (size_t)got;
+        advance(p, f, (size_t)got);
     }
     return got < 0 ? -errno : got;
 }
 
-bool porter_drawn(struct porter *p, const struct effect_piece *e, int *ret_status) {
+bool porter_drawn(struct porter *p, const struct effect_piece *e, int *ret_status,
+                  uint8_t ret_digest[DIGEST_BYTES_MAX]) {
     struct inflow *f = find(p, e->buffer, e->offset);
     if (f == NULL)
         return false;
     bool same = f->piece == e->piece && f->bundle == e->bundle;
     bool here = same && depot_has(p->bundles[f->bundle].in, f->piece); /* the slot has half of it */
     bool whole = f->error < 0 || f->done == e->len; /* if not, it is of a link before */
-    *ret_status = here ? 0 : f->error;
+    if (here) { /* by another way, while some of it came by this one: what is there counts */
+        digesting_restart(f->digest);
+        f->error = depot_digest(p->bundles[f->bundle].in, f->piece, 0, e->len, f->digest);
+    }
+    *ret_status = f->error;
+    digesting_end(f->digest, ret_digest);
     end_inflow(f);
     return here || (same && whole);
 }
@@ -171,6 +200,8 @@ void porter_draws_forget(struct porter *p, uint32_t bundle) {
 void porter_draws_fini(struct porter *p) {
     for (uint32_t i = 0; i < p->limits.hauls; i++)
         porter_draws_forget(p, i);
+    for (struct inflow *f = p->inflows; f < p->inflows + INFLOWS; f++)
+        digesting_free(f->digest);
     for (int i = 0; i < 2 && p->pipe[i] >= 0; i++)
         close(p->pipe[i]);
 }

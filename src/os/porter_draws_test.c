@@ -102,9 +102,10 @@ static int judged(struct rig *r, uint32_t piece, uint32_t slot) {
                              .offset = (uint64_t)slot * SLOT,
                              .len = (uint32_t)parcel_piece(r->parcel, piece).len};
     int status = -1;
-    if (!porter_drawn(&r->p, &e, &status))
+    uint8_t digest[DIGEST_BYTES_MAX];
+    if (!porter_drawn(&r->p, &e, &status, digest))
         return -ENOENT;
-    return status < 0 ? status : depot_settle(r->in, piece, r->yard.why);
+    return status < 0 ? status : depot_settle(r->in, piece, digest, r->yard.why);
 }
 
 static struct bytes rest_of(const struct rig *r, uint32_t piece, size_t done) {

@@ -173,9 +173,11 @@ static int store_beside(struct porter *p, const struct pending *w, struct bytes 
 }
 
 /* It lies in its file already, as good as it may be, and nowhere else. */
-static int settle(struct porter *p, const struct effect_piece *e, int status, char why[256]) {
+static int settle(struct porter *p, const struct effect_piece *e, int status,
+                  const uint8_t digest[DIGEST_BYTES_MAX], char why[256]) {
     struct depot_bundle *in = p->bundles[e->bundle].in;
-    int r = status < 0 ? depot_written(in, e->piece, status, why) : depot_settle(in, e->piece, why);
+    int r = status < 0 ? depot_written(in, e->piece, status, why)
+                       : depot_settle(in, e->piece, digest, why);
     if (r == 0)
         loans_add(&p->loans, &(struct place_loan){.buffer = e->buffer,
                                                   .offset = e->offset,
@@ -188,10 +190,11 @@ static void store(struct porter *p, const struct effect_piece *e, struct bytes b
     char why[256] = "";
     struct pending w = {.piece = *e, .since = diary_now(&p->diary)};
     const struct opened *o = &p->bundles[e->bundle];
+    uint8_t digest[DIGEST_BYTES_MAX];
     int r;
     loans_drop(&p->loans, e->buffer, e->offset);
-    if (porter_drawn(p, e, &r))
-        r = settle(p, e, r, why);
+    if (porter_drawn(p, e, &r, digest))
+        r = settle(p, e, r, digest, why);
     else if (o->beside)
         r = store_beside(p, &w, bytes, why);
     else
@@ -290,10 +293,9 @@ static long load_kept(struct porter *p, const struct effect_piece *e, struct roo
     const struct opened *o = &p->bundles[e->bundle];
     struct place_loan l = {
         .buffer = e->buffer, .offset = e->offset, .bundle = e->bundle, .piece = e->piece};
-    uint64_t offset;
     uint32_t len;
-    if (!o->near || carriage_shares(p->carriage) ||
-        depot_where(o->in, e->piece, &offset, &len) < 0 || len > out.len)
+    if (!o->near || carriage_shares(p->carriage) || !depot_lies(o->in, e->piece, &len) ||
+        len > out.len)
         return depot_load(o->in, e->piece, out, why);
     loans_add(&p->loans, &l);
     return (long)len;

@@ -29,7 +29,8 @@ struct inflow {
     int fd; /* ours */
     uint64_t at;
     size_t done;
-    int error; /* of the file; 0: none */
+    struct digesting *digest; /* of what is done; NULL before the place is used first */
+    int error;                /* of the file; 0: none */
 };
 
 enum { INFLOWS = 64 };
@@ -136,8 +137,9 @@ void porter_forget_twins(struct porter *p, uint32_t bundle);
 /* As `draw` of links. */
 ssize_t porter_draw(void *context, uint32_t link, int socket, const struct message_put *m,
                     size_t done);
-/* Whether the piece in this slot came so; if it did, it is over now, and how it went. */
-bool porter_drawn(struct porter *p, const struct effect_piece *e, int *ret_status);
+/* Whether the piece in this slot came so; if it did, it is over now: how it went and, if that is 0, the digest of what is in the file. */
+bool porter_drawn(struct porter *p, const struct effect_piece *e, int *ret_status,
+                  uint8_t ret_digest[DIGEST_BYTES_MAX]);
 void porter_draws_fini(struct porter *p);
 /* Of this bundle. */
 void porter_draws_forget(struct porter *p, uint32_t bundle);

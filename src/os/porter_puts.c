@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "os/files.h"
 #include "os/porter_inside.h"
 
 /* Less is copied as fast. */
@@ -86,20 +85,13 @@ void porter_forget_twins(struct porter *p, uint32_t bundle) {
             t->buffer = 0;
 }
 
-/* A descriptor for the link, and where in it the bytes are; or -1. The link may have it for longer than we, and a program that
- * somebody could write to is not run: so it can only be read by it. */
-static int lend_kept(struct porter *p, uint32_t bundle, uint32_t piece, uint64_t *ret_offset) {
-    uint32_t len;
-    int fd = depot_where(p->bundles[bundle].in, piece, ret_offset, &len);
-    return fd < 0 ? -1 : files_open_again(fd, O_RDONLY);
-}
-
 static int open_twin(struct porter *p, const struct effect_put *put, uint64_t *ret_offset) {
     const struct twin *t = twin_place(p, put->buffer, put->offset);
     if (put->len < TWIN_BYTES_MIN || t->buffer != put->buffer || t->offset != put->offset ||
         p->bundles[t->bundle].in == NULL)
         return -1;
-    return lend_kept(p, t->bundle, t->piece, ret_offset);
+    uint32_t len;
+    return depot_lend(p->bundles[t->bundle].in, t->piece, ret_offset, &len);
 }
 
 /* What a link is to send: bytes, or a file that has them at an offset, or both; neither, if there is nothing any more. */
@@ -113,10 +105,11 @@ struct goods {
 static struct goods find_kept(struct porter *p, const struct place_loan *l, uint8_t *slot,
                               uint32_t len) {
     struct goods g = {0};
+    struct depot_bundle *in = p->bundles[l->bundle].in;
     char why[256];
-    g.fd = lend_kept(p, l->bundle, l->piece, &g.offset);
-    if (g.fd < 0 &&
-        depot_load(p->bundles[l->bundle].in, l->piece, room_of(slot, len), why) == (long)len)
+    uint32_t lies;
+    g.fd = depot_lend(in, l->piece, &g.offset, &lies);
+    if (g.fd < 0 && depot_load(in, l->piece, room_of(slot, len), why) == (long)len)
         g.at = slot;
     return g;
 }

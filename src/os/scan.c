@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "os/digest.h"
+#include "os/feed.h"
 #include "os/half.h"
 #include "os/thread.h"
 
@@ -197,35 +198,29 @@ static void *sum_thread(void *context) {
 
 /* Bytes of a file go to the pieces; to `sum`, too, if there is no other thread (`p`) for that. Another may be busy with
  * the second half of them. */
-static int add_bytes(struct scan *s, int fd, struct stretch t, struct sum *sum, struct pair *p,
-                     const struct half *half) {
+static int add_bytes(struct scan *s, struct feed *feed, struct stretch t, struct sum *sum,
+                     struct pair *p, const struct half *half) {
     int r = 0;
     for (uint64_t at = t.from; at < t.to && r == 0;) {
-        struct room room = pieces_room(s->pieces);
-        if (room.len == 0)
-            return -ENOMEM;
-        long n = read_some(fd, room_of(room.at, room.len < t.to - at ? room.len : t.to - at), at);
+        long n = feed_some(feed, at, t.to, s->pieces, sum);
         if (n < 0)
             return (int)n;
-        if (sum != NULL)
-            sum_add(sum, bytes_of(room.at, (size_t)n));
         at += (uint64_t)n;
         s->read += (uint64_t)n;
-        r = pieces_add(s->pieces, (size_t)n);
         uint64_t beside = half != NULL ? half_done(half) : 0;
-        if (r == 0)
-            r = p != NULL ? pace_cutter(p, at, s) : tell(s, at + beside, false);
+        r = p != NULL ? pace_cutter(p, at, s) : tell(s, at + beside, false);
     }
     return r;
 }
 
 /* The same; where there are many, in two threads. */
-static int add_many(struct scan *s, int fd, struct stretch t, struct sum *sum, struct pair *p) {
+static int add_many(struct scan *s, struct feed *feed, struct stretch t, struct sum *sum,
+                    struct pair *p) {
     struct half half;
     uint64_t middle = half_middle(t.from, t.to, s->pieces->digest);
-    if (middle == 0 || half_start(&half, fd, middle, t.to, s->pieces) < 0)
-        return add_bytes(s, fd, t, sum, p, NULL);
-    int r = add_bytes(s, fd, (struct stretch){.from = t.from, .to = middle}, sum, p, &half);
+    if (middle == 0 || half_start(&half, feed->fd, middle, t.to, s->pieces) < 0)
+        return add_bytes(s, feed, t, sum, p, NULL);
+    int r = add_bytes(s, feed, (struct stretch){.from = t.from, .to = middle}, sum, p, &half);
     while (r == 0 && !half_await(&half))
         r = tell(s, middle + half_done(&half), true);
     s->read += half_done(&half);
@@ -245,18 +240,20 @@ static int add_hole(struct scan *s, struct stretch t, struct sum *sum, struct pa
 }
 
 static int add_all(struct scan *s, int fd, const struct found *f, struct sum *sum, struct pair *p) {
+    struct feed feed = {.fd = fd, .size = f->e.bytes};
     int r = 0;
     for (uint64_t at = 0; at < f->e.bytes && r == 0;) {
         struct stretch t = next_stretch(fd, f, at, s->pieces->usual);
         if (t.hole) {
             r = add_hole(s, t, sum, p);
         } else {
-            r = add_many(s, fd, t, sum, p);
+            r = add_many(s, &feed, t, sum, p);
             int ended = pieces_end(s->pieces);
             r = r < 0 ? r : ended;
         }
         at = t.to;
     }
+    feed_end(&feed);
     return r;
 }
 
@@ -298,7 +295,9 @@ int scan_small(struct scan *s, int fd, struct found *f) {
     struct sum *sum = sum_new(s->pieces->digest);
     if (sum == NULL)
         return -ENOMEM;
-    return finish(s, f, sum, add_bytes(s, fd, (struct stretch){.to = f->e.bytes}, sum, NULL, NULL));
+    struct feed feed = {.fd = fd}; /* the beginning of its first piece may be of another */
+    struct stretch all = {.to = f->e.bytes};
+    return finish(s, f, sum, add_bytes(s, &feed, all, sum, NULL, NULL));
 }
 
 int scan_large(struct scan *s, int fd, struct found *f) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads files that are to be sent: their pieces and their sums.
  *
- * Files are read, not mapped: one that shrinks meanwhile gives an error and no signal. Where there is much to read
+ * Large files are looked at where the system has them (feed.h), small ones are read. Where there is much to look at
  * there is a second thread: where sums are SHA-256 it computes that, and reads for itself, out of the cache that the first one has
  * filled; otherwise it has the second half of the file (half.h). */
 #pragma once

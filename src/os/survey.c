@@ -228,16 +228,20 @@ static int look(struct survey *s, const struct survey_config *c, struct ledger *
     return r < 0 ? blame(&s->walk, &s->walk.found[0], r, why) : 0;
 }
 
+/* How long pieces shall be, as far as anybody has said. */
+static uint32_t wish(const struct survey_config *c, uint64_t bytes) {
+    struct spread_terms terms = c->terms;
+    terms.bytes = bytes;
+    if (c->piece_bytes == 0 && terms.bytes_per_s != 0)
+        return spread_piece_bytes(&c->spread, &terms);
+    return c->piece_bytes == 0 && c->digest == DIGEST_XXH3 ? pieces_near(bytes) : c->piece_bytes;
+}
+
 /* Pieces become longer until there are not too many of them. As a rule the first try does. */
 static int look_until_it_fits(struct survey *s, const struct survey_config *c,
                               struct ledger *ledger, char why[256]) {
     uint64_t bytes = disk_bytes(&s->walk);
-    struct spread_terms terms = c->terms;
-    terms.bytes = bytes;
-    uint32_t wish = c->piece_bytes != 0 || terms.bytes_per_s == 0
-                        ? c->piece_bytes
-                        : spread_piece_bytes(&c->spread, &terms);
-    uint32_t usual = pieces_usual(wish, bytes, s->walk.count);
+    uint32_t usual = pieces_usual(wish(c, bytes), bytes, s->walk.count);
     int r;
     while ((r = look(s, c, ledger, usual, why)) == -E2BIG && usual < PIECES_USUAL_MAX)
         usual = pieces_usual(usual * 2, bytes, s->walk.count);

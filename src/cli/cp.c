@@ -140,6 +140,7 @@ static int survey(struct cp *c, char **paths, int count) {
                                    .spread = c->request->sending.spread,
                                    .terms = c->request->sending.terms,
                                    .send = c->request->sending.type,
+                                   .grows = true,
                                    .follow = true,
                                    .progress = show_survey,
                                    .context = c};
@@ -175,7 +176,7 @@ static void tell(struct cp *c) {
     t->at_ns[TALLY_LAST] = v.last_at;
     t->at_ns[TALLY_DONE] = clock_ns();
     t->nodes = nodeset_count(&c->set);
-    t->pieces = c->pieces;
+    t->pieces = c->survey != NULL ? survey_pieces(c->survey) : c->pieces;
     t->bytes = c->bytes;
     t->read = c->survey != NULL ? survey_bytes_read(c->survey) : 0;
     t->given = v.bytes_put;
@@ -229,9 +230,11 @@ static void show_progress(struct cp *c) {
         return;
     c->shown_ns = now;
     uint64_t ms = (now - c->began_ns) / NS_PER_MS;
-    uint64_t done = c->bytes / v.pieces * v.furthest;
+    uint64_t pieces = survey_pieces(c->survey); /* about, while the file is looked over */
+    v.furthest = v.furthest < pieces ? v.furthest : (uint32_t)pieces;
+    uint64_t done = c->bytes / pieces * v.furthest;
     units_format_size(ms == 0 ? 0 : done / ms * 1000, rate, sizeof rate);
-    uint32_t percent = (uint32_t)((uint64_t)v.furthest * 100 / v.pieces);
+    uint32_t percent = (uint32_t)(v.furthest * 100 / pieces);
     char bar[21];
     for (uint32_t i = 0; i < 20; i++)
         bar[i] = i < percent / 5 ? '#' : '.';

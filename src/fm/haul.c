@@ -111,6 +111,7 @@ void haul_begin(struct mover *m, const struct message_transfer *t) {
     take_place(m, h, t);
     h->pieces = b.pieces;
     h->pages = bundle_page_count(&b);
+    h->open = bundle_is_open(&b);
     h->page_pieces = b.page_pieces;
     h->piece_bytes = b.piece_bytes > 0 ? b.piece_bytes : 1;
     h->slots = slots_for(m, h, t->slots);
@@ -206,7 +207,7 @@ void haul_opened(struct mover *m, const struct input_bundle *in) {
     } else if (!in->committed && h->phase == HAUL_OPENING) {
         h->phase = HAUL_MOVING;
         h->moved_at = m->now;
-        h->known = h->kept = h->gives ? h->pages : 0;
+        h->known = h->kept = h->gives && !h->open ? h->pages : 0;
         for (uint32_t tree = 0; !h->gives && tree < h->trees; tree++)
             way_begin(m, h, tree);
         taker_adopt(m, h);
@@ -249,10 +250,22 @@ static void on_new_page(struct mover *m, struct haul *h, const struct input_page
         way_ask(m, h, tree);
 }
 
+/* The last page of what was open. */
+static void learn_count(struct haul *h, const struct input_page *in) {
+    ASSERT(h->open && in->pieces <= h->pieces && (in->pieces - 1) / h->page_pieces == in->page);
+    h->pieces = in->pieces;
+    h->pages = in->page + 1;
+    h->open = false;
+}
+
 void haul_page(struct mover *m, const struct input_page *in) {
     struct haul *h = of_bundle(m, in->bundle);
     if (h == NULL || in->page >= h->pages)
         return;
+    if (in->error == 0 && in->pieces != 0 && h->open)
+        learn_count(h, in);
+    if (h->gives && in->error == 0 && in->page == h->known)
+        h->kept = ++h->known; /* one that was not there when we began */
     bool awaited =
         in->page >= h->known && in->page < h->kept && !(h->judged >> (in->page - h->known) & 1);
     if (!awaited && (in->page >= h->known || in->error == -EBADMSG))

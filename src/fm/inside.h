@@ -83,6 +83,7 @@ struct haul {
     uint32_t position;
     uint32_t slots;
     uint32_t pieces, pages, page_pieces, piece_bytes;
+    bool open;       /* there may be fewer pieces and pages: the last page tells */
     uint32_t kept;   /* pages that the world was told of */
     uint32_t known;  /* and has judged, without a gap */
     uint32_t judged; /* a bit for each page from `known` on: it was judged out of turn */

@@ -109,8 +109,11 @@ static bool said(uint16_t type, union message *ret) {
 
 /* ---- transfers ---- */
 
+/* Of what the source looks over while it gives it: there may be twice as many pieces. */
+static bool is_open;
+
 static struct bytes descriptor(void) {
-    static uint8_t out[256], digests[3 * 16];
+    static uint8_t out[256], digests[3 * 16], manifest[10];
     struct bundle b = {.digest = DIGEST_XXH3,
                        .goal = GOAL_PATH,
                        .bytes = PIECES * PIECE_BYTES,
@@ -120,6 +123,11 @@ static struct bytes descriptor(void) {
                        .piece_bytes = PIECE_BYTES,
                        .to = bytes_from_str("/x"),
                        .pages = bytes_of(digests, sizeof digests)};
+    if (is_open) {
+        b.pages.len = 0;
+        b.manifest = bytes_of(manifest, sizeof manifest);
+        b.pieces *= 2;
+    }
     long len = bundle_encode(&b, room_of(out, sizeof out));
     return bytes_of(out, (size_t)len);
 }
@@ -154,6 +162,17 @@ static void judged(uint32_t page, int32_t error) {
                                   .error = error,
                                   .table = bytes_of(table, sizeof table),
                                   .have = bytes_of(none, 1)};
+    feed(in);
+}
+
+/* The last page of what was open. */
+static void judged_last(uint32_t page, uint32_t pieces) {
+    static const uint8_t table[80], none[1];
+    struct input in = {.kind = INPUT_PAGE};
+    in.page = (struct input_page){.page = page,
+                                  .table = bytes_of(table, sizeof table),
+                                  .have = bytes_of(none, 1),
+                                  .pieces = pieces};
     feed(in);
 }
 
@@ -429,6 +448,51 @@ static void test_a_page_is_encoded_once(void) {
     }
 }
 
+/* Pages are told as they are found, and no other is looked for. */
+static void test_a_source_that_looks_on(void) {
+    union message m;
+    is_open = true;
+    begin(4);
+    give();
+    join(20, 1, OFFER);
+    CHECK_EQ(count(EFFECT_PAGE_FETCH), 0);
+    judged(0, 0);
+    CHECK(said(MESSAGE_PAGE, &m) && m.page.page == 0);
+    need(20, 0, 15);
+    CHECK(count(EFFECT_PIECE_LOAD) > 0);
+    judged(1, 0);
+    CHECK(said(MESSAGE_PAGE, &m) && m.page.page == 1);
+    join(21, 1, OFFER); /* who comes later hears of them, too */
+    CHECK(only(EFFECT_PAGE_FETCH) != NULL && only(EFFECT_PAGE_FETCH)->page.page == 0);
+    judged_last(2, PIECES - 1);
+    CHECK(said(MESSAGE_PAGE, &m) && m.page.page == 2);
+    struct mover_view v;
+    CHECK(mover_look(t.mover, OFFER, &v) && v.pieces == PIECES - 1);
+    is_open = false;
+}
+
+/* It is whole when the last page has said how many pieces there are, and these are here. */
+static void test_what_is_open_has_an_end(void) {
+    is_open = true;
+    begin(4);
+    struct message_join j = receive(10);
+    uint32_t slot = 0;
+    for (uint32_t page = 0; page < 3; page++) {
+        told(10, page);
+        if (page < 2)
+            judged(page, 0);
+        else
+            judged_last(page, PIECES - 1);
+        for (uint32_t i = 0; i < PAGE_PIECES && page * PAGE_PIECES + i < PIECES - 1; i++) {
+            CHECK_EQ(count(EFFECT_BUNDLE_COMMIT), 0);
+            put(10, &j, slot % 4, page * PAGE_PIECES + i);
+            stored(j.buffer, slot++ % 4, page * PAGE_PIECES + i, 0);
+        }
+    }
+    CHECK_EQ(count(EFFECT_BUNDLE_COMMIT), 1);
+    is_open = false;
+}
+
 static void test_what_is_not_on_offer_is_not_waited_for(void) {
     union message m;
     begin(4);
@@ -551,6 +615,8 @@ int main(void) {
     TEST(test_all_are_asked_before_the_source_is_believed);
     TEST(test_there_are_only_so_many_places);
     TEST(test_a_page_is_encoded_once);
+    TEST(test_a_source_that_looks_on);
+    TEST(test_what_is_open_has_an_end);
     TEST(test_what_is_not_on_offer_is_not_waited_for);
     TEST(test_receivers_of_a_switch_stand_side_by_side);
     TEST(test_who_does_not_take_is_let_go);

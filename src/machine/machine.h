@@ -373,6 +373,7 @@ struct input_page {
     int32_t error; /* 0; -EBADMSG: it does not fit the descriptor; other -errno: of this node */
     struct bytes table; /* its rows: wire/bundle.h */
     struct bytes have;  /* a bit for each row, the lowest first: this piece is here */
+    uint32_t pieces;    /* of an open bundle, if this page is the last: all there are; else 0 */
     struct bytes text;
 };
 

@@ -249,6 +249,7 @@ static void walk_page(struct walker *w, struct input_page *p) {
     walk_error(w, &p->error);
     codec_bytes(&w->c, &p->table, 1);
     codec_bytes(&w->c, &p->have, 1);
+    codec_u32(&w->c, &p->pieces);
     codec_bytes(&w->c, &p->text, 1);
 }
 

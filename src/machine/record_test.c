@@ -151,7 +151,7 @@ static struct input sample(enum input_kind kind, const struct nodeset *set) {
         in.bundle = (struct input_bundle){251, true, -28, body};
         break;
     case INPUT_PAGE:
-        in.page = (struct input_page){261, 262, -74, body, bytes_from_str("have"), body};
+        in.page = (struct input_page){261, 262, -74, body, bytes_from_str("have"), 263, body};
         break;
     case INPUT_PIECE:
         in.piece = (struct input_piece){271, 272, true, -28, 273, 274, 275, body};

@@ -47,6 +47,9 @@ int depot_page(struct depot_bundle *b, uint32_t page, struct bytes table, uint8_
 /* The page again, as it came; it is the depot's. Empty if it has not come. */
 struct bytes depot_table(const struct depot_bundle *b, uint32_t page);
 
+/* All pieces there are, if the bundle is open and this page was the last; else 0. */
+uint32_t depot_last_page(const struct depot_bundle *b, uint32_t page);
+
 /* A piece has come; in any order. -EBADMSG: it does not fit its digest (nothing is kept of it); -ENOSPC, ... With the
  * last piece of the manifest it may turn out that the bundle cannot go where it shall: -EISDIR, -ENOTDIR, -ELOOP, ...;
  * then all that follows says the same. */

@@ -31,7 +31,7 @@ static int open_file(const struct depot_bundle *b, const char *name) {
 /* What is beyond the end of a mapped file must not be touched: it is as long as it can get from the beginning.
  * Writes to the table are calls, which can fail. */
 static int map_table(struct depot_bundle *b) {
-    b->table_bytes = (size_t)b->b.pieces * bundle_row_bytes(b->b.digest);
+    b->table_bytes = (size_t)b->pieces_most * bundle_row_bytes(b->b.digest);
     b->table = open_file(b, "table");
     if (b->table < 0)
         return b->table;
@@ -45,7 +45,7 @@ static int map_table(struct depot_bundle *b) {
 }
 
 static size_t bits_bytes(const struct depot_bundle *b) {
-    return bits_words(b->b.pieces) * sizeof(uint64_t);
+    return bits_words(b->pieces_most) * sizeof(uint64_t);
 }
 
 /* With all its blocks: they must not be missing when a bit is set. */
@@ -115,7 +115,9 @@ static int take_descriptor(struct depot_bundle *b, struct bytes descriptor) {
         descriptor.len = (size_t)len;
     }
     b->descriptor_len = descriptor.len;
-    return bundle_decode(bytes_of(b->descriptor, descriptor.len), &b->b);
+    int r = bundle_decode(bytes_of(b->descriptor, descriptor.len), &b->b);
+    b->pieces_most = b->b.pieces;
+    return r;
 }
 
 static int open_files(struct depot_bundle *b) {
@@ -260,7 +262,8 @@ void depot_believe(struct depot_bundle *b) {
 int depot_open(struct depot *d, struct bytes descriptor, struct depot_bundle **ret, char why[256]) {
     struct bundle b;
     char name[DEPOT_NAME_MAX];
-    if (descriptor.len == 0 || bundle_decode(descriptor, &b) < 0)
+    if (descriptor.len == 0 || bundle_decode(descriptor, &b) < 0 ||
+        (bundle_is_open(&b) && b.goal == GOAL_SPOOL)) /* what a cache has is named by its sum */
         return depot_fail(why, -EBADMSG, "the descriptor of the bundle makes no sense");
     kept_expire(d);
     kept_trim(d);
@@ -278,6 +281,7 @@ int depot_open(struct depot *d, struct bytes descriptor, struct depot_bundle **r
         return depot_fail(why, r, "%s/partial: %s", d->spool, depot_reason(r));
     (*ret)->adopted = adopted;
     (*ret)->pages = 0; /* they come again, and are written only if they fit */
+    (*ret)->b.pieces = (*ret)->pieces_most;
     list_push_back(&d->bundles, &(*ret)->link);
     return 0;
 }
@@ -321,16 +325,24 @@ struct bytes depot_table(const struct depot_bundle *b, uint32_t page) {
                     (size_t)bundle_page_pieces(&b->b, page) * row);
 }
 
+/* Is this the page that the descriptor has the digest of? One that is open has none. */
+static bool is_announced(const struct depot_bundle *b, uint32_t page, struct bytes table) {
+    uint32_t digest = digest_bytes(b->b.digest);
+    uint8_t found[DIGEST_BYTES_MAX];
+    if (bundle_is_open(&b->b))
+        return b->starts[page] < b->b.bytes;
+    digest_of(b->b.digest, table, found);
+    return table.len == (size_t)bundle_page_pieces(&b->b, page) * bundle_row_bytes(b->b.digest) &&
+           memcmp(found, b->b.pages.at + (size_t)page * digest, digest) == 0;
+}
+
 /* Where it ends; 0 if it does not fit the descriptor. */
 static uint64_t page_end(const struct depot_bundle *b, uint32_t page, struct bytes table) {
-    uint32_t count = bundle_page_pieces(&b->b, page), digest = digest_bytes(b->b.digest);
-    uint8_t found[DIGEST_BYTES_MAX];
+    uint32_t row = bundle_row_bytes(b->b.digest), count = (uint32_t)(table.len / row);
+    uint32_t most = bundle_page_pieces(&b->b, page);
     uint64_t end = b->starts[page];
     struct piece p;
-    if (table.len != (size_t)count * bundle_row_bytes(b->b.digest))
-        return 0;
-    digest_of(b->b.digest, table, found);
-    if (memcmp(found, b->b.pages.at + (size_t)page * digest, digest) != 0)
+    if (table.len % row != 0 || count == 0 || count > most || !is_announced(b, page, table))
         return 0;
     for (uint32_t i = 0; i < count; i++) {
         if (!piece_load(&p, b->b.digest, table, i) || p.bytes > b->b.bytes - end ||
@@ -338,7 +350,7 @@ static uint64_t page_end(const struct depot_bundle *b, uint32_t page, struct byt
             return 0;
         end += p.bytes;
     }
-    bool last = page + 1 == bundle_page_count(&b->b);
+    bool last = count < most || page + 1 == bundle_page_count(&b->b);
     return last && end != b->b.bytes ? 0 : end;
 }
 
@@ -349,6 +361,9 @@ static bool take_page(struct depot_bundle *b, uint32_t page, struct bytes table)
         return false;
     b->starts[page + 1] = end;
     b->pages = page + 1;
+    if (bundle_is_open(&b->b) && end == b->b.bytes)
+        b->b.pieces =
+            page * b->b.page_pieces + (uint32_t)(table.len / bundle_row_bytes(b->b.digest));
     return true;
 }
 
@@ -403,6 +418,11 @@ int depot_page(struct depot_bundle *b, uint32_t page, struct bytes table, uint8_
         have[i / 8] |= (uint8_t)(r << i % 8);
     }
     return 0;
+}
+
+uint32_t depot_last_page(const struct depot_bundle *b, uint32_t page) {
+    bool last = bundle_is_open(&b->b) && page < b->pages && b->starts[page + 1] == b->b.bytes;
+    return last ? b->b.pieces : 0;
 }
 
 /* ---- pieces ---- */

@@ -129,6 +129,8 @@ struct depot_bundle {
     uint64_t *claims;
     uint64_t *have;
     uint32_t have_count;
+    uint32_t
+        pieces_most;  /* what the descriptor says: fewer if it is open, as the last page tells */
     uint32_t pages;   /* that are here: they come in order */
     uint64_t *starts; /* of pages, in the stream; one more than pages */
     uint32_t last;    /* the piece that was asked for last, and where it starts */

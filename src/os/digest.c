@@ -190,12 +190,17 @@ void sum_join(struct sum *s, const struct sum *part) {
     s->bytes += part->bytes;
 }
 
+void sum_unknown(uint64_t bytes, uint8_t out[32]) {
+    memset(out, 0, XXH3_BYTES);
+    store_le64(out + SUM_LENGTH_AT, bytes);
+    memcpy(out + SUM_SIGN_AT, sum_sign, SUM_SIGN_BYTES);
+}
+
 static void end_xxh3(struct sum *s, uint8_t out[32]) {
     if (s->bytes % SUM_BLOCK_BYTES != 0)
         end_block(s);
+    sum_unknown(s->bytes, out);
     store_hash(XXH3_128bits_digest(&s->all), out);
-    store_le64(out + SUM_LENGTH_AT, s->bytes);
-    memcpy(out + SUM_SIGN_AT, sum_sign, SUM_SIGN_BYTES);
 }
 
 void sum_end(struct sum *s, uint8_t out[32]) {

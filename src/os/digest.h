@@ -33,5 +33,7 @@ struct sum *sum_part(uint64_t bytes);
 void sum_join(struct sum *s, const struct sum *part);
 /* The sum of all that came, if `out` is not NULL; frees it (NULL: nothing to do). */
 void sum_end(struct sum *s, uint8_t out[32]);
+/* Of so many bytes that nobody has summed yet: the sum of no file. */
+void sum_unknown(uint64_t bytes, uint8_t out[32]);
 /* What it was made by. */
 enum digest_kind sum_kind(const uint8_t sum[32]);

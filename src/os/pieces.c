@@ -225,14 +225,15 @@ int pieces_end(struct pieces *p) {
 
 int pieces_append(struct pieces *p, const struct pieces *from, uint32_t row) {
     uint64_t bytes = 0;
+    if (row == from->count)
+        return 0;
     for (uint32_t i = row; i < from->count; i++)
         bytes += pieces_bytes_of(from, i);
     struct bytes rows = pieces_rows(from, row);
     uint8_t *room = pieces_row_room(p, from->count - row);
     if (room == NULL)
         return p->count + (from->count - row) > p->max ? -E2BIG : -ENOMEM;
-    if (rows.len > 0)
-        memcpy(room, rows.at, rows.len);
+    memcpy(room, rows.at, rows.len);
     bool good = pieces_take_rows(p, from->count - row, bytes);
     ASSERT(good);
     return 0;

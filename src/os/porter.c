@@ -383,6 +383,7 @@ void porter_free(struct porter *p) {
     if (p == NULL)
         return;
     writer_fini(&p->writer);
+    porter_growing_fini(p);
     for (uint32_t i = 0; p->bundles != NULL && i < p->limits.hauls; i++)
         if (p->bundles[i].in != NULL)
             depot_close(p->bundles[i].in, true);

@@ -47,7 +47,7 @@ struct porter_config {
 struct porter *porter_new(const struct porter_config *c, int *ret_error, char why[256]);
 void porter_free(struct porter *p);
 
-/* What was surveyed can be had, under the number that is returned; 0 if there is no room. The survey must stay until
+/* What was surveyed can be had, under the number that is returned; 0 if there is no room, or for another that grows. The survey must stay until
  * porter_free. */
 uint64_t porter_offer(struct porter *p, struct survey *s);
 /* As if the node's manager had said it: TRANSFER, ENOUGH. */

@@ -51,12 +51,14 @@ static bool stays_near(struct bytes descriptor) {
     return bundle_decode(descriptor, &b) == 0 && b.digest == DIGEST_XXH3;
 }
 
-/* Whether pieces are to be written by a thread of their own, while we see to the next. Only within one machine, as it is before they are
- * written that they are compared, and a giver whom we need not trust could change them in between; and there must be
- * processors for it: otherwise there is always another mover who could use them. Tests want it anywhere. */
+/* Whether pieces are to be written by a thread of their own, while we see to the next: where they cannot go straight into their file. Only
+ * within one machine, as it is before they are written that they are compared, and a giver whom we need not trust could change them in
+ * between; and there must be processors for it: otherwise there is always another mover who could use them. Tests want it anywhere. */
 static bool worth_beside(const struct porter *p, bool near) {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    return getenv("STORM_TEST_WRITER") != NULL || (near && 2L * p->receivers <= processors);
+    bool slots = p->no_splice || carriage_shares(p->carriage);
+    return getenv("STORM_TEST_WRITER") != NULL ||
+           (near && slots && 2L * p->receivers <= processors);
 }
 
 static int open_bundle(struct porter *p, const struct effect_bundle *e, char why[256]) {
@@ -90,13 +92,19 @@ static void tell_bundle(struct porter *p, uint32_t bundle, bool committed, int e
     porter_feed(p, &in);
 }
 
+/* Opened, or committed. */
+static void tell_opened(struct porter *p, uint32_t bundle, bool committed, int r, const char *why) {
+    tell_bundle(p, bundle, committed, r, why);
+    porter_tell_grown(p, bundle);
+}
+
 void porter_tell_opened(struct porter *p) {
     for (uint32_t i = 0; i < p->limits.hauls; i++) {
         struct opened *o = &p->bundles[i];
         if (o->awaits == 0 || carriage_opening(p->carriage, o->awaits))
             continue;
         o->awaits = 0;
-        tell_bundle(p, i, false, 0, "");
+        tell_opened(p, i, false, 0, "");
     }
 }
 
@@ -232,16 +240,31 @@ static void do_bundle(struct porter *p, const struct deed *d) {
     if (opens && r == 0 && carriage_opening(p->carriage, d->bundle.transfer))
         o->awaits = d->bundle.transfer;
     else
-        tell_bundle(p, d->bundle.bundle, !opens, r, why);
+        tell_opened(p, d->bundle.bundle, !opens, r, why);
 }
 
-/* The page of a survey's table. */
+/* The page of a survey's table, which has come to its end if this one is shorter. */
 static struct bytes table_page(const struct survey *s, uint32_t page) {
     const struct bundle *b = survey_bundle(s);
     struct bytes table = survey_table(s);
-    size_t row = bundle_row_bytes((enum digest_kind)b->digest);
-    size_t from = (size_t)page * b->page_pieces * row;
-    return bytes_of(table.at + from, bundle_page_pieces(b, page) * row);
+    size_t whole = b->page_pieces * bundle_row_bytes((enum digest_kind)b->digest);
+    size_t from = page * whole;
+    return bytes_of(table.at + from, table.len - from < whole ? table.len - from : whole);
+}
+
+void porter_tell_grown(struct porter *p, uint32_t bundle) {
+    struct opened *o = &p->bundles[bundle];
+    if (!o->open || o->awaits != 0 || o->out == NULL || !bundle_is_open(survey_bundle(o->out)))
+        return;
+    while (o->told < survey_pages(o->out)) {
+        struct input in = {.kind = INPUT_PAGE};
+        in.page = (struct input_page){
+            .bundle = bundle, .page = o->told, .table = table_page(o->out, o->told)};
+        o->told++;
+        if (!survey_grows(o->out) && o->told == survey_pages(o->out))
+            in.page.pieces = survey_bundle(o->out)->pieces;
+        porter_feed(p, &in);
+    }
 }
 
 static void do_page(struct porter *p, const struct deed *d) {
@@ -256,6 +279,7 @@ static void do_page(struct porter *p, const struct deed *d) {
     if (d->kind == EFFECT_PAGE_KEEP) {
         uint64_t began = diary_now(&p->diary);
         in.page.error = depot_page(o->in, d->page.page, d->page.table, have, why);
+        in.page.pieces = depot_last_page(o->in, d->page.page);
         diary_note(&p->diary, DIARY_PAGE, began, diary_now(&p->diary), d->page.page);
         in.page.table = d->page.table;
     } else {

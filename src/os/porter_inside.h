@@ -51,8 +51,9 @@ struct opened {
     char why[256];
     struct depot_bundle *in;
     struct survey *out;
-    bool beside; /* pieces of it are written by the writer */
-    bool near;   /* it goes from here to nodes of this machine only */
+    bool beside;   /* pieces of it are written by the writer */
+    bool near;     /* it goes from here to nodes of this machine only */
+    uint32_t told; /* pages that the mover was told of, if it is on offer and grows */
 };
 
 /* A piece that the writer has. */
@@ -76,8 +77,15 @@ struct offer {
         until; /* ours, when nobody has taken any of it for a while; 0: whoever made it keeps it */
 };
 
+/* An offer that is looked over while it is given. */
+struct growing {
+    struct source source;
+    struct survey *survey; /* NULL: none does */
+};
+
 struct porter {
     struct porter_config config;
+    struct growing growing;
     struct links *links;
     struct link_counts counts;
     struct alarms alarms;
@@ -157,6 +165,9 @@ void porter_tell_opened(struct porter *p);
 /* ---- porter_offers.c: what can be had from here, and folders of runs ---- */
 
 struct survey *porter_find_offer(const struct porter *p, uint64_t number); /* NULL: there is none */
+void porter_growing_fini(struct porter *p);
+/* Tells the mover what of this bundle has been found since, if it grows. */
+void porter_tell_grown(struct porter *p, uint32_t bundle);
 /* What nobody has asked for for a while goes. */
 void porter_expire_offers(struct porter *p);
 /* An OFFER: files of this node are wanted; looked over now, and on offer for a while. */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* What can be had from here, and folders of runs: see porter_inside.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "base/assert.h"
+#include "base/list.h"
 #include "os/gather.h"
 #include "os/jobfolders.h"
 #include "os/porter_inside.h"
@@ -37,6 +39,47 @@ static struct bytes describe(const struct survey *s, uint8_t **ret_memory) {
     return bytes_of(*ret_memory, (size_t)len);
 }
 
+/* More was found of what grows, or all, or it has failed. */
+static void on_grown(struct source *s, uint32_t events) {
+    struct growing *g = CONTAINER_OF(s, struct growing, source);
+    struct porter *p = CONTAINER_OF(g, struct porter, growing);
+    struct survey *survey = g->survey;
+    char why[256];
+    (void)events;
+    porter_work_off(p); /* what is to be opened is opened first */
+    int r = survey_grow(survey, why);
+    if (!survey_grows(survey)) {
+        loop_close(p->config.loop, s);
+        g->survey = NULL;
+    }
+    for (uint32_t i = 0; i < p->limits.hauls; i++) {
+        struct opened *o = &p->bundles[i];
+        if (!o->open || o->out != survey)
+            continue;
+        if (r < 0) {
+            o->error = r;
+            snprintf(o->why, sizeof o->why, "%s", why);
+            p->spoilt = true;
+        } else {
+            porter_tell_grown(p, i);
+        }
+    }
+    porter_work_off(p);
+}
+
+static int watch_growth(struct porter *p, struct survey *s) {
+    int fd = fcntl(survey_growth(s), F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    p->growing.survey = s;
+    return loop_adopt(p->config.loop, &p->growing.source, fd, on_grown, EPOLLIN);
+}
+
+void porter_growing_fini(struct porter *p) {
+    if (p->growing.survey != NULL)
+        loop_close(p->config.loop, &p->growing.source);
+}
+
 /* The mover is told as the node's manager would tell it; everybody who knows the number may come. */
 uint64_t porter_offer(struct porter *p, struct survey *s) {
     uint64_t storage = 0, number = draw();
@@ -44,6 +87,8 @@ uint64_t porter_offer(struct porter *p, struct survey *s) {
     struct nodeset none;
     struct mover_view v;
     if (p->offer_count == PORTER_OFFERS_MAX)
+        return 0;
+    if (survey_grows(s) && (p->growing.survey != NULL || watch_growth(p, s) < 0))
         return 0;
     p->offers[p->offer_count++] = (struct offer){.number = number, .survey = s};
     nodeset_init(&none, 1, &storage);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "os/digest.h"
+#include "os/growth.h"
 #include "os/ledger.h"
 #include "os/pieces.h"
 #include "os/scan.h"
@@ -32,6 +33,9 @@ struct survey {
     uint32_t open_number; /* of the file that was read last, and it */
     struct original *open;
     enum send_type send;
+    struct growth *growth; /* NULL: it does not grow */
+    bool failed;           /* or no more, as something went wrong */
+    struct ledger ledger;  /* open as long as it does */
 };
 
 /* ---- The order of things ----------------------------------------------------------------------- */
@@ -202,6 +206,108 @@ static int make_bundle(struct survey *s) {
     return 0;
 }
 
+/* ---- While it is given ------------------------------------------------------------------------- */
+
+/* From here on it is worth the thread, and the pages: these are small at first, so that the first comes soon. */
+#define GROW_BYTES_MIN ((uint64_t)8 << 20)
+enum { GROW_PAGE_PIECES = 4 };
+
+static bool may_grow(const struct survey_config *c, const struct walk *w) {
+    const struct found *f = &w->found[0];
+    return c->grows && c->digest == DIGEST_XXH3 && w->count == 1 && f->e.kind == ENTRY_FILE &&
+           f->e.bytes >= GROW_BYTES_MIN && f->disk_bytes >= f->e.bytes &&
+           w->manifest_bytes <= BUNDLE_INLINE_BYTES_MAX;
+}
+
+static bool is_known(struct ledger *ledger, struct found *f, const struct survey_config *c,
+                     uint32_t usual) {
+    struct pieces any;
+    pieces_init(&any, c->digest, usual);
+    bool known = ledger_find(ledger, f, &any);
+    pieces_fini(&any);
+    return known;
+}
+
+/* The most pieces that there may be; all but the last of a file are as long as can be expected of a cut. */
+static void make_open_bundle(struct survey *s) {
+    const struct pieces *p = &s->pieces;
+    uint64_t file = s->walk.bytes;
+    struct bundle *b = &s->bundle;
+    *b = (struct bundle){.digest = (uint8_t)p->digest,
+                         .bytes = s->walk.manifest_bytes + file,
+                         .manifest_bytes = (uint32_t)s->walk.manifest_bytes,
+                         .pieces = p->count + (uint32_t)(file / p->cut.least) + 1,
+                         .page_pieces = GROW_PAGE_PIECES,
+                         .piece_bytes = p->cut.most,
+                         .manifest = bytes_of(s->manifest, (size_t)s->walk.manifest_bytes)};
+    while (bundle_page_count(b) > BUNDLE_PAGES_MAX)
+        b->page_pieces *= 2;
+}
+
+static int begin_to_grow(struct survey *s, uint32_t usual, char why[256]) {
+    struct found *f = &s->walk.found[0];
+    int fd = walk_open(&s->walk, f, why);
+    if (fd < 0)
+        return fd;
+    sum_unknown(f->e.bytes, f->e.sum);
+    int r = write_manifest(s);
+    r = r < 0 ? r : cut_manifest(s);
+    if (r < 0) {
+        close(fd);
+        return blame(&s->walk, f, r, why);
+    }
+    make_open_bundle(s);
+    r = growth_begin(fd, f->e.bytes, usual, s->bundle.page_pieces, &s->growth);
+    return r < 0 ? blame(&s->walk, f, r, why) : 0;
+}
+
+/* It has been looked over: what was found is kept, if that was true all the time. */
+static int end_growth(struct survey *s, const uint8_t sum[32], char why[256]) {
+    struct found f = s->walk.found[0];
+    uint32_t first = 0;
+    int r = walk_check(&s->walk, &f, growth_file(s->growth), why);
+    memcpy(f.e.sum, sum, sizeof f.e.sum);
+    for (uint64_t at = 0; at < s->walk.manifest_bytes; at += pieces_bytes_of(&s->pieces, first++))
+        ;
+    if (r == 0)
+        ledger_keep(&s->ledger, &f, &s->pieces, first);
+    s->bytes_read += f.e.bytes;
+    s->bundle.pieces = s->pieces.count;
+    return r;
+}
+
+bool survey_grows(const struct survey *s) {
+    return s->growth != NULL;
+}
+
+int survey_growth(const struct survey *s) {
+    return growth_fd(s->growth);
+}
+
+int survey_grow(struct survey *s, char why[256]) {
+    uint8_t sum[32];
+    int r = growth_take(s->growth, &s->pieces, sum);
+    if (r == 0)
+        return 0;
+    r = r < 0 ? blame(&s->walk, &s->walk.found[0], r, why) : end_growth(s, sum, why);
+    s->failed = r < 0;
+    growth_free(s->growth);
+    s->growth = NULL;
+    ledger_close(&s->ledger);
+    return r;
+}
+
+/* The last row may be that of the last piece: then its page is shorter, or the one before was the last. */
+uint32_t survey_pages(const struct survey *s) {
+    return s->failed           ? 0
+           : s->growth == NULL ? bundle_page_count(&s->bundle)
+                               : (s->pieces.count - 1) / s->bundle.page_pieces;
+}
+
+uint32_t survey_pieces(const struct survey *s) {
+    return s->growth == NULL ? s->bundle.pieces : (uint32_t)(s->bundle.bytes / s->pieces.usual) + 1;
+}
+
 /* ---- All of it --------------------------------------------------------------------------------- */
 
 /* With pieces of about this length. -E2BIG: there are too many of them. */
@@ -214,6 +320,8 @@ static int look(struct survey *s, const struct survey_config *c, struct ledger *
     pieces_init(&s->pieces, c->digest, usual);
     if (r < 0)
         return blame(&s->walk, &s->walk.found[0], r, why);
+    if (may_grow(c, &s->walk) && !is_known(ledger, &s->walk.found[0], c, usual))
+        return begin_to_grow(s, usual, why);
     r = look_at_files(s, &scan, ledger, why);
     scan_fini(&scan);
     s->bytes_read += scan.read;
@@ -259,12 +367,12 @@ int survey_new(const struct survey_config *c, const struct survey_item *items, u
         return -ENOMEM;
     }
     s->send = c->send;
-    struct ledger ledger;
-    ledger_open(&ledger, c->ledger); /* first: it looks at the clock */
+    ledger_open(&s->ledger, c->ledger); /* first: it looks at the clock */
     int r = walk_init(&s->walk, c, items, count, why);
     if (r == 0)
-        r = look_until_it_fits(s, c, &ledger, why);
-    ledger_close(&ledger);
+        r = look_until_it_fits(s, c, &s->ledger, why);
+    if (s->growth == NULL)
+        ledger_close(&s->ledger);
     if (r == 0)
         *ret = s;
     else
@@ -275,6 +383,9 @@ int survey_new(const struct survey_config *c, const struct survey_item *items, u
 void survey_free(struct survey *s) {
     if (s == NULL)
         return;
+    if (s->growth != NULL)
+        ledger_close(&s->ledger);
+    growth_free(s->growth);
     original_drop(s->open);
     walk_fini(&s->walk);
     pieces_fini(&s->pieces);
@@ -349,7 +460,7 @@ static uint32_t piece_len(const struct survey *s, uint32_t number) {
 }
 
 int survey_locate(struct survey *s, uint32_t piece, uint64_t *ret_offset, uint32_t *ret_len) {
-    if (piece >= s->bundle.pieces)
+    if (piece >= s->pieces.count)
         return -ERANGE;
     for (; s->piece < piece; s->piece++)
         s->piece_offset += piece_len(s, s->piece);

@@ -29,6 +29,8 @@ struct survey_config {
     struct spread spread;      /* what suits this way */
     struct spread_terms terms; /* over these links; bytes_per_s 0: they are not known */
     enum send_type send;       /* how survey_read and survey_lend come by the bytes */
+    /* A single large file may be given while it is looked over, if it is not known yet: survey_grows. Its bundle is open then. */
+    bool grows;
     bool follow; /* a link that is given itself (not one inside a folder) is followed */
     /* Called now and then with how many bytes of all were looked at, while names are still being
      * gathered with none; false: stop. May be NULL. */
@@ -48,11 +50,21 @@ void survey_free(struct survey *s);
 /* Without `goal`, `replace` and `to`; views are the survey's. */
 const struct bundle *survey_bundle(const struct survey *s);
 struct bytes survey_manifest(const struct survey *s);
-/* All pages, one after the other. */
+/* All pages that are there, one after the other. */
 struct bytes survey_table(const struct survey *s);
 uint32_t survey_entries(const struct survey *s);
 /* The bytes that had to be read; the others were known. */
 uint64_t survey_bytes_read(const struct survey *s);
+
+/* Has it not been looked over to its end? More is found meanwhile: then this descriptor becomes readable, and survey_grow takes it: 0, or
+ * -errno with the reason, after which nothing more will come. */
+bool survey_grows(const struct survey *s);
+int survey_growth(const struct survey *s);
+int survey_grow(struct survey *s, char why[256]);
+/* Pages of the table that are there, and will stay as they are; all of them if it does not grow, none after an error. */
+uint32_t survey_pages(const struct survey *s);
+/* About as many pieces as there will be. */
+uint32_t survey_pieces(const struct survey *s);
 
 /* Where a piece lies in the stream; -ERANGE if there is none of that number. Near where it was asked last it is found
  * at once. */

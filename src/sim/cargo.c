@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "base/hash.h"
 
-enum { HOLE_BYTES = 1 << 20, DESCRIPTOR_ROOM = 256 };
+enum { HOLE_BYTES = 1 << 20, DESCRIPTOR_ROOM = 256, OPEN_MANIFEST_BYTES = 8 };
 
 static const char destination[] = "/data/set";
 
@@ -92,13 +92,34 @@ static void make_room(struct cargo *c) {
     c->table = c->memory + tags + lens;
 }
 
-static void describe(struct cargo *c) {
+/* One that is open is known by its manifest alone. */
+static void describe_open(struct cargo *c, const struct cargo_config *k, uint8_t *out,
+                          struct room room) {
+    uint8_t manifest[OPEN_MANIFEST_BYTES];
+    store_le64(manifest, c->tags[0]);
+    struct bundle b = c->bundle;
+    b.pages = (struct bytes){0};
+    b.manifest = bytes_of(manifest, sizeof manifest);
+    b.pieces += k->spare;
+    long len = bundle_encode(&b, room);
+    ASSERT(len > 0);
+    c->descriptor = bytes_of(out, (size_t)len);
+}
+
+static void describe(struct cargo *c, const struct cargo_config *k) {
     uint8_t *digests = c->table + (size_t)c->bundle.pieces * bundle_row_bytes(DIGEST_XXH3);
     uint8_t *out = digests + 16 * (size_t)c->pages;
     write_table(c);
     write_digests(c, digests);
     c->bundle.pages = bytes_of(digests, 16 * (size_t)c->pages);
     c->bundle.to = bytes_from_str(destination);
+    c->open = k->open && c->lens[0] >= OPEN_MANIFEST_BYTES && c->tags[0] != 0 &&
+              c->bundle.pieces + k->spare <= c->bundle.bytes - c->bundle.piece_bytes;
+    if (c->open) {
+        c->bundle.manifest_bytes = OPEN_MANIFEST_BYTES;
+        describe_open(c, k, out, room_of(out, DESCRIPTOR_ROOM));
+        return;
+    }
     long len = bundle_encode(&c->bundle, room_of(out, 16 * (size_t)c->pages + DESCRIPTOR_ROOM));
     ASSERT(len > 0);
     c->descriptor = bytes_of(out, (size_t)len);
@@ -121,7 +142,7 @@ uint32_t stock_add(struct stock *f, const struct cargo_config *k, struct random 
     c->pages = bundle_page_count(&c->bundle);
     make_room(c);
     draw_pieces(f, c, k, r);
-    describe(c);
+    describe(c, k);
     return f->count++;
 }
 

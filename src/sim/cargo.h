@@ -13,7 +13,9 @@
 #define CARGO_SPOILED_BY_GIVER   (UINT64_C(1) << 63)
 
 struct cargo {
-    struct bundle bundle; /* borrows from the descriptor */
+    struct bundle
+        bundle; /* borrows from the descriptor; all its pieces, though one that is open says that there may be more */
+    bool open;
     struct bytes descriptor;
     uint32_t pages;
     uint64_t *tags; /* of pieces; 0: a hole */
@@ -36,6 +38,8 @@ struct cargo_config {
     uint64_t bytes;         /* even: of all; 0: as many as fit */
     const uint32_t *lens;   /* or all lengths, borrowed; then the three above are not used. NULL */
     uint32_t holes_percent; /* of pieces */
+    bool open;              /* looked over while it is given, unless it is too small */
+    uint32_t spare;         /* pieces that it could have, and has not */
     /* Shares all pieces with this one but for so many, here and there. NULL: none. */
     const struct cargo *like;
     uint32_t changes_percent;

@@ -23,6 +23,7 @@ struct errand {
     uint64_t offset;
     uint32_t len;
     bool wrong; /* KEEP: does not fit */
+    bool found; /* FETCH: nobody has asked, it was found when the source looked its files over */
 };
 
 struct open_bundle {
@@ -30,6 +31,7 @@ struct open_bundle {
     uint32_t life;
     bool gives, ready, committed;
     uint64_t transfer;
+    uint32_t found; /* pages, if it gives and is open */
     uint8_t *pages; /* bits */
     uint8_t *pieces;
     uint32_t left; /* pieces that are not here */
@@ -271,18 +273,40 @@ static void carry_bundle(struct sim_depot *d, const struct effect *e) {
         e->kind == EFFECT_BUNDLE_COMMIT ? d->config.commit_ns : 0);
 }
 
+/* Whether the source has looked so far. */
+static bool is_found(const struct open_bundle *b, uint32_t page) {
+    return !b->cargo->open || page < b->found;
+}
+
+/* Looks over what is on the next page. */
+static void look_on(struct sim_depot *d, const struct open_bundle *b, uint32_t bundle) {
+    const struct cargo *c = b->cargo;
+    uint64_t bytes = 0;
+    if (!b->gives || !c->open || b->found == c->pages)
+        return;
+    for (uint32_t i = 0; i < bundle_page_pieces(&c->bundle, b->found); i++)
+        bytes += c->lens[b->found * c->bundle.page_pieces + i];
+    ask(d,
+        (struct errand){.kind = EFFECT_PAGE_FETCH,
+                        .bundle = bundle,
+                        .life = b->life,
+                        .number = b->found,
+                        .found = true},
+        bytes, 0);
+}
+
 static void carry_page(struct sim_depot *d, const struct effect *e) {
     struct open_bundle *b = bundle_of(d, e->page.bundle);
     bool keep = e->kind == EFFECT_PAGE_KEEP;
     if (b == NULL || !b->ready || e->page.page >= b->cargo->pages ||
-        (!keep && !b->gives && !bit(b->pages, e->page.page))) {
+        (!keep && !(b->gives ? is_found(b, e->page.page) : bit(b->pages, e->page.page)))) {
         accuse(d, SIN_UNKNOWN);
         return;
     }
     struct errand errand = {
         .kind = e->kind, .bundle = e->page.bundle, .life = b->life, .number = e->page.page};
     errand.wrong = keep ? !bytes_equal(e->page.table, cargo_page(b->cargo, e->page.page))
-                        : chance(d, d->ills.page_chance);
+                        : !b->cargo->open && chance(d, d->ills.page_chance);
     ask(d, errand, cargo_page(b->cargo, e->page.page).len, 0);
 }
 
@@ -302,8 +326,9 @@ static void carry_piece(struct sim_depot *d, const struct effect *e) {
     uint64_t tag;
     uint32_t len;
     bool known = b != NULL && b->ready && p->piece < b->cargo->bundle.pieces &&
-                 (store ? bit(b->pages, p->piece / b->cargo->bundle.page_pieces)
-                        : b->gives || bit(b->pieces, p->piece));
+                 (store      ? bit(b->pages, p->piece / b->cargo->bundle.page_pieces)
+                  : b->gives ? is_found(b, p->piece / b->cargo->bundle.page_pieces)
+                             : bit(b->pieces, p->piece));
     if (!known || (!store && p->len < b->cargo->lens[p->piece])) {
         accuse(d, SIN_UNKNOWN);
         return;
@@ -372,6 +397,7 @@ static void tell_bundle(struct sim_depot *d, struct open_bundle *b, const struct
         d->counts.committed_at = world_now(d->config.world);
     } else {
         b->ready = true;
+        look_on(d, b, e->bundle);
     }
 }
 
@@ -399,13 +425,32 @@ static struct bytes find_here(struct sim_depot *d, struct open_bundle *b, uint32
     return bytes_of(have, (count + 7) / 8);
 }
 
+/* Its file was changed while it was looked over. */
+static void tell_spoilt(struct sim_depot *d, struct open_bundle *b, const struct errand *e,
+                        struct input *ret) {
+    ret->kind = INPUT_BUNDLE;
+    ret->bundle =
+        (struct input_bundle){.bundle = e->bundle, .error = -ESTALE, .text = reason(-ESTALE)};
+    note_error(d, b, -ESTALE);
+}
+
 static void tell_page(struct sim_depot *d, struct open_bundle *b, const struct errand *e,
                       struct input *ret) {
+    if (e->found && chance(d, d->ills.error_chance)) {
+        tell_spoilt(d, b, e, ret);
+        return;
+    }
     struct bytes table = cargo_page(b->cargo, e->number);
     uint8_t *room = scratch(d, table.len + BUNDLE_PAGE_PIECES_MAX / 8);
     bool keep = e->kind == EFFECT_PAGE_KEEP;
     ret->kind = INPUT_PAGE;
     ret->page = (struct input_page){.bundle = e->bundle, .page = e->number};
+    if (b->cargo->open && (keep || e->found) && !e->wrong && e->number + 1 == b->cargo->pages)
+        ret->page.pieces = b->cargo->bundle.pieces;
+    if (e->found) {
+        b->found++;
+        look_on(d, b, e->bundle);
+    }
     if (keep && e->wrong) {
         d->counts.wrong++;
         ret->page.error = -EBADMSG;

@@ -65,6 +65,19 @@ static void draw_cargoes(struct random *r, struct files_plan *p) {
     }
 }
 
+/* Some are looked over while they are given. Drawn aside, as switches are. */
+static void draw_open(const struct random *r, struct files_plan *p) {
+    struct random own = random_fork(r, 0x6F70656E);
+    for (uint32_t i = 0; i < p->cargoes; i++) {
+        struct cargo_config *c = &p->cargo[i];
+        uint64_t most = (uint64_t)c->page_pieces * BUNDLE_PAGES_MAX;
+        most = most < p->yard.mover.pieces ? most : p->yard.mover.pieces;
+        c->open = random_chance(&own, 1, 3) && c->pieces < most;
+        c->spare =
+            !c->open || random_chance(&own, 1, 3) ? 0 : draw32(&own, 1, (uint32_t)most - c->pieces);
+    }
+}
+
 void files_plan_draw(struct files_plan *p, uint64_t seed) {
     struct random r;
     random_init(&r, seed ^ 0x66696C6573);
@@ -76,6 +89,7 @@ void files_plan_draw(struct files_plan *p, uint64_t seed) {
     p->single = p->yard.mover.takers < 8;
     p->yard.skew_ns = random_chance(&r, 1, 2) ? 0 : random_between(&r, 1, 200) * NS_PER_MS;
     draw_cargoes(&r, p);
+    draw_open(&r, p);
     p->cached_percent = random_chance(&r, 1, 2) ? 0 : draw32(&r, 1, 100);
     p->rounds = draw32(&r, 1, 3);
     p->faults = random_chance(&r, 1, 10) ? 0 : draw32(&r, 1, 6);

@@ -76,6 +76,8 @@ static bool pages_fit(const struct bundle *b) {
     if (b->page_pieces == 0 || b->page_pieces > BUNDLE_PAGE_PIECES_MAX)
         return false;
     uint32_t pages = bundle_page_count(b);
+    if (bundle_is_open(b))
+        return pages <= BUNDLE_PAGES_MAX && b->digest == DIGEST_XXH3 && b->manifest.len > 0;
     return pages <= BUNDLE_PAGES_MAX && b->pages.len == (size_t)pages * digest_bytes(b->digest);
 }
 

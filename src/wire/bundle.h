@@ -6,6 +6,9 @@
  *   page 0: lengths and digests of the first pieces | page 1: ...      the table
  *   descriptor: digests of the pages                                   comes by a way that is trusted
  *
+ * An open bundle begins to be sent before all of it was looked at: its descriptor has no digests of pages, and says how many
+ * pieces there may be at most. A page that ends where the stream does is the last. Only where nobody is to be mistrusted.
+ *
  * Pieces are cut where the contents say so (base/cut.h), so a change moves few of them. A hole of a sparse
  * file is pieces of its own that carry nothing. The descriptor is small and comes from the machine
  * manager; pages and pieces come from whichever node is nearest and are believed only if they
@@ -49,7 +52,7 @@ struct bundle {
     uint32_t piece_bytes; /* of the longest that carries bytes */
     struct bytes
         to; /* GOAL_PATH: absolute, as the node sees it; "/" or parts like those of an entry */
-    struct bytes pages; /* a digest each */
+    struct bytes pages; /* a digest each; empty: it is open */
     /* The manifest, if it is small: who has it can tell at once what of the bundle is there already. Or empty. */
     struct bytes manifest;
 };
@@ -62,6 +65,9 @@ static inline size_t bundle_room(const struct bundle *b) {
 }
 
 uint32_t bundle_page_count(const struct bundle *b);
+static inline bool bundle_is_open(const struct bundle *b) {
+    return b->pages.len == 0;
+}
 /* Pieces of this page. */
 uint32_t bundle_page_pieces(const struct bundle *b, uint32_t page);
 /* Bytes of one row of a page. */

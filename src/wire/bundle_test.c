@@ -112,6 +112,18 @@ static void test_numbers_that_do_not_fit(void) {
     REFUSED(b.pieces = UINT32_MAX; b.bytes = 1ULL << 40);
 }
 
+/* Pages that nobody knows yet: only where nobody is mistrusted, and only if it is known where it goes. */
+static void test_open(void) {
+    static const uint8_t manifest[300];
+    TAKEN(b.pages.len = 0; b.manifest = bytes_of(manifest, 300));
+    TAKEN(b.pages.len = 0; b.manifest = bytes_of(manifest, 300); b.pieces = 64 * BUNDLE_PAGES_MAX);
+    REFUSED(b.pages.len = 0; b.manifest = bytes_of(manifest, 300);
+            b.pieces = 64 * BUNDLE_PAGES_MAX + 1);
+    REFUSED(b.pages.len = 0);
+    REFUSED(b.pages.len = 0; b.manifest = bytes_of(manifest, 300); b.digest = DIGEST_SHA256);
+    REFUSED(b.pages.len = 0; b.manifest = bytes_of(manifest, 299));
+}
+
 static void test_pages_have_a_limit(void) {
     struct bundle b = sample();
     b.page_pieces = BUNDLE_PAGE_PIECES_MAX;
@@ -332,6 +344,7 @@ int main(void) {
     TEST(test_round_trip);
     TEST(test_no_other_length);
     TEST(test_numbers_that_do_not_fit);
+    TEST(test_open);
     TEST(test_pages_have_a_limit);
     TEST(test_where_it_goes);
     TEST(test_pieces);

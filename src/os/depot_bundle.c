@@ -452,6 +452,18 @@ struct piece bundle_piece(struct depot_bundle *b, uint32_t piece, uint64_t *ret_
     return row_of(b, piece);
 }
 
+uint64_t bundle_run(struct depot_bundle *b, uint32_t piece, uint64_t most) {
+    uint64_t run = 0, start;
+    uint32_t end = b->pages < bundle_page_count(&b->b) ? b->pages * b->b.page_pieces : b->b.pieces;
+    for (; piece < end && run < most && !bits_test(b->have, piece); piece++) {
+        struct piece p = bundle_piece(b, piece, &start);
+        if (p.hole || p.bytes == 0)
+            break;
+        run += p.bytes;
+    }
+    return run;
+}
+
 uint32_t bundle_piece_from(struct depot_bundle *b, uint64_t offset) {
     uint32_t page = 0;
     uint64_t start;
@@ -624,7 +636,10 @@ int depot_space(struct depot_bundle *b, uint32_t piece, uint32_t len, uint64_t *
         piece / b->b.page_pieces >= b->pages || bits_test(b->have, piece))
         return -ENOENT;
     struct piece p = bundle_piece(b, piece, &start);
-    return p.hole || p.bytes != len ? -EMSGSIZE : place_for(b, start, len, ret_offset, why);
+    int fd = p.hole || p.bytes != len ? -EMSGSIZE : place_for(b, start, len, ret_offset, why);
+    if (fd >= 0)
+        place_reserve(b, piece, start);
+    return fd;
 }
 
 struct view {

@@ -86,6 +86,7 @@ struct part {
     int fd;          /* -1: none */
     int reader;      /* the same, and it can only be read by; -1: nobody has asked for it */
     struct mapped mapped;
+    uint64_t reserved_from, reserved_to; /* bytes that room was asked for last */
 };
 
 /* What this path of a node is beneath: runs' folders are the cluster's, all else is the machine's. */
@@ -187,6 +188,8 @@ int bundle_break(struct depot_bundle *b, int error, const char *why);
 struct piece bundle_piece(struct depot_bundle *b, uint32_t piece, uint64_t *ret_start);
 /* The first piece that starts there or later; that of the end if there is none. */
 uint32_t bundle_piece_from(struct depot_bundle *b, uint64_t offset);
+/* Bytes from this piece on that are known to come, without a gap; `most`: or more, it is enough. */
+uint64_t bundle_run(struct depot_bundle *b, uint32_t piece, uint64_t most);
 bool bundle_fits(const struct depot_bundle *b, const struct piece *p, struct bytes bytes);
 /* Whether all of these bytes are in objects that have their files as a whole. */
 bool bundle_is_whole(const struct depot_bundle *b, uint64_t start, uint32_t bytes);
@@ -207,6 +210,9 @@ int place_for(struct depot_bundle *b, uint64_t start, uint32_t bytes, uint64_t *
               char why[256]);
 /* What has failed there; returns the error. */
 int place_blame(struct depot_bundle *b, uint64_t start, int error, char why[256]);
+/* Room is asked for, for this piece, which is to be written to its file, and those that will follow it there: at once, which costs less than
+ * with each write. If there is none, the write says so. */
+void place_reserve(struct depot_bundle *b, uint32_t piece, uint64_t start);
 /* Where a piece can be looked at whose bytes are all in one file, and were written there; empty: it must be read. Until something else
  * is asked of the bundle; the file may become shorter any time (os/mapped.h). */
 struct bytes place_view(struct depot_bundle *b, uint64_t start, uint32_t bytes);

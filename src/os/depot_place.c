@@ -393,6 +393,24 @@ int depot_lend(struct depot_bundle *b, uint32_t piece, uint64_t *ret_offset, uin
     return p->reader < 0 ? -1 : fcntl(p->reader, F_DUPFD_CLOEXEC, 0);
 }
 
+/* Little is written as fast without; and of what is never sent not much is to be left. */
+#define RESERVE_LEAST ((uint64_t)1 << 20)
+#define RESERVE_MOST  ((uint64_t)32 << 20)
+
+void place_reserve(struct depot_bundle *b, uint32_t piece, uint64_t start) {
+    struct manifest_cursor c;
+    struct part *p = manifest_seek(&b->m, start, &c) ? open_one(b, c.number) : NULL;
+    uint64_t from = start - c.offset;
+    if (p == NULL || (from >= p->reserved_from && from < p->reserved_to))
+        return;
+    uint64_t run = bundle_run(b, piece, RESERVE_MOST), left = c.e.bytes - from;
+    run = run < left ? run : left;
+    p->reserved_from = from;
+    p->reserved_to = from + run;
+    if (run >= RESERVE_LEAST)
+        fallocate(p->fd, FALLOC_FL_KEEP_SIZE, (off_t)from, (off_t)run);
+}
+
 struct bytes place_view(struct depot_bundle *b, uint64_t start, uint32_t bytes) {
     struct manifest_cursor c;
     char why[256];

@@ -258,18 +258,20 @@ static void learn_count(struct haul *h, const struct input_page *in) {
     h->open = false;
 }
 
+/* What is told before we are open was meant for another transfer in this place, whose end it did not know yet. */
 void haul_page(struct mover *m, const struct input_page *in) {
     struct haul *h = of_bundle(m, in->bundle);
-    if (h == NULL || in->page >= h->pages)
+    if (h == NULL || h->phase == HAUL_OPENING || in->page >= h->pages)
         return;
-    if (in->error == 0 && in->pieces != 0 && h->open)
-        learn_count(h, in);
-    if (h->gives && in->error == 0 && in->page == h->known)
-        h->kept = ++h->known; /* one that was not there when we began */
+    bool found = h->gives && in->error == 0 && in->page == h->known; /* since we have begun */
     bool awaited =
         in->page >= h->known && in->page < h->kept && !(h->judged >> (in->page - h->known) & 1);
-    if (!awaited && (in->page >= h->known || in->error == -EBADMSG))
+    if (!found && !awaited && (in->page >= h->known || in->error == -EBADMSG))
         return; /* it came with one that was wrong, and will come again */
+    if ((found || awaited) && in->error == 0 && in->pieces != 0 && h->open)
+        learn_count(h, in);
+    if (found)
+        h->kept = ++h->known;
     if (in->error == -EBADMSG)
         on_wrong_page(m, h, in->page);
     else if (in->error != 0)

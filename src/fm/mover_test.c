@@ -493,6 +493,18 @@ static void test_what_is_open_has_an_end(void) {
     is_open = false;
 }
 
+/* What was asked of the transfer that had this place before. */
+static void test_a_late_page_is_not_of_the_next(void) {
+    struct mover_view v;
+    is_open = true;
+    begin(4);
+    order(1, 9, OFFER, SPREAD_CHAIN);
+    judged_last(0, 1);
+    opened(0, false, 0);
+    CHECK(mover_look(t.mover, 1, &v) && v.pieces == 2 * PIECES);
+    is_open = false;
+}
+
 static void test_what_is_not_on_offer_is_not_waited_for(void) {
     union message m;
     begin(4);
@@ -617,6 +629,7 @@ int main(void) {
     TEST(test_a_page_is_encoded_once);
     TEST(test_a_source_that_looks_on);
     TEST(test_what_is_open_has_an_end);
+    TEST(test_a_late_page_is_not_of_the_next);
     TEST(test_what_is_not_on_offer_is_not_waited_for);
     TEST(test_receivers_of_a_switch_stand_side_by_side);
     TEST(test_who_does_not_take_is_let_go);

@@ -418,7 +418,7 @@ void files_run_over(struct mm *m, uint64_t run) {
 
 /* ---- files of runs ---- */
 
-/* What a descriptor says is said by its bytes: it holds the digests of everything. */
+/* What a descriptor says is said by its bytes: it holds the digests of everything, unless it is open, which that of a run must not be. */
 static uint64_t key_of(struct bytes descriptor) {
     uint64_t key = hash_once(descriptor.at, descriptor.len);
     return key == 0 ? 1 : key;
@@ -450,9 +450,12 @@ uint32_t files_free(const struct mm *m) {
 enum files_sent files_send(struct mm *m, const struct running *r, const struct shipment *s,
                            const char **why) {
     union message t;
+    struct bundle b;
     bool inputs = s->inputs;
     *why = "what is said of its files makes no sense";
     if (message_decode(MESSAGE_COPY, s->copy, m->scratch, &t) < 0)
+        return FILES_WRONG;
+    if (bundle_decode(t.copy.descriptor, &b) < 0 || bundle_is_open(&b))
         return FILES_WRONG;
     uint64_t key = inputs ? 0 : key_of(t.copy.descriptor);
     struct holders *h = inputs ? NULL : holders_of(m, key);

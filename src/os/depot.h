@@ -9,7 +9,7 @@
  * bundle may be sent again, and are no different from others in the cache: their pieces are
  * used, the least recently used goes first. Paths of a bundle are opened beneath `root` without
  * following any link. Everything the depot is told to believe it checks: pages against the
- * descriptor, pieces against their page, and what it finds in its own cache against both. */
+ * descriptor, unless that is open, pieces against their page, and what it finds in its own cache against both. */
 #pragma once
 
 #include "base/bytes.h"

@@ -282,6 +282,8 @@ int depot_open(struct depot *d, struct bytes descriptor, struct depot_bundle **r
     (*ret)->adopted = adopted;
     (*ret)->pages = 0; /* they come again, and are written only if they fit */
     (*ret)->b.pieces = (*ret)->pieces_most;
+    (*ret)->last = 0; /* those of an open bundle may be others */
+    (*ret)->last_start = 0;
     list_push_back(&d->bundles, &(*ret)->link);
     return 0;
 }
@@ -662,7 +664,7 @@ int depot_digest(struct depot_bundle *b, uint32_t piece, uint32_t from, uint32_t
         return -EIO; /* the table was changed on the disk */
     struct view view = {.bytes = place_view(b, start + from, len), .digest = d};
     if (view.bytes.len > 0)
-        return mapped_try(digest_view, &view);
+        return mapped_try(digest_view, &view) < 0 ? -EIO : 0;
     struct room room = room_of(b->d->scratch.at, len);
     int r = place_read(b, start + from, room, why);
     if (r == 0)

@@ -49,8 +49,9 @@ long feed_some(struct feed *f, uint64_t at, uint64_t to, struct pieces *pieces, 
     if (s.bytes.len == 0)
         return read_some(f->fd, at, pieces, room, sum);
     int r = mapped_try(serve, &s);
-    if (r == 0 && at + s.bytes.len == to && !reaches(f->fd, to))
-        r = -ESTALE;
+    bool ends = at + s.bytes.len == to;
+    if ((r == 0 && ends) || r == -ESTALE) /* if it was not cut short it could not be read */
+        r = !reaches(f->fd, to) ? -ESTALE : r == 0 ? 0 : -EIO;
     return r < 0 ? r : (long)s.bytes.len;
 }
 

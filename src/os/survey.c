@@ -212,11 +212,13 @@ static int make_bundle(struct survey *s) {
 #define GROW_BYTES_MIN ((uint64_t)8 << 20)
 enum { GROW_PAGE_PIECES = 4 };
 
-static bool may_grow(const struct survey_config *c, const struct walk *w) {
+static bool may_grow(const struct survey *s, const struct survey_config *c) {
+    const struct walk *w = &s->walk;
     const struct found *f = &w->found[0];
     return c->grows && c->digest == DIGEST_XXH3 && w->count == 1 && f->e.kind == ENTRY_FILE &&
            f->e.bytes >= GROW_BYTES_MIN && f->disk_bytes >= f->e.bytes &&
-           w->manifest_bytes <= BUNDLE_INLINE_BYTES_MAX;
+           w->manifest_bytes <= BUNDLE_INLINE_BYTES_MAX &&
+           f->e.bytes / s->pieces.cut.least < PIECES_MAX - BUNDLE_INLINE_BYTES_MAX;
 }
 
 static bool is_known(struct ledger *ledger, struct found *f, const struct survey_config *c,
@@ -320,7 +322,7 @@ static int look(struct survey *s, const struct survey_config *c, struct ledger *
     pieces_init(&s->pieces, c->digest, usual);
     if (r < 0)
         return blame(&s->walk, &s->walk.found[0], r, why);
-    if (may_grow(c, &s->walk) && !is_known(ledger, &s->walk.found[0], c, usual))
+    if (may_grow(s, c) && !is_known(ledger, &s->walk.found[0], c, usual))
         return begin_to_grow(s, usual, why);
     r = look_at_files(s, &scan, ledger, why);
     scan_fini(&scan);
@@ -336,20 +338,22 @@ static int look(struct survey *s, const struct survey_config *c, struct ledger *
     return r < 0 ? blame(&s->walk, &s->walk.found[0], r, why) : 0;
 }
 
-/* How long pieces shall be, as far as anybody has said. */
-static uint32_t wish(const struct survey_config *c, uint64_t bytes) {
+/* How long pieces shall be, as far as anybody has said. Longer ones only of a file that is sent alone: what is known about it is known of
+ * pieces of one length, in whatever company it is sent. */
+static uint32_t wish(const struct survey_config *c, uint64_t bytes, uint32_t entries) {
     struct spread_terms terms = c->terms;
     terms.bytes = bytes;
     if (c->piece_bytes == 0 && terms.bytes_per_s != 0)
         return spread_piece_bytes(&c->spread, &terms);
-    return c->piece_bytes == 0 && c->digest == DIGEST_XXH3 ? pieces_near(bytes) : c->piece_bytes;
+    bool near = c->piece_bytes == 0 && c->digest == DIGEST_XXH3;
+    return near && entries == 1 ? pieces_near(bytes) : c->piece_bytes;
 }
 
 /* Pieces become longer until there are not too many of them. As a rule the first try does. */
 static int look_until_it_fits(struct survey *s, const struct survey_config *c,
                               struct ledger *ledger, char why[256]) {
     uint64_t bytes = disk_bytes(&s->walk);
-    uint32_t usual = pieces_usual(wish(c, bytes), bytes, s->walk.count);
+    uint32_t usual = pieces_usual(wish(c, bytes, s->walk.count), bytes, s->walk.count);
     int r;
     while ((r = look(s, c, ledger, usual, why)) == -E2BIG && usual < PIECES_USUAL_MAX)
         usual = pieces_usual(usual * 2, bytes, s->walk.count);

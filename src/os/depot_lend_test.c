@@ -3,6 +3,15 @@
 #include "base/units.h"
 #include "yard.h"
 
+enum { BYTES = 300000 };
+
+static struct parcel *one_file(const uint8_t *contents) {
+    struct parcel *p = parcel_new(DIGEST_XXH3, 8192);
+    parcel_file(p, "file", 0600, bytes_of(contents, BYTES));
+    parcel_wrap(p, GOAL_PATH, "/", false);
+    return p;
+}
+
 /* Whether a piece is where it is said to be. */
 static bool is_there(struct depot_bundle *b, const struct parcel *p, uint32_t piece) {
     static uint8_t room[BUNDLE_PIECE_BYTES_MAX];
@@ -23,13 +32,11 @@ static bool is_there(struct depot_bundle *b, const struct parcel *p, uint32_t pi
 /* Also when it has its name, unless somebody has changed it. */
 static void test_where(void) {
     struct yard y;
-    uint8_t *noise = parcel_noise(300000, 8);
-    struct parcel *p = parcel_new(DIGEST_XXH3, 8192);
+    uint8_t *noise = parcel_noise(BYTES, 8);
+    struct parcel *p = one_file(noise);
     uint64_t offset;
     uint32_t len, last;
     yard_init(&y, 10 * MIB);
-    parcel_file(p, "file", 0600, bytes_of(noise, 300000));
-    parcel_wrap(p, GOAL_PATH, "/", false);
     struct depot_bundle *b = yard_open(&y, p);
     bool *have = yard_bools(p);
     yard_pages(&y, b, p, have);
@@ -42,7 +49,7 @@ static void test_where(void) {
     yard_commit(&y, b);
     CHECK(is_there(b, p, last));
     CHECK(is_there(b, p, last - 1));
-    yard_put(&y, "root/file", bytes_of(noise, 300000)); /* at another time */
+    yard_put(&y, "root/file", bytes_of(noise, BYTES)); /* at another time */
     CHECK(!depot_lies(b, last, &len));
     CHECK_EQ(depot_lend(b, last, &offset, &len), -1);
     depot_close(b, true);
@@ -75,12 +82,9 @@ static void digest_there(struct depot_bundle *b, const struct parcel *p, uint32_
 /* Only with the right digest it counts; once it does it has come whatever comes after. */
 static void test_settle(void) {
     struct yard y;
-    uint8_t *noise = parcel_noise(300000, 9), found[DIGEST_BYTES_MAX],
-            other[DIGEST_BYTES_MAX] = {0};
-    struct parcel *p = parcel_new(DIGEST_XXH3, 8192);
+    uint8_t *noise = parcel_noise(BYTES, 9), found[DIGEST_BYTES_MAX], other[DIGEST_BYTES_MAX] = {0};
+    struct parcel *p = one_file(noise);
     yard_init(&y, 10 * MIB);
-    parcel_file(p, "file", 0600, bytes_of(noise, 300000));
-    parcel_wrap(p, GOAL_PATH, "/", false);
     struct depot_bundle *b = yard_open(&y, p);
     bool *have = yard_bools(p);
     yard_pages(&y, b, p, have);
@@ -99,7 +103,7 @@ static void test_settle(void) {
         CHECK_EQ(depot_settle(b, i, other, y.why), -EIO);
     }
     yard_commit(&y, b);
-    CHECK(yard_has(&y, "root/file", bytes_of(noise, 300000)));
+    CHECK(yard_has(&y, "root/file", bytes_of(noise, BYTES)));
     depot_close(b, false);
     free(have);
     free(noise);

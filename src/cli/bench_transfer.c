@@ -88,7 +88,7 @@ static int copy_out(const struct transfer_settings *s, const struct cargo *c, co
         complain("bench", "storm cp --json does not tell how it went");
         r = -EPROTO;
     }
-    cargo_clear_path(c, "bench");
+    cargo_clear_path(c, "bench/file");
     return r;
 }
 

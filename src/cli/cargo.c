@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,37 +108,38 @@ static int open_folder(const struct cargo *c, uint32_t node, const char *name) {
     return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-void cargo_clear_path(const struct cargo *c, const char *first) {
+void cargo_clear_path(const struct cargo *c, const char *path) {
     for (uint32_t i = 0; i < c->nodes; i++) {
         int folder = open_folder(c, i, "root");
         if (folder < 0)
             continue;
-        files_remove(folder, first);
+        files_remove(folder, path);
         close(folder);
     }
 }
 
-/* Calls with each folder in this one, which is closed. */
-static void each_folder(int folder, void (*call)(int folder, const char *name), const char *name) {
+/* Calls with the name of each folder in this one, which is closed. */
+static void each_folder(int folder, void (*call)(int folder, const char *inner, const char *name),
+                        const char *name) {
     DIR *d = folder < 0 ? NULL : fdopendir(folder);
-    for (const struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
-        if (e->d_name[0] == '.')
-            continue;
-        int inner = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (inner >= 0)
-            call(inner, name);
-    }
+    for (const struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
+        if (e->d_name[0] != '.')
+            call(dirfd(d), e->d_name, name);
     if (d != NULL)
         closedir(d);
 }
 
-static void drop_object(int folder, const char *name) {
-    unlinkat(folder, name, 0);
-    close(folder);
+/* All of it, not only the name: what is left would be written to the disk while others are measured. */
+static void drop_object(int folder, const char *object, const char *name) {
+    char path[NAME_MAX + 1 + CARGO_PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", object, name);
+    if (faccessat(folder, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        files_remove(folder, object);
 }
 
-static void drop_objects(int folder, const char *name) {
-    each_folder(folder, drop_object, name);
+static void drop_objects(int folder, const char *inner, const char *name) {
+    each_folder(openat(folder, inner, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), drop_object,
+                name);
 }
 
 void cargo_clear_cache(const struct cargo *c, const char *name) {

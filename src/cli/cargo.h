@@ -33,8 +33,8 @@ void cargo_cool(const struct cargo *c, const char *name);
 int cargo_launch(const struct cargo *c, const char *name, const char *nop, const char *tree,
                  uint64_t *ret_ns);
 
-/* Takes away what was copied to a path of all nodes, or what is in their caches under a name. */
-void cargo_clear_path(const struct cargo *c, const char *first);
+/* Takes away what was copied to a path of all nodes, or the objects in their caches that have this name. */
+void cargo_clear_path(const struct cargo *c, const char *path);
 void cargo_clear_cache(const struct cargo *c, const char *name);
 /* Empties the floor's folder, which others may have used. */
 void cargo_clear_floor(const struct cargo *c);

@@ -150,6 +150,9 @@ static unsigned object_mode(const struct entry *e) {
 /* Pieces fit their digests, but where somebody is mistrusted that does not prove that the sum of the whole is
  * right, and others will ask for it by that. */
 static int check_sum(struct depot_bundle *b, const struct manifest_cursor *c, char why[256]) {
+    if (!sum_is_known(c->e.sum))
+        return depot_fail(why, -EBADMSG, "%.*s: its sum is not known, by which caches have files",
+                          (int)c->e.path.len, (const char *)c->e.path.at);
     if (b->b.digest == DIGEST_XXH3 || b->believed)
         return 0;
     bool strong = sum_kind(c->e.sum) == DIGEST_SHA256;

@@ -35,7 +35,7 @@ enum {
     DEPOT_HINTS_MAX = 1 << 18, /* 3 MiB */
     DEPOT_PARTS = 8,           /* files of a bundle that are open */
     DEPOT_LOANS = 256,         /* runs of pieces */
-    DEPOT_LIGHT_BYTES = 64 << 20,
+    DEPOT_LIGHT_BYTES = 128 << 20,
     DEPOT_PART_NAME_MAX = 16 /* of a bundle's file */
 };
 

@@ -17,6 +17,7 @@
 #ifndef __clang__
 #pragma GCC optimize("O3", "unroll-loops")
 #endif
+#define XXH_PREFETCH_DIST DIGEST_AHEAD_BYTES
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -194,6 +195,12 @@ void sum_unknown(uint64_t bytes, uint8_t out[32]) {
     memset(out, 0, XXH3_BYTES);
     store_le64(out + SUM_LENGTH_AT, bytes);
     memcpy(out + SUM_SIGN_AT, sum_sign, SUM_SIGN_BYTES);
+}
+
+bool sum_is_known(const uint8_t sum[32]) {
+    uint8_t unknown[32];
+    sum_unknown(load_le64(sum + SUM_LENGTH_AT), unknown);
+    return memcmp(sum, unknown, sizeof unknown) != 0;
 }
 
 static void end_xxh3(struct sum *s, uint8_t out[32]) {

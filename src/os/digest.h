@@ -35,5 +35,6 @@ void sum_join(struct sum *s, const struct sum *part);
 void sum_end(struct sum *s, uint8_t out[32]);
 /* Of so many bytes that nobody has summed yet: the sum of no file. */
 void sum_unknown(uint64_t bytes, uint8_t out[32]);
+bool sum_is_known(const uint8_t sum[32]);
 /* What it was made by. */
 enum digest_kind sum_kind(const uint8_t sum[32]);

@@ -6,7 +6,8 @@
 
 #pragma GCC target("avx2")
 #pragma GCC optimize("O3", "unroll-loops")
-#define XXH_VECTOR 2 /* AVX2 */
+#define XXH_VECTOR        2 /* AVX2 */
+#define XXH_PREFETCH_DIST DIGEST_AHEAD_BYTES
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -21,13 +21,11 @@ struct growth {
     _Atomic bool stopped;
     /* The thread's: */
     struct pieces found;
-    struct sum *sum_so_far;
     /* Of both: */
     pthread_mutex_t mutex;
     struct pieces told;
     bool over;
     int status;
-    uint8_t sum[32];
     /* Whoever takes: */
     uint32_t taken;
 };
@@ -56,7 +54,7 @@ static int look(struct growth *g) {
     long n = 0;
     int r = 0;
     for (uint64_t at = 0; at < g->bytes && n >= 0 && r == 0 && !g->stopped;) {
-        n = feed_some(&feed, at, g->bytes, &g->found, g->sum_so_far);
+        n = feed_some(&feed, at, g->bytes, &g->found, NULL);
         at += n < 0 ? 0 : (uint64_t)n;
         if (g->found.count >= g->told.count + g->at_a_time)
             r = tell(g);
@@ -72,8 +70,6 @@ static void *work(void *context) {
     pthread_mutex_lock(&g->mutex);
     g->status = r < 0 ? r : add_told(g);
     g->over = true;
-    sum_end(g->sum_so_far, g->sum);
-    g->sum_so_far = NULL;
     pthread_mutex_unlock(&g->mutex);
     wake(g);
     return NULL;
@@ -81,7 +77,6 @@ static void *work(void *context) {
 
 /* All but the thread. */
 static void forget(struct growth *g) {
-    sum_end(g->sum_so_far, NULL);
     g->found.had = 0; /* it may have been stopped amid a piece */
     pieces_fini(&g->found);
     pieces_fini(&g->told);
@@ -101,13 +96,10 @@ int growth_begin(int fd, uint64_t bytes, uint32_t usual, uint32_t at_a_time, str
                          .wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
                          .bytes = bytes,
                          .at_a_time = at_a_time,
-                         .sum_so_far = sum_new(DIGEST_XXH3),
                          .mutex = PTHREAD_MUTEX_INITIALIZER};
     pieces_init(&g->found, DIGEST_XXH3, usual);
     pieces_init(&g->told, DIGEST_XXH3, usual);
-    int r = g->wake < 0             ? -errno
-            : g->sum_so_far == NULL ? -ENOMEM
-                                    : thread_start(&g->thread, work, g);
+    int r = g->wake < 0 ? -errno : thread_start(&g->thread, work, g);
     if (r < 0) {
         forget(g);
         return r;
@@ -125,7 +117,7 @@ int growth_file(const struct growth *g) {
     return g->fd;
 }
 
-int growth_take(struct growth *g, struct pieces *to, uint8_t sum[32]) {
+int growth_take(struct growth *g, struct pieces *to) {
     uint64_t count;
     ssize_t n = read(g->wake, &count,
                      sizeof count); /* first: what is told after we have looked wakes us again */
@@ -135,7 +127,6 @@ int growth_take(struct growth *g, struct pieces *to, uint8_t sum[32]) {
     g->taken = g->told.count;
     bool over = g->over;
     r = r < 0 ? r : over ? g->status : 0;
-    memcpy(sum, g->sum, sizeof g->sum);
     pthread_mutex_unlock(&g->mutex);
     return r < 0 ? r : over;
 }

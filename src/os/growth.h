@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "os/digest.h"
 #include "os/pieces.h"
 
 struct growth;
@@ -18,8 +17,8 @@ int growth_begin(int fd, uint64_t bytes, uint32_t usual, uint32_t at_a_time, str
 int growth_fd(const struct growth *g);
 /* The file, for whoever wants to see whether it is what it was. */
 int growth_file(const struct growth *g);
-/* Rows that were found since the last time are behind those of `to`. 0: more will come; 1: that was all, and this is the sum of the file;
+/* Rows that were found since the last time are behind those of `to`. 0: more will come; 1: that was all;
  * or -errno: -ESTALE if it is shorter than it was. */
-int growth_take(struct growth *g, struct pieces *to, uint8_t sum[32]);
+int growth_take(struct growth *g, struct pieces *to);
 /* Stops it, if it is not over. */
 void growth_free(struct growth *g);

@@ -173,11 +173,12 @@ static bool read_exactly(int fd, uint8_t *to, size_t len, off_t from) {
     return true;
 }
 
-static bool load(int fd, struct found *f, struct pieces *p) {
+static bool load(int fd, bool sums, struct found *f, struct pieces *p) {
     uint8_t head[HEAD_BYTES], expected[HEAD_BYTES];
     store_facts(expected, f, p, 0);
     if (!read_exactly(fd, head, HEAD_BYTES, 0) || memcmp(head, expected, SAME_BYTES) != 0 ||
-        !sum_fits(bytes_of(head, HEAD_BYTES - SUM_BYTES), head + HEAD_BYTES - SUM_BYTES))
+        !sum_fits(bytes_of(head, HEAD_BYTES - SUM_BYTES), head + HEAD_BYTES - SUM_BYTES) ||
+        (sums && !sum_is_known(head + SHA_AT)))
         return false;
     uint64_t rows = load_le64(head + ROWS_AT);
     uint8_t *room = rows == 0 || rows > PIECES_MAX ? NULL : pieces_row_room(p, (uint32_t)rows);
@@ -204,7 +205,7 @@ bool ledger_find(struct ledger *l, struct found *f, struct pieces *p) {
     int fd = openat(l->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return false;
-    bool found = load(fd, f, p);
+    bool found = load(fd, l->sums, f, p);
     if (found)
         futimens(fd, NULL); /* used: it stays */
     close(fd);

@@ -14,6 +14,7 @@ enum { LEDGER_FILES_MAX = 256, LEDGER_FILE_BYTES_MIN = 256 << 10 };
 
 struct ledger {
     int folder;        /* -1: there is none */
+    bool sums;         /* who asks wants to know files by their sums, too */
     uint32_t asked;    /* for how many files */
     uint32_t kept;     /* since it was opened */
     int64_t opened_ns; /* when, by the clock of files */
@@ -24,7 +25,7 @@ void ledger_open(struct ledger *l, const char *path);
 /* What is too much goes. */
 void ledger_close(struct ledger *l);
 
-/* If the file is known as it is, gives it its SHA-256 and adds its rows to the pieces. */
+/* If the file is known as it is, gives it its sum, which may be unknown if nobody wants that, and adds its rows to the pieces. */
 bool ledger_find(struct ledger *l, struct found *f, struct pieces *p);
 /* The rows from this one on are those of the file, which was read after the ledger was opened. Nothing is kept
  * of files so small that reading is as fast, nor of those that were changed so shortly before that

@@ -263,12 +263,12 @@ static int begin_to_grow(struct survey *s, uint32_t usual, char why[256]) {
     return r < 0 ? blame(&s->walk, f, r, why) : 0;
 }
 
-/* It has been looked over: what was found is kept, if that was true all the time. */
-static int end_growth(struct survey *s, const uint8_t sum[32], char why[256]) {
+/* It has been looked over: what was found is kept, if that was true all the time. Its sum stays unknown: a second digest of all bytes
+ * would be a tenth of the work, and only caches want it. */
+static int end_growth(struct survey *s, char why[256]) {
     struct found f = s->walk.found[0];
     uint32_t first = 0;
     int r = walk_check(&s->walk, &f, growth_file(s->growth), why);
-    memcpy(f.e.sum, sum, sizeof f.e.sum);
     for (uint64_t at = 0; at < s->walk.manifest_bytes; at += pieces_bytes_of(&s->pieces, first++))
         ;
     if (r == 0)
@@ -287,11 +287,10 @@ int survey_growth(const struct survey *s) {
 }
 
 int survey_grow(struct survey *s, char why[256]) {
-    uint8_t sum[32];
-    int r = growth_take(s->growth, &s->pieces, sum);
+    int r = growth_take(s->growth, &s->pieces);
     if (r == 0)
         return 0;
-    r = r < 0 ? blame(&s->walk, &s->walk.found[0], r, why) : end_growth(s, sum, why);
+    r = r < 0 ? blame(&s->walk, &s->walk.found[0], r, why) : end_growth(s, why);
     s->failed = r < 0;
     growth_free(s->growth);
     s->growth = NULL;
@@ -372,6 +371,7 @@ int survey_new(const struct survey_config *c, const struct survey_item *items, u
     }
     s->send = c->send;
     ledger_open(&s->ledger, c->ledger); /* first: it looks at the clock */
+    s->ledger.sums = !c->grows;
     int r = walk_init(&s->walk, c, items, count, why);
     if (r == 0)
         r = look_until_it_fits(s, c, &s->ledger, why);

@@ -407,8 +407,9 @@ void place_reserve(struct depot_bundle *b, uint32_t piece, uint64_t start) {
     run = run < left ? run : left;
     p->reserved_from = from;
     p->reserved_to = from + run;
+    /* The file becomes longer at once: what is written within its length is mapped in larger units. */
     if (run >= RESERVE_LEAST)
-        fallocate(p->fd, FALLOC_FL_KEEP_SIZE, (off_t)from, (off_t)run);
+        fallocate(p->fd, 0, (off_t)from, (off_t)run);
 }
 
 struct bytes place_view(struct depot_bundle *b, uint64_t start, uint32_t bytes) {

@@ -8,10 +8,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Each part costs two calls, but what is mapped counts as memory of ours, for some. Around a page that is touched the kernel maps a few others,
- * aligned. */
+/* Each part costs three calls, but what is mapped counts as memory of ours, for some. Around a page that is touched the kernel maps a few others,
+ * aligned; and what it keeps in one larger unit (up to LARGE_BYTES) it maps as a whole, if addresses are aligned as places in the file are. */
 #define PART_BYTES   ((uint64_t)2 << 20)
 #define ALIGNS_BYTES ((uint64_t)64 << 10)
+#define LARGE_BYTES  ((uint64_t)2 << 20)
 
 /* ---- being cut short ---- */
 
@@ -65,6 +66,29 @@ static struct bytes within(const struct mapped *m, uint64_t from, size_t len) {
     return there ? bytes_of(m->at + (from - m->from), len) : (struct bytes){0};
 }
 
+/* Addresses that nobody else gets; what was mapped there is not any more. */
+static void *keep_free(void *at, size_t bytes) {
+    int fixed = at == NULL ? 0 : MAP_FIXED;
+    void *free =
+        mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
+    return free == MAP_FAILED ? NULL : free;
+}
+
+/* Where so much of a file from there on is to be mapped; NULL: nowhere. */
+static uint8_t *address_for(struct mapped *m, uint64_t low, size_t bytes) {
+    if (m->at != NULL && keep_free(m->at, m->bytes) == NULL)
+        mapped_end(m);
+    if (m->room_bytes < bytes + LARGE_BYTES)
+        mapped_end(m);
+    m->at = NULL;
+    if (m->room == NULL) {
+        size_t room = bytes < PART_BYTES ? PART_BYTES + LARGE_BYTES : bytes + LARGE_BYTES;
+        m->room = keep_free(NULL, room);
+        m->room_bytes = m->room == NULL ? 0 : room;
+    }
+    return m->room == NULL ? NULL : m->room + (low - (uintptr_t)m->room) % LARGE_BYTES;
+}
+
 struct bytes mapped_part(struct mapped *m, int fd, uint64_t size, uint64_t from, size_t len) {
     uint64_t before = from > MAPPED_BEFORE ? from - MAPPED_BEFORE : 0;
     if (len == 0 || from > size || len > size - from)
@@ -74,20 +98,22 @@ struct bytes mapped_part(struct mapped *m, int fd, uint64_t size, uint64_t from,
     uint64_t low = before / ALIGNS_BYTES * ALIGNS_BYTES, high = low + PART_BYTES;
     high = high < from + len ? from + len : high;
     high = high < size ? high : size;
-    mapped_end(m);
-    if (high - low > SIZE_MAX)
+    if (high - low > SIZE_MAX - LARGE_BYTES)
         return (struct bytes){0};
-    void *at = mmap(NULL, (size_t)(high - low), PROT_READ, MAP_SHARED, fd, (off_t)low);
-    if (at == MAP_FAILED)
+    uint8_t *at = address_for(m, low, (size_t)(high - low));
+    if (at == NULL || mmap(at, (size_t)(high - low), PROT_READ, MAP_SHARED | MAP_FIXED, fd,
+                           (off_t)low) == MAP_FAILED)
         return (struct bytes){0};
-    *m = (struct mapped){.at = at, .from = low, .bytes = (size_t)(high - low)};
+    m->at = at;
+    m->from = low;
+    m->bytes = (size_t)(high - low);
     madvise(at, m->bytes,
             MADV_SEQUENTIAL); /* it is looked at once, which makes no page dearer than others */
     return within(m, from, len);
 }
 
 void mapped_end(struct mapped *m) {
-    if (m->at != NULL)
-        munmap(m->at, m->bytes);
+    if (m->room != NULL)
+        munmap(m->room, m->room_bytes);
     *m = (struct mapped){0};
 }

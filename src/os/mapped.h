@@ -11,6 +11,8 @@ struct mapped {
     uint8_t *at; /* NULL: nothing is */
     uint64_t from;
     size_t bytes;
+    uint8_t *room; /* addresses that are ours, where it lies */
+    size_t room_bytes;
 };
 
 /* Of what is before these bytes so much is mapped as well, if the file has it. */

@@ -51,6 +51,8 @@ static void test_parts(void) {
         uint64_t before = from[i] < MAPPED_BEFORE ? from[i] : MAPPED_BEFORE;
         CHECK_EQ(part.len, len);
         CHECK(memcmp(part.at - before, f.contents + from[i] - before, len + before) == 0);
+        CHECK_EQ(((uintptr_t)part.at - from[i]) % (2 * MIB),
+                 0); /* as large pages of the file lie */
     }
     CHECK_EQ(mapped_part(&m, f.fd, BYTES, BYTES, 1).len, 0);
     CHECK_EQ(mapped_part(&m, f.fd, BYTES, 1, BYTES).len, 0);

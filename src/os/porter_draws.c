@@ -3,10 +3,14 @@
  *
  * Within one machine what is in the socket are pages of the giver's file. By way of a slot they are copied twice, into it and out of it; so
  * only once. A piece is in its file before it is judged then, but counts for nothing until it is: its digest is that of
- * what was just written, read there. Only a piece that is not here may be written so, and only once at a time: what was judged stays. */
+ * what was just written, read there. Only a piece that is not here may be written so, and only once at a time: what was judged stays.
+ *
+ * It comes in small parts, and the system keeps a file in units as large as what is written at once, where its place allows: so parts wait in
+ * the pipe until there is a large one. Only one piece at a time has some of it there. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -19,7 +23,19 @@ enum { DRAWN_BYTES_MIN = 32 * KIB };
 /* What is written and then digested at once: it stays in a processor's cache, and so does what it is copied from. */
 enum { CACHED_BYTES = 256 * KIB, PIPE_BYTES = MIB };
 
-static void end_inflow(struct inflow *f) {
+/* What waits of it is wanted no more. */
+static void throw_away(struct porter *p, struct inflow *f) {
+    uint8_t scratch[4096];
+    while (f->waiting > 0) {
+        ssize_t n =
+            read(p->pipe[0], scratch, f->waiting < sizeof scratch ? f->waiting : sizeof scratch);
+        ASSERT(n > 0 || (n < 0 && errno == EINTR)); /* they are in the pipe */
+        f->waiting -= n > 0 ? (size_t)n : 0;
+    }
+}
+
+static void end_inflow(struct porter *p, struct inflow *f) {
+    throw_away(p, f);
     close(f->fd);
     *f = (struct inflow){.digest = f->digest};
 }
@@ -52,7 +68,7 @@ static struct inflow *free_place(struct porter *p, uint32_t bundle, uint32_t pie
     for (struct inflow *f = p->inflows; f < p->inflows + INFLOWS; f++) {
         const struct buffer *b = f->buffer == 0 ? NULL : buffers_find(&p->buffers, f->buffer);
         if (f->buffer != 0 && (b == NULL || b->link != f->link))
-            end_inflow(f);
+            end_inflow(p, f);
         if (f->buffer == 0)
             place = f;
         else if (f->bundle == bundle && f->piece == piece)
@@ -97,8 +113,8 @@ static struct inflow *begin(struct porter *p, uint32_t link, const struct messag
 static struct inflow *inflow_of(struct porter *p, uint32_t link, const struct message_put *m,
                                 size_t done) {
     struct inflow *f = find(p, m->buffer, m->offset);
-    if (f != NULL && (f->link != link || f->piece != m->note || f->done > done)) {
-        end_inflow(f); /* of a link before */
+    if (f != NULL && (f->link != link || f->piece != m->note || f->done + f->waiting > done)) {
+        end_inflow(p, f); /* of a link before */
         f = NULL;
     }
     return f != NULL ? f : begin(p, link, m);
@@ -135,16 +151,49 @@ static void advance(struct porter *p, struct inflow *f, size_t len) {
     f->done += len;
 }
 
-static void pour(struct porter *p, struct inflow *f, size_t len, uint8_t *slot) {
+/* All that waits of it. */
+static void pour(struct porter *p, struct inflow *f, uint8_t *slot) {
     loff_t to = (loff_t)(f->at + f->done);
-    while (len > 0) {
-        ssize_t n = pour_part(p, f, &to, len, slot);
+    size_t whole = f->waiting;
+    while (f->waiting > 0) {
+        ssize_t n = pour_part(p, f, &to, f->waiting, slot);
         ASSERT(n > 0 || f->error == 0 || errno == EINTR); /* they are in the pipe */
         if (n > 0)
-            len -= (size_t)n;
+            f->waiting -= (size_t)n;
         else if (n == 0 || errno != EINTR)
             f->error = n == 0 ? -EIO : -errno;
     }
+    advance(p, f, whole);
+}
+
+/* It has come by another way meanwhile. */
+static bool is_here(const struct porter *p, const struct inflow *f) {
+    return depot_has(p->bundles[f->bundle].in, f->piece);
+}
+
+/* The pipe is this one's: what another has there goes first. */
+static void make_way(struct porter *p, const struct inflow *mine) {
+    for (struct inflow *f = p->inflows; f < p->inflows + INFLOWS; f++) {
+        if (f == mine || f->waiting == 0)
+            continue;
+        const struct buffer *b = buffers_find(&p->buffers, f->buffer);
+        if (b == NULL || b->link != f->link || is_here(p, f))
+            throw_away(p, f);
+        else
+            pour(p, f, b->at + f->offset);
+    }
+}
+
+/* Up to where the next ones are aligned. */
+static size_t at_once(uint64_t at, size_t left) {
+    size_t most = CACHED_BYTES - at % CACHED_BYTES;
+    return left < most ? left : most;
+}
+
+/* Nothing came though something is there. */
+static bool is_full(int socket) {
+    int there;
+    return ioctl(socket, FIONREAD, &there) < 0 || there > 0;
 }
 
 ssize_t porter_draw(void *context, uint32_t link, int socket, const struct message_put *m,
@@ -154,23 +203,26 @@ ssize_t porter_draw(void *context, uint32_t link, int socket, const struct messa
     struct inflow *f = slot == NULL ? NULL : inflow_of(p, link, m, done);
     if (f == NULL || f->error < 0)
         return -EOPNOTSUPP;
-    if (depot_has(p->bundles[f->bundle].in, f->piece)) /* it has come by another way meanwhile */
+    if (is_here(p, f)) {
+        throw_away(p, f);
         return -EOPNOTSUPP;
-    if (f->done < done) { /* what came with the head */
+    }
+    make_way(p, f);
+    if (f->done + f->waiting < done) { /* what came with the head */
         f->error = files_write(f->fd, bytes_of(slot + f->done, done - f->done), f->at + f->done);
         advance(p, f, done - f->done);
     }
-    size_t most = m->body.len - done < CACHED_BYTES ? m->body.len - done : CACHED_BYTES;
+    size_t most = at_once(f->at + f->done + f->waiting, m->body.len - done);
     ssize_t got = splice(socket, NULL, p->pipe[1], NULL, most, SPLICE_F_NONBLOCK);
     if (got < 0 && is_refused(p)) { /* at the first try, so the slot has all of it */
-        end_inflow(f);
+        end_inflow(p, f);
         return -EOPNOTSUPP;
     }
-    if (got > 0) {
-        pour(p, f, (size_t)got, slot);
-        advance(p, f, (size_t)got);
-    }
-    return got < 0 ? -errno : got;
+    int error = got < 0 ? errno : 0;
+    f->waiting += got > 0 ? (size_t)got : 0;
+    if (got == (ssize_t)most || (f->waiting > 0 && error == EAGAIN && is_full(socket)))
+        pour(p, f, slot);
+    return got < 0 ? -error : got;
 }
 
 bool porter_drawn(struct porter *p, const struct effect_piece *e, int *ret_status,
@@ -179,7 +231,7 @@ bool porter_drawn(struct porter *p, const struct effect_piece *e, int *ret_statu
     if (f == NULL)
         return false;
     bool same = f->piece == e->piece && f->bundle == e->bundle;
-    bool here = same && depot_has(p->bundles[f->bundle].in, f->piece); /* the slot has half of it */
+    bool here = same && is_here(p, f);              /* the slot has half of it */
     bool whole = f->error < 0 || f->done == e->len; /* if not, it is of a link before */
     if (here) { /* by another way, while some of it came by this one: what is there counts */
         digesting_restart(f->digest);
@@ -187,14 +239,14 @@ bool porter_drawn(struct porter *p, const struct effect_piece *e, int *ret_statu
     }
     *ret_status = f->error;
     digesting_end(f->digest, ret_digest);
-    end_inflow(f);
+    end_inflow(p, f);
     return here || (same && whole);
 }
 
 void porter_draws_forget(struct porter *p, uint32_t bundle) {
     for (struct inflow *f = p->inflows; f < p->inflows + INFLOWS; f++)
         if (f->buffer != 0 && f->bundle == bundle)
-            end_inflow(f);
+            end_inflow(p, f);
 }
 
 void porter_draws_fini(struct porter *p) {

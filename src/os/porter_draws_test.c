@@ -176,6 +176,62 @@ static void test_only_once(void) {
     end(&r);
 }
 
+/* Two that come in turns: what the one has in the pipe is not the other's. */
+static void test_in_turns(void) {
+    struct rig r;
+    begin(&r);
+    uint32_t pieces[2] = {r.first, r.first + 1};
+    struct message_put m[2] = {put_of(&r, pieces[0], 0), put_of(&r, pieces[1], 1)};
+    size_t done[2] = {0, 0};
+    for (int i = 0; done[0] < m[0].body.len || done[1] < m[1].body.len; i = !i) {
+        struct bytes some = rest_of(&r, pieces[i], done[i]);
+        some.len = some.len < 7000 ? some.len : 7000;
+        if (some.len > 0)
+            CHECK_EQ(come(&r, &m[i], some, done[i]), (ssize_t)some.len);
+        done[i] += some.len;
+    }
+    CHECK_EQ(judged(&r, pieces[0], 0), 0);
+    CHECK_EQ(judged(&r, pieces[1], 1), 0);
+    end(&r);
+}
+
+/* What waits of a piece that is here meanwhile is not written when another wants the pipe. */
+static void test_in_turns_here_meanwhile(void) {
+    struct rig r;
+    begin(&r);
+    uint32_t piece = r.first;
+    struct message_put m = put_of(&r, piece, 0), next = put_of(&r, piece + 1, 1);
+    uint8_t *bad = parcel_noise(m.body.len, 99);
+    CHECK_EQ(come(&r, &m, bytes_of(bad, 9000), 0), 9000);
+    CHECK_EQ(depot_store(r.in, piece, parcel_piece(r.parcel, piece), r.yard.why), 0);
+    CHECK_EQ(come(&r, &next, rest_of(&r, piece + 1, 0), 0), (ssize_t)next.body.len);
+    CHECK_EQ(judged(&r, piece + 1, 1), 0);
+    CHECK_EQ(come(&r, &m, bytes_of(NULL, 0), 9000), -EOPNOTSUPP);
+    CHECK_EQ(judged(&r, piece, 0), 0);
+    free(bad);
+    end(&r);
+}
+
+/* So many small parts that the pipe has no place for them all. */
+static void test_full_pipe(void) {
+    struct rig r;
+    begin(&r);
+    uint32_t piece = r.first;
+    struct message_put m = put_of(&r, piece, 0);
+    const uint8_t *at = parcel_piece(r.parcel, piece).at;
+    size_t sent = 0, done = 0, turns = 0;
+    while (done < m.body.len && turns++ < 100000) {
+        while (sent < m.body.len && send(r.giver, at + sent, 1, MSG_DONTWAIT) == 1)
+            sent++;
+        ssize_t got = porter_draw(&r.p, LINK, r.taker, &m, done);
+        CHECK(got > 0 || got == -EAGAIN);
+        done += got > 0 ? (size_t)got : 0;
+    }
+    CHECK_EQ(done, m.body.len);
+    CHECK_EQ(judged(&r, piece, 0), 0);
+    end(&r);
+}
+
 /* A link that ends amid a piece, another that brings it from its beginning. */
 static void test_other_link(void) {
     struct rig r;
@@ -263,12 +319,15 @@ static void test_no_room(void) {
     begin(&r);
     uint32_t piece = r.first;
     struct message_put m = put_of(&r, piece, 0);
+    struct message_put next = put_of(&r, piece + 1, 1);
     struct bytes all = rest_of(&r, piece, 0);
     CHECK_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
     small.rlim_max = before.rlim_max;
     signal(SIGXFSZ, SIG_IGN);
     CHECK_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
     CHECK_EQ(come(&r, &m, bytes_of(all.at, 30000), 0), 30000);
+    CHECK_EQ(come(&r, &next, rest_of(&r, piece + 1, 0), 0), (ssize_t)next.body.len);
+    CHECK_EQ(judged(&r, piece + 1, 1), -EFBIG);
     CHECK_EQ(come(&r, &m, bytes_of(NULL, 0), 30000), -EOPNOTSUPP); /* to the slot */
     CHECK_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
     CHECK_EQ(judged(&r, piece, 0), -EFBIG);
@@ -281,6 +340,9 @@ int main(void) {
     TEST(test_comes);
     TEST(test_wrong);
     TEST(test_only_once);
+    TEST(test_in_turns);
+    TEST(test_in_turns_here_meanwhile);
+    TEST(test_full_pipe);
     TEST(test_other_link);
     TEST(test_other_link_not_drawn);
     TEST(test_here_meanwhile);

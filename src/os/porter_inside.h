@@ -28,7 +28,7 @@ struct inflow {
     uint32_t bundle, piece, link;
     int fd; /* ours */
     uint64_t at;
-    size_t done;
+    size_t done, waiting;     /* in its file; behind that, in the pipe */
     struct digesting *digest; /* of what is done; NULL before the place is used first */
     int error;                /* of the file; 0: none */
 };

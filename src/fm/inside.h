@@ -101,6 +101,7 @@ struct haul {
     uint32_t busy;                      /* slots that the world stores, or loads */
     uint64_t told_at;                   /* when it told of the last, or began with the first */
     uint64_t met_at, first_at, last_at; /* as in struct mover_view */
+    bool asked, spared;                 /* the same */
     int32_t error;
     uint32_t text_len;
     uint8_t text[TEXT_BYTES];

@@ -71,7 +71,9 @@ bool mover_look(const struct mover *m, uint64_t transfer, struct mover_view *ret
                                .furthest = h->furthest,
                                .met_at = h->met_at,
                                .first_at = h->first_at,
-                               .last_at = h->last_at};
+                               .last_at = h->last_at,
+                               .asked = h->asked,
+                               .spared = h->spared};
     TAKERS_EACH (t, m)
         ret->takers += t->haul == h;
     return true;

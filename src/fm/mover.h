@@ -45,6 +45,9 @@ struct mover_view {
     /* When the first of them had come, when it was given its first piece, and when the last so far had left;
      * 0: not yet. */
     uint64_t met_at, first_at, last_at;
+    /* Of our own: has anybody said yet what it needs of a page behind the first, which has more than files? And did somebody have some of
+     * that already? */
+    bool asked, spared;
 };
 
 /* By number or, at its source, by offer. False if there is none. */

@@ -415,6 +415,25 @@ static void give(void) {
     opened(0, false, 0);
 }
 
+/* Of the first page nobody needs the manifest, so it says nothing. */
+static void test_whether_they_had_some_of_it(void) {
+    struct mover_view v;
+    const uint8_t all = (uint8_t)((1 << PAGE_PIECES) - 1);
+    begin(4);
+    give();
+    for (uint32_t page = 0; page < 3; page++)
+        judged(page, 0);
+    join(10, 1, OFFER);
+    join(11, 1, OFFER);
+    need(10, 0, all & ~1U);
+    CHECK(mover_look(t.mover, OFFER, &v) && !v.asked && !v.spared);
+    need(10, 1, all);
+    CHECK(mover_look(t.mover, OFFER, &v) && v.asked && !v.spared);
+    need(11, 0, all);
+    need(11, 1, all & ~2U);
+    CHECK(mover_look(t.mover, OFFER, &v) && v.asked && v.spared);
+}
+
 static void test_there_are_only_so_many_places(void) {
     union message m;
     begin(1);
@@ -625,6 +644,7 @@ int main(void) {
     TEST(test_a_link_of_a_transfer_that_is_over_is_not_taken_for_another);
     TEST(test_a_late_verdict_does_not_blame_the_next_giver);
     TEST(test_all_are_asked_before_the_source_is_believed);
+    TEST(test_whether_they_had_some_of_it);
     TEST(test_there_are_only_so_many_places);
     TEST(test_a_page_is_encoded_once);
     TEST(test_a_source_that_looks_on);

@@ -311,10 +311,18 @@ static void on_join(struct mover *m, struct taker *t, const struct message_join 
         part(m, t, -ENOENT, bytes_from_str("it is not on offer any more"));
 }
 
+static bool needs_all(const struct haul *h, const struct taker *t, uint32_t page) {
+    const uint8_t *need = t->need[page % PAGES_AHEAD];
+    for (uint32_t i = 0; i < h->page_pieces; i++)
+        if ((need[i / 8] >> i % 8 & 1) == 0)
+            return false;
+    return true;
+}
+
 /* Needs come in order, each in the place of one that lies so far back that nothing of it is needed. They may come
  * before we have heard of the transfer. */
 static void on_need(struct mover *m, struct taker *t, const struct message_need *n) {
-    const struct haul *h = t->haul;
+    struct haul *h = t->haul;
     bool fits = n->page == t->asked && n->bits.len <= sizeof t->need[0] &&
                 (h == NULL || n->page < h->pages);
     if (!fits) {
@@ -328,6 +336,10 @@ static void on_need(struct mover *m, struct taker *t, const struct message_need 
         t->first = t->asked - PAGES_AHEAD;
     if (h == NULL)
         return;
+    if (h->gives && n->page > 0) {
+        h->asked = true;
+        h->spared |= !needs_all(h, t, n->page);
+    }
     want_page(m, t);
     serve(m, t);
 }

@@ -18,7 +18,7 @@ struct growth {
     uint64_t bytes;
     uint32_t at_a_time;
     pthread_t thread;
-    _Atomic bool stopped;
+    _Atomic bool stopped, even;
     /* The thread's: */
     struct pieces found;
     /* Of both: */
@@ -54,6 +54,8 @@ static int look(struct growth *g) {
     long n = 0;
     int r = 0;
     for (uint64_t at = 0; at < g->bytes && n >= 0 && r == 0 && !g->stopped;) {
+        if (g->even)
+            pieces_even(&g->found);
         n = feed_some(&feed, at, g->bytes, &g->found, NULL);
         at += n < 0 ? 0 : (uint64_t)n;
         if (g->found.count >= g->told.count + g->at_a_time)
@@ -129,6 +131,10 @@ int growth_take(struct growth *g, struct pieces *to) {
     r = r < 0 ? r : over ? g->status : 0;
     pthread_mutex_unlock(&g->mutex);
     return r < 0 ? r : over;
+}
+
+void growth_even(struct growth *g) {
+    g->even = true;
 }
 
 void growth_free(struct growth *g) {

@@ -20,5 +20,7 @@ int growth_file(const struct growth *g);
 /* Rows that were found since the last time are behind those of `to`. 0: more will come; 1: that was all;
  * or -errno: -ESTALE if it is shorter than it was. */
 int growth_take(struct growth *g, struct pieces *to);
+/* Nobody has anything of it: soon it is cut evenly. */
+void growth_even(struct growth *g);
 /* Stops it, if it is not over. */
 void growth_free(struct growth *g);

@@ -77,6 +77,26 @@ static void test_the_same(void) {
     away("file");
 }
 
+/* Cut evenly from some place on, at the latest a step after it was said: other rows, the same file, and known again. */
+static void test_evenly(void) {
+    struct survey_config c = growing();
+    struct survey *s;
+    put("file", BYTES, 7);
+    CHECK_EQ(look(&c, "file", &s), 0);
+    survey_even(s);
+    CHECK_EQ(grow_up(s), 0);
+    uint64_t at = 0;
+    uint32_t even = 0;
+    for (uint32_t i = 0; i < survey_pieces(s); i++) {
+        at += row_of(s, i).bytes;
+        even += (at - survey_bundle(s)->manifest_bytes) % c.piece_bytes == 0;
+    }
+    CHECK(even > survey_pieces(s) * 9 / 10); /* about none, if not */
+    check_pieces(s);
+    survey_free(s);
+    away("file");
+}
+
 /* What is small, has holes, is not alone, or goes to another machine. */
 static void test_what_does_not_grow(void) {
     struct survey_config c = growing();
@@ -169,6 +189,7 @@ int main(void) {
     if (!rig_enter())
         return 1;
     TEST(test_the_same);
+    TEST(test_evenly);
     TEST(test_what_does_not_grow);
     TEST(test_known_afterwards);
     TEST(test_changes);

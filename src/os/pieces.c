@@ -164,10 +164,24 @@ struct room pieces_room(struct pieces *p) {
     return room_of(p->buffer + CUT_BEFORE, STEP_BYTES);
 }
 
+void pieces_even(struct pieces *p) {
+    p->even = true;
+}
+
+/* Not shorter or longer than others may be. */
+static void cut_evenly(struct pieces *p) {
+    uint32_t least = p->usual - p->usual / 4;
+    uint64_t end = (p->before + least + p->usual - 1) / p->usual * p->usual;
+    p->cut.least = p->cut.most = (uint32_t)(end - p->before);
+}
+
 static int end_piece(struct pieces *p) {
     struct piece piece = {.bytes = p->had};
     digesting_end(p->digesting, piece.digest);
+    p->before += p->had;
     p->had = 0;
+    if (p->even)
+        cut_evenly(p);
     return add_row(p, &piece);
 }
 

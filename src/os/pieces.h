@@ -33,12 +33,18 @@ struct pieces {
     uint8_t *buffer; /* comes with the first byte: what the last bytes were, then room for others */
     struct digesting *digesting; /* the same */
     uint32_t had;                /* bytes of a piece that has not ended */
+    uint64_t before; /* bytes that were cut before it, without holes and rows of others */
+    bool even;
 };
 
 void pieces_init(struct pieces *p, enum digest_kind digest, uint32_t usual);
 void pieces_fini(struct pieces *p);
 /* Gives the room for bytes back; it comes again if it is needed. Between pieces only. */
 void pieces_trim(struct pieces *p);
+
+/* From the next piece on their ends are where multiples of the usual length are among all bytes, whatever those bytes are: nobody has anything in
+ * common with them, and to cut so costs nothing. */
+void pieces_even(struct pieces *p);
 
 /* Where the next bytes go; empty: no memory. As much of it as one likes. */
 struct room pieces_room(struct pieces *p);

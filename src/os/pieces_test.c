@@ -58,6 +58,34 @@ static void test_portions_do_not_matter(void) {
     pieces_fini(&odd);
 }
 
+/* Even ones begin with the next piece, end at multiples of their length, and have the right digests. */
+static void test_evenly(void) {
+    const uint32_t usual = 64 << 10;
+    for (size_t from = 0; from < 400000; from += 9999) {
+        struct pieces p;
+        pieces_init(&p, DIGEST_XXH3, usual);
+        feed(&p, 0, from, 5000);
+        uint32_t before = p.count + 1; /* the one that is under way is as it would be */
+        pieces_even(&p);
+        feed(&p, from, SIZE, 70000);
+        CHECK_EQ(pieces_end(&p), 0);
+        uint64_t at = 0;
+        for (uint32_t i = 0; i < p.count; i++) {
+            struct piece piece;
+            uint8_t digest[DIGEST_BYTES_MAX] = {0};
+            CHECK(piece_load(&piece, DIGEST_XXH3, pieces_rows(&p, 0), i));
+            digest_of(DIGEST_XXH3, bytes_of(stream + at, piece.bytes), digest);
+            CHECK(memcmp(digest, piece.digest, sizeof digest) == 0);
+            at += piece.bytes;
+            CHECK(piece.bytes <= usual + usual / 4 * 3);
+            CHECK(at == SIZE || piece.bytes >= usual - usual / 4);
+            CHECK(i < before || at % usual == 0 || at == SIZE);
+        }
+        CHECK_EQ(at, SIZE);
+        pieces_fini(&p);
+    }
+}
+
 /* Rows that were written down make the same table; those that do not fit leave no trace. */
 static void test_rows_of_others(void) {
     struct pieces whole = all_of(SIZE), copy;
@@ -143,6 +171,7 @@ int main(void) {
     ASSERT(stream != NULL);
     random_bytes(&r, stream, SIZE);
     TEST(test_portions_do_not_matter);
+    TEST(test_evenly);
     TEST(test_rows_of_others);
     TEST(test_holes);
     TEST(test_there_is_a_limit);

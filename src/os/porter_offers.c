@@ -39,6 +39,15 @@ static struct bytes describe(const struct survey *s, uint8_t **ret_memory) {
     return bytes_of(*ret_memory, (size_t)len);
 }
 
+/* As far as those have said that take it from us; others get theirs from them. */
+static bool has_nobody_any(const struct porter *p, const struct survey *s) {
+    struct mover_view v;
+    for (uint32_t i = 0; i < p->offer_count; i++)
+        if (p->offers[i].survey == s && mover_look(p->mover, p->offers[i].number, &v))
+            return v.asked && !v.spared;
+    return false;
+}
+
 /* More was found of what grows, or all, or it has failed. */
 static void on_grown(struct source *s, uint32_t events) {
     struct growing *g = CONTAINER_OF(s, struct growing, source);
@@ -51,6 +60,8 @@ static void on_grown(struct source *s, uint32_t events) {
     if (!survey_grows(survey)) {
         loop_close(p->config.loop, s);
         g->survey = NULL;
+    } else if (has_nobody_any(p, survey)) {
+        survey_even(survey);
     }
     for (uint32_t i = 0; i < p->limits.hauls; i++) {
         struct opened *o = &p->bundles[i];

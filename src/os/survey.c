@@ -298,6 +298,11 @@ int survey_grow(struct survey *s, char why[256]) {
     return r;
 }
 
+void survey_even(struct survey *s) {
+    if (s->growth != NULL)
+        growth_even(s->growth);
+}
+
 /* The last row may be that of the last piece: then its page is shorter, or the one before was the last. */
 uint32_t survey_pages(const struct survey *s) {
     return s->failed           ? 0

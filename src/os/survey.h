@@ -61,6 +61,9 @@ uint64_t survey_bytes_read(const struct survey *s);
 bool survey_grows(const struct survey *s);
 int survey_growth(const struct survey *s);
 int survey_grow(struct survey *s, char why[256]);
+/* Whoever takes it has nothing of it: pieces of what is found from now on, or soon, end at multiples of their usual length in the file. Where these are
+ * written the system has larger units, and nobody looks for places to cut. */
+void survey_even(struct survey *s);
 /* Pages of the table that are there, and will stay as they are; all of them if it does not grow, none after an error. */
 uint32_t survey_pages(const struct survey *s);
 /* About as many pieces as there will be. */

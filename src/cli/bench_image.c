@@ -62,11 +62,8 @@ struct image_row {
 
 /* ---- measuring ---- */
 
-static int run_cold(const struct image_settings *s, struct cargo *c, uint64_t bytes,
-                    uint64_t *ret_ns) {
-    int r = cargo_make(c, "fresh", bytes, s->nop);
-    if (r == 0)
-        r = cargo_launch(c, "fresh", s->nop, s->tree, ret_ns);
+static int run_cold(const struct image_settings *s, struct cargo *c, uint64_t *ret_ns) {
+    int r = cargo_launch(c, "fresh", s->nop, s->tree, ret_ns);
     cargo_clear_cache(c, "fresh");
     return r;
 }
@@ -102,16 +99,25 @@ static int run_one(const struct image_settings *s, struct fleet *f, const struct
     case WRITES:
         return cargo_floor(c, "known", true, ret_ns);
     case COLD:
-        return run_cold(s, c, row->bytes, ret_ns);
+        return run_cold(s, c, ret_ns);
     case TCP:
-        return run_cold(s, &f->tcp, row->bytes, ret_ns);
+        return run_cold(s, &f->tcp, ret_ns);
     case TLS:
-        return run_cold(s, &f->tls, row->bytes, ret_ns);
+        return run_cold(s, &f->tls, ret_ns);
     case SLURM: /* what was cold a moment ago: nothing of it is known there */
         return run_slurm(c, s->slurm_nodes, ret_ns);
     default:
         return cargo_launch(c, who == CACHED ? "known" : NULL, s->nop, s->tree, ret_ns);
     }
+}
+
+/* Of other bytes each time; then as many files are written and removed as before all others. */
+static int begin_alike(const struct image_settings *s, struct fleet *f, const struct image_row *row,
+                       enum contender who) {
+    struct cargo *c = who == TCP ? &f->tcp : who == TLS ? &f->tls : &f->usual;
+    uint64_t ns;
+    int r = who == WRITES || who == SLURM ? 0 : cargo_make(c, "fresh", row->bytes, s->nop);
+    return r == 0 ? cargo_floor(&f->usual, "known", false, &ns) : r;
 }
 
 static int measure_row(const struct image_settings *s, struct fleet *f, struct image_row *row) {
@@ -131,7 +137,7 @@ static int measure_row(const struct image_settings *s, struct fleet *f, struct i
             if (who == STARTS)
                 usleep(SETTLE_US);
             if (who >= WRITES)
-                r = cargo_floor(c, "known", false, &ns);
+                r = begin_alike(s, f, row, (enum contender)who);
             if (r == 0)
                 r = run_one(s, f, row, (enum contender)who, &ns);
             if (r == 0 && i >= 0)

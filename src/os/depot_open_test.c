@@ -129,10 +129,31 @@ static void test_not_to_a_cache(void) {
     yard_fini(&y);
 }
 
+/* Not either if its descriptor says all but the sum of the file, by which a cache would have it: those of the same length have the same. */
+static void test_not_to_a_cache_without_a_sum(void) {
+    struct yard y;
+    uint8_t *noise = parcel_noise(BYTES, 6);
+    for (int i = 0; i < 2; i++) {
+        struct parcel *p = parcel_new(DIGEST_XXH3, 8192);
+        p->unsummed = i == 1;
+        parcel_file(p, "file", 0640, bytes_of(noise, BYTES));
+        parcel_wrap(p, GOAL_SPOOL, "", false);
+        yard_init(&y, MIB);
+        struct depot_bundle *b = yard_open(&y, p);
+        yard_take(&y, b, p);
+        CHECK_EQ(depot_commit(b, y.why), i == 0 ? 0 : -EBADMSG);
+        depot_close(b, false);
+        parcel_free(p);
+        yard_fini(&y);
+    }
+    free(noise);
+}
+
 int main(void) {
     TEST(test_it_comes);
     TEST(test_pages_that_make_no_sense);
     TEST(test_other_contents);
     TEST(test_not_to_a_cache);
+    TEST(test_not_to_a_cache_without_a_sum);
     return tap_finish();
 }

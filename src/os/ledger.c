@@ -26,7 +26,7 @@
 #define FRESH_NS ((int64_t)(2 * NS_PER_S))
 
 enum { FACTS_BYTES = 96, SUM_BYTES = 16, HEAD_BYTES = FACTS_BYTES + 2 * SUM_BYTES, NAME_ROOM = 64 };
-#define MAGIC 0x33524744454C5453ULL /* "STLEDGR3" */
+#define MAGIC 0x34524744454C5453ULL /* "STLEDGR4" */
 
 static int64_t now_ns(void) {
     struct timespec t;

@@ -66,27 +66,19 @@ static struct bytes within(const struct mapped *m, uint64_t from, size_t len) {
     return there ? bytes_of(m->at + (from - m->from), len) : (struct bytes){0};
 }
 
-/* Addresses that nobody else gets; what was mapped there is not any more. */
-static void *keep_free(void *at, size_t bytes) {
-    int fixed = at == NULL ? 0 : MAP_FIXED;
-    void *free =
-        mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
-    return free == MAP_FAILED ? NULL : free;
-}
-
-/* Where so much of a file from there on is to be mapped; NULL: nowhere. */
-static uint8_t *address_for(struct mapped *m, uint64_t low, size_t bytes) {
-    if (m->at != NULL && keep_free(m->at, m->bytes) == NULL)
-        mapped_end(m);
-    if (m->room_bytes < bytes + LARGE_BYTES)
-        mapped_end(m);
-    m->at = NULL;
-    if (m->room == NULL) {
-        size_t room = bytes < PART_BYTES ? PART_BYTES + LARGE_BYTES : bytes + LARGE_BYTES;
-        m->room = keep_free(NULL, room);
-        m->room_bytes = m->room == NULL ? 0 : room;
+/* Where so much of a file from there on would lie well. Nothing is there, or was a moment ago: if it is not free any more it lies
+ * elsewhere, which is as good but for its speed. Not held with something that is replaced: a file that refuses to be mapped would leave a hole. */
+static void *address_for(struct mapped *m, uint64_t low) {
+    size_t bytes = PART_BYTES + LARGE_BYTES;
+    if (m->place == 0) {
+        void *free =
+            mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (free == MAP_FAILED)
+            return NULL;
+        munmap(free, bytes);
+        m->place = (uintptr_t)free;
     }
-    return m->room == NULL ? NULL : m->room + (low - (uintptr_t)m->room) % LARGE_BYTES;
+    return (void *)(m->place + (low - m->place) % LARGE_BYTES);
 }
 
 struct bytes mapped_part(struct mapped *m, int fd, uint64_t size, uint64_t from, size_t len) {
@@ -98,11 +90,12 @@ struct bytes mapped_part(struct mapped *m, int fd, uint64_t size, uint64_t from,
     uint64_t low = before / ALIGNS_BYTES * ALIGNS_BYTES, high = low + PART_BYTES;
     high = high < from + len ? from + len : high;
     high = high < size ? high : size;
-    if (high - low > SIZE_MAX - LARGE_BYTES)
+    mapped_end(m);
+    if (high - low > SIZE_MAX)
         return (struct bytes){0};
-    uint8_t *at = address_for(m, low, (size_t)(high - low));
-    if (at == NULL || mmap(at, (size_t)(high - low), PROT_READ, MAP_SHARED | MAP_FIXED, fd,
-                           (off_t)low) == MAP_FAILED)
+    void *at =
+        mmap(address_for(m, low), (size_t)(high - low), PROT_READ, MAP_SHARED, fd, (off_t)low);
+    if (at == MAP_FAILED)
         return (struct bytes){0};
     m->at = at;
     m->from = low;
@@ -113,7 +106,7 @@ struct bytes mapped_part(struct mapped *m, int fd, uint64_t size, uint64_t from,
 }
 
 void mapped_end(struct mapped *m) {
-    if (m->room != NULL)
-        munmap(m->room, m->room_bytes);
-    *m = (struct mapped){0};
+    if (m->at != NULL)
+        munmap(m->at, m->bytes);
+    *m = (struct mapped){.place = m->place};
 }

@@ -11,8 +11,7 @@ struct mapped {
     uint8_t *at; /* NULL: nothing is */
     uint64_t from;
     size_t bytes;
-    uint8_t *room; /* addresses that are ours, where it lies */
-    size_t room_bytes;
+    uintptr_t place; /* where there was room for a part; 0: not known yet */
 };
 
 /* Of what is before these bytes so much is mapped as well, if the file has it. */

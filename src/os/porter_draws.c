@@ -9,8 +9,8 @@
  * the pipe until there is a large one. Only one piece at a time has some of it there. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -190,10 +190,23 @@ static size_t at_once(uint64_t at, size_t left) {
     return left < most ? left : most;
 }
 
-/* Nothing came though something is there. */
-static bool is_full(int socket) {
-    int there;
-    return ioctl(socket, FIONREAD, &there) < 0 || there > 0;
+/* Of parts that are small; or it is itself: not everybody gets a large one. */
+static bool is_full(const struct porter *p) {
+    struct pollfd pipe = {.fd = p->pipe[1], .events = POLLOUT};
+    return poll(&pipe, 1, 0) == 0;
+}
+
+/* What is there, into the pipe, which is emptied if it cannot take more. */
+static ssize_t fill(struct porter *p, struct inflow *f, int socket, size_t most, uint8_t *slot) {
+    ssize_t got = splice(socket, NULL, p->pipe[1], NULL, most, SPLICE_F_NONBLOCK);
+    if (got >= 0 || errno != EAGAIN || f->waiting == 0)
+        return got;
+    if (!is_full(p)) {
+        errno = EAGAIN;
+        return -1;
+    }
+    pour(p, f, slot);
+    return splice(socket, NULL, p->pipe[1], NULL, most, SPLICE_F_NONBLOCK);
 }
 
 ssize_t porter_draw(void *context, uint32_t link, int socket, const struct message_put *m,
@@ -213,16 +226,17 @@ ssize_t porter_draw(void *context, uint32_t link, int socket, const struct messa
         advance(p, f, done - f->done);
     }
     size_t most = at_once(f->at + f->done + f->waiting, m->body.len - done);
-    ssize_t got = splice(socket, NULL, p->pipe[1], NULL, most, SPLICE_F_NONBLOCK);
+    ssize_t got = fill(p, f, socket, most, slot);
     if (got < 0 && is_refused(p)) { /* at the first try, so the slot has all of it */
         end_inflow(p, f);
         return -EOPNOTSUPP;
     }
-    int error = got < 0 ? errno : 0;
-    f->waiting += got > 0 ? (size_t)got : 0;
-    if (got == (ssize_t)most || (f->waiting > 0 && error == EAGAIN && is_full(socket)))
+    if (got < 0)
+        return -errno;
+    f->waiting += (size_t)got;
+    if (got == (ssize_t)most)
         pour(p, f, slot);
-    return got < 0 ? -error : got;
+    return got;
 }
 
 bool porter_drawn(struct porter *p, const struct effect_piece *e, int *ret_status,

@@ -7,7 +7,7 @@
 #include "os/porter_inside.h"
 #include "yard.h"
 
-enum { ABOUT = 64 * 1024, BYTES = 600000, BUFFER = 7, LINK = 3, SLOTS = 4, SLOT = 256 * 1024 };
+enum { ABOUT = 64 * 1024, BYTES = 3000000, BUFFER = 7, LINK = 3, SLOTS = 4, SLOT = 256 * 1024 };
 
 struct rig {
     struct yard yard;
@@ -232,6 +232,22 @@ static void test_full_pipe(void) {
     end(&r);
 }
 
+/* The same where the giver has gone: that is seen. */
+static void test_full_pipe_and_the_end(void) {
+    struct rig r;
+    begin(&r);
+    uint32_t piece = r.first;
+    struct message_put m = put_of(&r, piece, 0);
+    const uint8_t *at = parcel_piece(r.parcel, piece).at;
+    CHECK_EQ(come(&r, &m, bytes_of(at, 1), 0), 1);
+    CHECK(fcntl(r.p.pipe[1], F_SETPIPE_SZ, 4096) == 4096); /* which has it now */
+    CHECK_EQ(come(&r, &m, bytes_of(NULL, 0), 1), -EAGAIN);
+    CHECK_EQ(come(&r, &m, bytes_of(at + 1, 1), 1), 1);
+    shutdown(r.giver, SHUT_WR);
+    CHECK_EQ(porter_draw(&r.p, LINK, r.taker, &m, 2), 0);
+    end(&r);
+}
+
 /* A link that ends amid a piece, another that brings it from its beginning. */
 static void test_other_link(void) {
     struct rig r;
@@ -343,6 +359,7 @@ int main(void) {
     TEST(test_in_turns);
     TEST(test_in_turns_here_meanwhile);
     TEST(test_full_pipe);
+    TEST(test_full_pipe_and_the_end);
     TEST(test_other_link);
     TEST(test_other_link_not_drawn);
     TEST(test_here_meanwhile);

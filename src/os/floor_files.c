@@ -38,13 +38,27 @@ static void name_file(uint32_t number, char out[NAME_ROOM]) {
     snprintf(out, NAME_ROOM, "floor%u", number);
 }
 
+/* Written part by part, as files that come are: no slower than at once (100 MB: 26 to 28 ms, at once 26 to 35), and the system keeps it in units of the
+ * same length. What is removed gives its memory to those who write next; in other units they would get what a virtual machine
+ * has given back to its host, and must ask for again: that took up to four times as long as the writing. */
+enum { PART_BYTES = 256 << 10 };
+
+static int write_parts(int fd, struct bytes contents) {
+    int r = 0;
+    for (size_t at = 0; at < contents.len && r == 0; at += PART_BYTES) {
+        size_t left = contents.len - at;
+        r = files_write(fd, bytes_of(contents.at + at, left < PART_BYTES ? left : PART_BYTES), at);
+    }
+    return r;
+}
+
 static int write_file(const struct works *w, uint32_t number) {
     char name[NAME_ROOM];
     name_file(number, name);
     int fd = openat(w->folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
     if (fd < 0)
         return -errno;
-    int r = files_write(fd, w->config->contents, 0);
+    int r = write_parts(fd, w->config->contents);
     return close(fd) < 0 && r == 0 ? -errno : r;
 }
 

@@ -159,7 +159,7 @@ def killed(t):
             send(victim, signal.SIGKILL)
             r = h.finish()
             others = nodes(0, 1, 3, 4, 5, 6)
-            t.check(f'{provider}: the {what} of a node is killed in the middle', h.held and victim, r)
+            t.check(f'{provider}: the {what} of a node is killed in the middle', h.held and victim, (h.held, victim, r))
             t.check('the others have it', not have(t, to, others, path), (r, have(t, to, others, path)))
             if what == 'mover':
                 t.check('that node is named', r.status == 1 and r.err.startswith('storm: cp: n2: '), r)

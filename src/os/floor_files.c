@@ -38,9 +38,9 @@ static void name_file(uint32_t number, char out[NAME_ROOM]) {
     snprintf(out, NAME_ROOM, "floor%u", number);
 }
 
-/* Written part by part, as files that come are: no slower than at once (100 MB: 26 to 28 ms, at once 26 to 35), and the system keeps it in units of the
- * same length. What is removed gives its memory to those who write next; in other units they would get what a virtual machine
- * has given back to its host, and must ask for again: that took up to four times as long as the writing. */
+/* Written part by part, as files that come are: no slower than at once (100 MB, best but one of four, three times: 26, 27, 28 ms; at once 31, 35, 46), and the
+ * system keeps it in units of the same length. What is removed gives its memory to those who write next; in other units they
+ * would get what a virtual machine has given back to its host, and must ask for again, which takes longer than the writing. */
 enum { PART_BYTES = 256 << 10 };
 
 static int write_parts(int fd, struct bytes contents) {

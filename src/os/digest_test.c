@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "os/digest_wide.h"
 #include "tap.h"
 
 static const char *hex(const uint8_t *digest, uint32_t len) {
@@ -158,10 +159,40 @@ static void test_xxh3(void) {
     CHECK_STR(of(DIGEST_XXH3, bytes_of(block, sizeof block)), "4fb78cd2670dad5801271d2740e5fca3");
 }
 
+static const struct digest_wide *const vectors[] = {&digest_wide_32, &digest_wide_64};
+enum { VECTORS = sizeof vectors / sizeof *vectors };
+
+static bool any_works(void) {
+    bool any = false;
+    for (size_t i = 0; i < VECTORS; i++)
+        any |= vectors[i]->works();
+    return any;
+}
+
+/* By vectors of all lengths that work here, not only by those that are used. */
+static void test_xxh3_by_vectors(void) {
+    static uint8_t block[100000];
+    for (size_t i = 0; i < sizeof block; i++)
+        block[i] = (uint8_t)(i * 7);
+    for (size_t i = 0; i < VECTORS; i++) {
+        uint8_t digest[16];
+        if (!vectors[i]->works())
+            continue;
+        vectors[i]->whole(bytes_of(block, 200), digest);
+        CHECK_STR(hex(digest, 16), "dbfff5e13c798ab90497bdb3d145ccd6");
+        vectors[i]->whole(bytes_of(block, sizeof block), digest);
+        CHECK_STR(hex(digest, 16), "4fb78cd2670dad5801271d2740e5fca3");
+    }
+}
+
 int main(void) {
     TEST(test_sha256);
     TEST(test_sha256_bit_by_bit);
     TEST(test_xxh3);
+    if (any_works())
+        TEST(test_xxh3_by_vectors);
+    else
+        SKIP("test_xxh3_by_vectors", "neither processor nor compiler has any");
     TEST(test_in_parts);
     TEST(test_sum_by_xxh3);
     TEST(test_sum_in_parts);

@@ -9,40 +9,20 @@
 #define XXH_VECTOR        2 /* AVX2 */
 #define XXH_PREFETCH_DIST DIGEST_AHEAD_BYTES
 #define XXH_INLINE_ALL
-#include <xxhash.h>
+#define NAME digest_wide_32
 
-bool digest_wide_works(void) {
+static bool works(void) {
     return __builtin_cpu_supports("avx2");
 }
 
-void digest_wide(struct bytes bytes, uint8_t out[16]) {
-    XXH128_canonical_t canonical;
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes.at, bytes.len));
-    memcpy(out, canonical.digest, sizeof canonical.digest);
-}
-
-void digest_wide_add(void *state, struct bytes bytes) {
-    XXH3_128bits_update(state, bytes.at, bytes.len);
-}
+#include "os/digest_vectors.h"
 
 #else
 
-#include "base/assert.h"
-
-bool digest_wide_works(void) {
+static bool works(void) {
     return false;
 }
 
-void digest_wide(struct bytes bytes, uint8_t out[16]) {
-    (void)bytes;
-    (void)out;
-    ASSERT(false);
-}
-
-void digest_wide_add(void *state, struct bytes bytes) {
-    (void)state;
-    (void)bytes;
-    ASSERT(false);
-}
+const struct digest_wide digest_wide_32 = {.works = works};
 
 #endif

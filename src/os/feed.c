@@ -43,6 +43,7 @@ long feed_some(struct feed *f, uint64_t at, uint64_t to, struct pieces *pieces, 
     if (room.len == 0)
         return -ENOMEM;
     room.len = room.len < to - at ? room.len : (size_t)(to - at);
+    f->mapped.settled = true;
     struct serving s = {.bytes = mapped_part(&f->mapped, f->fd, f->size, at, room.len),
                         .pieces = pieces,
                         .sum = sum};

@@ -102,11 +102,13 @@ struct bytes mapped_part(struct mapped *m, int fd, uint64_t size, uint64_t from,
     m->bytes = (size_t)(high - low);
     madvise(at, m->bytes,
             MADV_SEQUENTIAL); /* it is looked at once, which makes no page dearer than others */
+    if (m->settled)
+        madvise(at, m->bytes, MADV_POPULATE_READ); /* in one call; if not, one by one */
     return within(m, from, len);
 }
 
 void mapped_end(struct mapped *m) {
     if (m->at != NULL)
         munmap(m->at, m->bytes);
-    *m = (struct mapped){.place = m->place};
+    *m = (struct mapped){.place = m->place, .settled = m->settled};
 }

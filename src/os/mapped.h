@@ -12,6 +12,7 @@ struct mapped {
     uint64_t from;
     size_t bytes;
     uintptr_t place; /* where there was room for a part; 0: not known yet */
+    bool settled;    /* the user's: all of the file is there, and will be looked at */
 };
 
 /* Of what is before these bytes so much is mapped as well, if the file has it. */

@@ -14,6 +14,10 @@
 #define ALIGNS_BYTES ((uint64_t)64 << 10)
 #define LARGE_BYTES  ((uint64_t)2 << 20)
 
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22 /* Linux 5.14; headers may be older */
+#endif
+
 /* ---- being cut short ---- */
 
 /* Where a thread goes on that touches what a file has no more. A handler is given nothing else to know it by. */

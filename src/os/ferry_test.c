@@ -179,12 +179,13 @@ static void test_what_was_taken_back(void) {
     ferry_region_free(b.ferry, (uint32_t)w.into);
     memset(a.at, 9, BYTES);
     put(&a, &w, 0, SLOT, 1);
-    /* It may end the connection, and with it what is put next. */
+    /* It may end the connection, and with it what is put next, even if that was said to be sent. On shared memory
+     * nobody ever says what became of it. */
     for (int i = 0; i < TRIES && b.last_note != 2; i++) {
-        uint32_t before = a.sent;
         struct way again = connect_them(&a, &b);
         put(&a, &again, 1, SLOT, 2);
-        TURN_UNTIL(&loop, (void)0, a.sent > before && (a.failed > 0 || b.last_note == 2));
+        uint64_t soon = clock_ns() + 200 * NS_PER_MS;
+        TURN_UNTIL(&loop, (void)0, b.last_note == 2 || clock_ns() > soon);
     }
     CHECK(TURN_UNTIL(&loop, (void)0, b.last_note == 2));
     CHECK(all_are(b.at, 0));

@@ -117,6 +117,7 @@ struct nm {
     uint32_t run_end; /* all that are in use lie before this */
     uint32_t mover;   /* link; 0: none */
     bool mover_opening;
+    bool mover_missed;  /* it was not reached, and is being tried once more */
     uint8_t wish[4096]; /* OFFERs for a mover that is not there yet */
     uint32_t wish_len;
     uint64_t files_idle_at; /* the mover is let go then, if there is nothing to do */

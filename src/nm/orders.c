@@ -119,6 +119,7 @@ static void tell_wishes(struct nm *n) {
 void orders_up(struct nm *n, const struct input_link *in) {
     n->mover = in->link;
     n->mover_opening = false;
+    n->mover_missed = false;
     tell_wishes(n);
     folders_up(n);
     ORDERS_EACH (o, n)
@@ -126,14 +127,20 @@ void orders_up(struct nm *n, const struct input_link *in) {
             hand(n, o);
 }
 
-/* It could not be reached, or is gone. */
+/* It could not be reached, or is gone. One that we have just let go may have taken the link while it ended, so what
+ * nobody was told of yet is tried once more. */
 void orders_down(struct nm *n) {
+    bool again = n->mover == 0 && !n->mover_missed;
     n->mover = 0;
     n->mover_opening = false;
+    n->mover_missed = again;
     ORDERS_EACH (o, n)
-        over(n, o, -EIO,
-             bytes_from_str(o->told ? "the node's file mover has died"
-                                    : "the node's file mover cannot be reached"));
+        if (o->told || !again)
+            over(n, o, -EIO,
+                 bytes_from_str(o->told ? "the node's file mover has died"
+                                        : "the node's file mover cannot be reached"));
+    if (again)
+        orders_reach(n);
 }
 
 /* Files of ours are wanted: the mover looks. If it is not there yet, wishes are kept as far as there is room. */

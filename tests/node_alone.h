@@ -44,3 +44,14 @@ static inline void link_up(struct bench *b) {
     feed(b, (struct input){.kind = INPUT_LINK_UP,
                            .link = {.link = LINK, .role = ROLE_LAUNCHER, .life = 9}});
 }
+
+/* A message of this type to a link, or to the root, in the last step; NULL: none. */
+static inline const struct effect *spoken(const struct bench *b, enum effect_kind kind,
+                                          uint16_t type) {
+    for (uint32_t i = 0; i < b->out.count; i++) {
+        const struct effect *e = &b->out.list[i];
+        if (e->kind == kind && (kind == EFFECT_SEND ? e->send.type : e->request.type) == type)
+            return e;
+    }
+    return NULL;
+}

@@ -1,138 +1,93 @@
 /* SPDX-License-Identifier: MIT */
 /* Transfers that this node takes part in, while its file mover cannot be reached, or comes late, or dies. */
+#include "node_alone.h"
+
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/units.h"
-#include "nm/inside.h"
 #include "rm/say.h"
-#include "tap.h"
 
-enum { MOVER = 7, NODES = 4, EFFECTS = 64, BYTES = 64 * 1024 };
-
-static const struct roster roster = {.prefix = "n", .capacity = NODES, .count = NODES};
-static const struct nm_config config = {
-    .limits = {.nodes = NODES, .roots = 1, .body_bytes = 256}, .runs = 8, .roster = &roster};
-
-static void *memory, *list, *bytes;
-static struct nm *nm;
-static struct effects effects;
-
-static void begin(void) {
-    struct arena a;
-    size_t size = nm_bytes(&config);
-    memory = calloc(1, size);
-    list = calloc(EFFECTS, sizeof(struct effect));
-    bytes = calloc(1, BYTES);
-    arena_init(&a, memory, size);
-    nm = nm_new(&config, &a);
-    effects_init(&effects, list, EFFECTS, bytes, BYTES);
-    nm->out = &effects;
-    nm->now = NS_PER_S;
-    nm->settled = 1;
-    nm->ready = true;
-}
-
-static void end(void) {
-    free(memory);
-    free(list);
-    free(bytes);
-}
+enum { MOVER = 7 };
 
 /* The root tells of a transfer. */
-static void order(uint64_t transfer) {
-    static uint8_t words[256], body[512];
+static void order(struct bench *b, uint64_t transfer) {
+    uint8_t words[256], body[512];
     struct nodeset set;
-    nodeset_init(&set, NODES + 1, words);
+    nodeset_init(&set, limits_universe(&config.limits), words);
     nodeset_clear(&set);
-    nodeset_add(&set, 0);
-    union message m = {
-        .transfer = {.transfer = transfer, .source = 1, .arity = 2, .slots = 4, .set = &set}};
+    nodeset_add(&set, SELF);
+    union message m = {.transfer = {.transfer = transfer, .arity = 2, .slots = 4, .set = &set}};
     store_le16(body, MESSAGE_TRANSFER);
     long len = message_encode(MESSAGE_TRANSFER, &m,
                               room_of(body + SAY_TYPE_BYTES, sizeof body - SAY_TYPE_BYTES));
     CHECK(len > 0);
-    orders_heard(nm, &(struct input_signal){.body = bytes_of(body, SAY_TYPE_BYTES + (size_t)len)});
+    feed(b, (struct input){.kind = INPUT_SIGNAL,
+                           .signal = {.event = EVENT_FILES,
+                                      .body = bytes_of(body, SAY_TYPE_BYTES + (size_t)len)}});
 }
 
-static void up(void) {
-    orders_up(nm, &(struct input_link){.link = MOVER, .role = ROLE_MOVER});
+static void mover_is(struct bench *b, bool there) {
+    feed(b, (struct input){.kind = there ? INPUT_LINK_UP : INPUT_LINK_DOWN,
+                           .link = {.link = there ? MOVER : 0, .role = ROLE_MOVER}});
 }
 
-/* What happened since this was asked last: how often the mover was to be reached, what it was told, what the root was. */
-struct seen {
-    int reached, handed, failed;
-    char why[64];
-};
+static bool reached_for(const struct bench *b) {
+    for (uint32_t i = 0; i < b->out.count; i++)
+        if (b->out.list[i].kind == EFFECT_OPEN && b->out.list[i].open.purpose == PURPOSE_MOVER)
+            return true;
+    return false;
+}
 
-static void note_failure(struct seen *s, struct bytes body) {
+static bool handed_over(const struct bench *b) {
+    return spoken(b, EFFECT_SEND, MESSAGE_TRANSFER) != NULL;
+}
+
+/* Was the root told this? NULL: was it told nothing? */
+static bool failed(const struct bench *b, const char *why) {
+    const struct effect *e = spoken(b, EFFECT_REQUEST, MESSAGE_ARRIVED);
     union message m;
-    CHECK_EQ(message_decode(MESSAGE_ARRIVED, body, nm->scratch, &m), 0);
-    s->failed += m.arrived.error == -EIO;
-    CHECK(m.arrived.text.len < sizeof s->why);
-    memcpy(s->why, m.arrived.text.at, m.arrived.text.len);
-}
-
-static struct seen look(void) {
-    struct seen s = {0};
-    for (uint32_t i = 0; i < effects.count; i++) {
-        const struct effect *e = &effects.list[i];
-        s.reached += e->kind == EFFECT_OPEN && e->open.purpose == PURPOSE_MOVER;
-        s.handed += e->kind == EFFECT_SEND && e->send.type == MESSAGE_TRANSFER;
-        if (e->kind == EFFECT_REQUEST && e->request.kind == PRIMITIVE_MAIL &&
-            e->request.type == MESSAGE_ARRIVED)
-            note_failure(&s, e->request.body);
-    }
-    effects_clear(&effects);
-    return s;
+    if (e == NULL || why == NULL)
+        return e == NULL && why == NULL;
+    CHECK_EQ(message_decode(MESSAGE_ARRIVED, e->request.body, NULL, &m), 0);
+    return m.arrived.error == -EIO && bytes_equal(m.arrived.text, bytes_from_str(why));
 }
 
 static void test_one_that_was_just_ending(void) {
-    begin();
-    order(42);
-    CHECK_EQ(look().reached, 1);
-    orders_down(nm); /* it took the link, and was gone */
-    struct seen s = look();
-    CHECK_EQ(s.reached, 1);
-    CHECK_EQ(s.failed, 0);
-    up();
-    s = look();
-    CHECK_EQ(s.handed, 1);
-    CHECK_EQ(s.failed, 0);
-    end();
+    static struct bench b;
+    begin(&b);
+    order(&b, 42);
+    CHECK(reached_for(&b));
+    mover_is(&b, false); /* it took the link, and was gone */
+    CHECK(reached_for(&b) && failed(&b, NULL));
+    mover_is(&b, true);
+    CHECK(handed_over(&b) && failed(&b, NULL));
+    free(b.memory);
 }
 
 static void test_one_that_cannot_be_reached(void) {
-    begin();
-    order(42);
-    for (int i = 0; i < 2; i++) { /* a later order is tried as often */
-        CHECK_EQ(look().reached, 1);
-        orders_down(nm);
-        CHECK_EQ(look().failed, 0);
-        orders_down(nm);
-        struct seen s = look();
-        CHECK_EQ(s.reached, 0);
-        CHECK_EQ(s.failed, 1);
-        CHECK_STR(s.why, "the node's file mover cannot be reached");
-        order(43);
+    static struct bench b;
+    begin(&b);
+    for (uint64_t i = 0; i < 2; i++) { /* a later order is tried as often */
+        order(&b, 42 + i);
+        CHECK(reached_for(&b));
+        mover_is(&b, false);
+        CHECK(reached_for(&b) && failed(&b, NULL));
+        mover_is(&b, false);
+        CHECK(!reached_for(&b) && failed(&b, "the node's file mover cannot be reached"));
     }
-    end();
+    free(b.memory);
 }
 
 static void test_one_that_dies(void) {
-    begin();
-    order(42);
-    up();
-    CHECK_EQ(look().handed, 1);
-    orders_down(nm);
-    struct seen s = look();
-    CHECK_EQ(s.reached, 0);
-    CHECK_EQ(s.failed, 1);
-    CHECK_STR(s.why, "the node's file mover has died");
-    order(43);
-    CHECK_EQ(look().reached, 1);
-    end();
+    static struct bench b;
+    begin(&b);
+    order(&b, 42);
+    mover_is(&b, true);
+    CHECK(handed_over(&b));
+    mover_is(&b, false);
+    CHECK(!reached_for(&b) && failed(&b, "the node's file mover has died"));
+    order(&b, 43);
+    CHECK(reached_for(&b));
+    free(b.memory);
 }
 
 int main(void) {

@@ -9,16 +9,6 @@ static void hear(struct bench *b, uint32_t link, uint16_t type) {
                 .message = {.link = link, .type = type, .body = bytes_from_str("as it came")}});
 }
 
-/* A message of this type to the launcher, or to the root. */
-static const struct effect *said(const struct bench *b, enum effect_kind kind, uint16_t type) {
-    for (uint32_t i = 0; i < b->out.count; i++) {
-        const struct effect *e = &b->list[i];
-        if (e->kind == kind && (kind == EFFECT_SEND ? e->send.type : e->request.type) == type)
-            return e;
-    }
-    return NULL;
-}
-
 static void tree(struct bench *b, bool attached, uint32_t epoch) {
     uint64_t words[1];
     struct nodeset none;
@@ -33,11 +23,11 @@ static void test_both_ways(void) {
     begin(&b);
     link_up(&b);
     hear(&b, LINK, MESSAGE_PETITION);
-    const struct effect *up = said(&b, EFFECT_REQUEST, MESSAGE_PETITION);
+    const struct effect *up = spoken(&b, EFFECT_REQUEST, MESSAGE_PETITION);
     CHECK(up != NULL && up->request.way == MAIL_ROOT &&
           bytes_equal(up->request.body, bytes_from_str("as it came")));
     hear(&b, 0, MESSAGE_REPLY);
-    const struct effect *down = said(&b, EFFECT_SEND, MESSAGE_REPLY);
+    const struct effect *down = spoken(&b, EFFECT_SEND, MESSAGE_REPLY);
     CHECK(down != NULL && down->send.links[0] == LINK &&
           bytes_equal(down->send.head, bytes_from_str("as it came")));
     free(b.memory);
@@ -45,7 +35,7 @@ static void test_both_ways(void) {
 
 /* Were all conversations told to begin anew? */
 static bool anew(const struct bench *b) {
-    const struct effect *e = said(b, EFFECT_SEND, MESSAGE_REPLY);
+    const struct effect *e = spoken(b, EFFECT_SEND, MESSAGE_REPLY);
     union message m;
     return e != NULL && message_decode(MESSAGE_REPLY, e->send.head, NULL, &m) == 0 &&
            m.reply.run == 0 && m.reply.reset;

@@ -8,7 +8,11 @@
 #include "sim/trial.h"
 #include "tap.h"
 
+#ifdef STORM_SLOW
+enum { QUICK_SEEDS = 40 };
+#else
 enum { QUICK_SEEDS = 200 };
+#endif
 
 static void test_quick_share_holds_all_promises(void) {
     struct campaign_config c = {.seed_first = 1, .seed_count = QUICK_SEEDS, .cover = true};

@@ -3,6 +3,11 @@
 #include "cluster.h"
 
 enum { NODES = 17 };
+#ifdef STORM_SLOW
+enum { SEEDS = 10 };
+#else
+enum { SEEDS = 60 };
+#endif
 
 static void test_bulk_of_nothing(void) {
     struct cluster *c = cluster_start(NODES, SHAPE_KARY, 2);
@@ -139,7 +144,7 @@ static void test_program_order_over_a_broken_path(void) {
  * anew and asks again. */
 static void test_repeated_refusal_keeps_its_culprit(void) {
     uint32_t nameless = 0;
-    for (uint64_t seed = 1; seed <= 40; seed++) {
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct cluster *c = cluster_new(NODES, SHAPE_KARY, 2);
         c->config.seed = seed;
         CHECK(cluster_power(c, NODES));
@@ -159,7 +164,7 @@ static void test_repeated_refusal_keeps_its_culprit(void) {
 /* Nothing fails, nobody is slow: nobody may be given up. */
 static void test_healthy_nodes_are_not_fenced(void) {
     uint32_t fenced = 0;
-    for (uint64_t seed = 1; seed <= 60; seed++) {
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct cluster *c = cluster_new(64, SHAPE_CHAIN, 0);
         c->config.seed = seed;
         CHECK(cluster_power(c, 64));

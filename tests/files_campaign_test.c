@@ -8,7 +8,7 @@
 #include "sim/files_trial.h"
 #include "tap.h"
 
-#ifdef STORM_EMULATED
+#ifdef STORM_SLOW
 enum { QUICK_SEEDS = 40 };
 #else
 enum { QUICK_SEEDS = 500 };

@@ -8,7 +8,7 @@
 #include "sim/jobs_trial.h"
 #include "tap.h"
 
-#ifdef STORM_EMULATED
+#ifdef STORM_SLOW
 enum { QUICK_SEEDS = 20, SHARED_SEEDS = 8 };
 #else
 enum { QUICK_SEEDS = 150, SHARED_SEEDS = 40 };

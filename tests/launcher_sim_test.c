@@ -17,7 +17,7 @@
 #include "wire/setup.h"
 #include "wire/spec.h"
 
-#ifdef STORM_EMULATED
+#ifdef STORM_SLOW
 enum { SEEDS = 20 };
 #else
 enum { SEEDS = 300 };

@@ -2,9 +2,13 @@
 /* The harness tested: with a bug planted in the primitives (see prim/internal.h and meson.build)
  * the ordinary checkers must find it within a bounded number of seeds. */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "sim/trial.h"
+#include "planted_bug.h"
 #include "tap.h"
+
+int planted_bug;
 
 enum { SEEDS_MAX = 200 };
 
@@ -23,7 +27,8 @@ static void test_bug_is_found(void) {
     CHECK(found);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    planted_bug = argc == 2 ? atoi(argv[1]) : 0;
     TEST(test_bug_is_found);
     return tap_finish();
 }

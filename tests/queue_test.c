@@ -370,7 +370,7 @@ static bool check_faithful(struct stage *s) {
     return all;
 }
 
-#ifdef STORM_EMULATED
+#ifdef STORM_SLOW
 enum { SEEDS = 8 };
 #else
 enum { SEEDS = 60 };

@@ -20,7 +20,7 @@
 #include "sched/policies.h"
 #include "tap.h"
 
-#ifdef STORM_EMULATED
+#ifdef STORM_SLOW
 enum { SEEDS = 15 };
 #else
 enum { SEEDS = 150 };

@@ -51,7 +51,7 @@ echo "== $STORM_QUEUE_MESSAGES messages"
 build/queue_real_test
 echo "== garbage, with sanitizers, half of $STORM_GARBAGE_SECONDS s for each kind of socket"
 test -e build-asan/build.ninja ||
-    CC=gcc meson setup build-asan -Db_sanitize=address,undefined -Dwerror=false
+    CC=clang meson setup build-asan -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 -Dc_link_args=-fuse-ld=lld
 ninja -C build-asan garbage_test
 build-asan/garbage_test
 echo "== soak: all passed"

@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "tap.h"
 
-#ifdef STORM_EMULATED
+#ifdef STORM_SLOW
 enum { LARGE = 20 << 20 };
 #else
 enum { LARGE = 100 << 20 };

@@ -157,8 +157,9 @@ static int time_steps(struct wodirate *r, const char *address, pid_t server) {
         else
             wodi_free(w);
     }
+    /* One that came when all was over would wait for another master. */
     for (uint32_t i = 0; i < r->workers; i++) {
-        if (status < 0 && pids[i] > 0)
+        if (pids[i] > 0)
             kill(pids[i], SIGKILL);
         reap(pids[i]);
     }

@@ -425,12 +425,12 @@ static void test_whether_they_had_some_of_it(void) {
         judged(page, 0);
     join(10, 1, OFFER);
     join(11, 1, OFFER);
-    need(10, 0, all & ~1U);
+    need(10, 0, (uint8_t)(all & ~1U));
     CHECK(mover_look(t.mover, OFFER, &v) && !v.asked && !v.spared);
     need(10, 1, all);
     CHECK(mover_look(t.mover, OFFER, &v) && v.asked && !v.spared);
     need(11, 0, all);
-    need(11, 1, all & ~2U);
+    need(11, 1, (uint8_t)(all & ~2U));
     CHECK(mover_look(t.mover, OFFER, &v) && v.asked && v.spared);
 }
 

@@ -163,7 +163,7 @@ static void put_off(struct mm *m, struct job *j) {
     j->slot = NO_SLOT;
     j->attempt--;
     family_look(m); /* hosts come again with the next start */
-    queue_add(m, j);
+    queue_enter(m, j);
     stall(m);
 }
 

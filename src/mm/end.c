@@ -126,7 +126,7 @@ static void queue_again(struct mm *m, struct job *j, struct running *r) {
     j->slot = NO_SLOT;
     j->reason = REASON_NONE;
     j->again = false;
-    queue_add(m, j);
+    queue_enter(m, j);
     client_news(m, j);
 }
 

@@ -580,7 +580,7 @@ uint64_t wall(const struct mm *m);
 
 /* queue.c: who waits, who starts */
 /* Who has been there before comes to where it was. */
-void queue_add(struct mm *m, struct job *j);
+void queue_enter(struct mm *m, struct job *j);
 void queue_remove(struct mm *m, struct job *j);
 /* A new life: the court hears of what runs on its nodes, false if another has these; and of all who wait. */
 bool queue_hold(struct mm *m, struct job *j, const struct running *r);

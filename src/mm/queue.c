@@ -93,7 +93,7 @@ void queue_leave(struct mm *m, struct job *j) {
     m->dirty = true;
 }
 
-void queue_add(struct mm *m, struct job *j) {
+void queue_enter(struct mm *m, struct job *j) {
     j->state = STATE_QUEUED;
     if (j->rank == 0)
         j->rank = ++m->ranks;

@@ -243,7 +243,7 @@ static void replay_undo(struct mm *m, struct job *j) {
     running_free(m, r);
     j->slot = NO_SLOT;
     j->reason = REASON_NONE;
-    queue_add(m, j);
+    queue_enter(m, j);
 }
 
 static void replay_end(struct mm *m, const struct record_head *h, struct codec *c) {

@@ -52,7 +52,7 @@ bool submit_take(struct mm *m, const struct message_submit *s, uint32_t first, u
         if (waits)
             waits_hold(m, j);
         else
-            queue_add(m, j);
+            queue_enter(m, j);
     }
     if (first + count > m->next_id)
         m->next_id = first + count;

@@ -184,7 +184,7 @@ static void release(struct mm *m, struct job *first) {
         if (j == NULL || j->key != first->key || !j->waits)
             continue;
         waits_drop(m, j);
-        queue_add(m, j);
+        queue_enter(m, j);
     }
 }
 

@@ -300,8 +300,9 @@ static void test_holes(void) {
         hole_bytes += p.hole ? p.bytes : 0;
     }
     CHECK_EQ(holes, 2);
-    CHECK(hole_bytes > (63 << 20) && hole_bytes < (64 << 20) - 300000);
-    CHECK(survey_bytes_read(s) < MIB);
+    /* In memory a file may be in units of 2 MiB: what is written touches two of them. */
+    CHECK(hole_bytes > (59 << 20) && hole_bytes < (64 << 20) - 300000);
+    CHECK(survey_bytes_read(s) < 5 * MIB);
     survey_free(s);
     CHECK_EQ(truncate("sparse", 0), 0);
     CHECK_EQ(truncate("sparse", 1 << 20), 0); /* nothing but a hole, in one thread */

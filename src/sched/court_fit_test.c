@@ -12,7 +12,7 @@
 #include "sched/court_inside.h"
 #include "tap.h"
 
-#ifdef STORM_EMULATED
+#ifdef STORM_SLOW
 enum { SEEDS = 40 };
 #else
 enum { SEEDS = 600 };

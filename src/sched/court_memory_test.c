@@ -9,7 +9,7 @@
 #include "sched/court_inside.h"
 #include "tap.h"
 
-#ifdef STORM_EMULATED
+#ifdef STORM_SLOW
 enum { SEEDS = 10 };
 #else
 enum { SEEDS = 120 };

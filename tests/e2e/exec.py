@@ -183,7 +183,7 @@ def status(t):
     r = t.run('exec', '-w', 'h[0-2]', 'true; true')   # what is plain needs no shell
     mend(t)
     t.check('a shell that is not there', r.status == 126 and r.is_one_line('h1', 'not run', 'No such file'), r)
-    r = t.run('exec', '-w', 'h[0-2]', '-u', '1s', f'test $H = h0 || sleep {MARK}')
+    r = t.run('exec', '-w', 'h[0-2]', '-u', '4s', f'test $H = h0 || sleep {MARK}')
     t.check('one that takes too long', r.status == 124 and r.is_one_line('h[1-2]', 'too long'), r)
     t.check('is ended', gone(t), t.ours(MARK))
 
@@ -302,7 +302,7 @@ def large_output(t):
             {h.hexdigest() for h in of.values()} == {expected}, (strange[:3], r.status, len(r.raw), r.err))
     r = t.run('exec', '-w', 'h0', '-N', 'head -c 30000000 /dev/zero; echo end')
     t.check('bytes as they are', r.raw == b'\0' * 30000000 + b'end\n', len(r.raw))
-    p = t.start('exec', '-w', 'h[0-2]', '--shape', 'chain', '-t', '1s', script)
+    p = t.start('exec', '-w', 'h[0-2]', '--shape', 'chain', '-t', '5s', script)
     t.check('it waits for somebody to read', full(t, p.stdout))
     r = silence(t)
     t.check('meanwhile somebody is given up because of silence', r.status == 125 and r.is_one_line(
@@ -395,9 +395,9 @@ def connectors(t):
     trouble(t, 'h1', f'sleep {MARK}\n')
     trouble(t, 'h3', f'trap "" TERM; sleep {MARK}; sleep {MARK}\n')
     for shape in ('adaptive', 'chain'):
-        r = t.run('exec', '-w', 'h[0-4]', '-t', '1s', '--shape', shape, 'echo')
-        t.check(f'{shape}: one hangs', r.status == 125 and 'storm: h1: not reached: no answer for 1 s\n' in r.err and
-                'storm: h3: not reached: no answer for 1 s\n' in r.err, r)
+        r = t.run('exec', '-w', 'h[0-4]', '-t', '5s', '--shape', shape, 'echo')
+        t.check(f'{shape}: one hangs', r.status == 125 and 'storm: h1: not reached: no answer for 5 s\n' in r.err and
+                'storm: h3: not reached: no answer for 5 s\n' in r.err, r)
         t.check(f'{shape}: the others do not', lines(r) == ['h0: ', 'h2: ', 'h4: '], r)
         t.check(f'{shape}: nothing is left', gone(t), t.ours(MARK))
     mend(t)

@@ -175,12 +175,13 @@ class Suite:
         return sorted(found)
 
     def until(self, holds, seconds=PATIENCE):
-        """Tries until it holds; not for ever."""
-        end = time.monotonic() + seconds
+        """Tries until it holds; not for ever, and not so often that others have to wait for that."""
+        start = time.monotonic()
         while not holds():
-            if time.monotonic() > end:
+            waited = time.monotonic() - start
+            if waited > seconds:
                 return False
-            time.sleep(0.02)
+            time.sleep(min(max(0.02, waited / 10), 0.25))
         return True
 
     def done(self):

@@ -1,13 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/* One target for each message: FUZZ_MESSAGE is its type. What decodes must encode again and then
- * decode to the same bytes; nothing may be touched beyond the input. */
+/* One target for each message: FUZZ_MESSAGE is its type, or else a replay is told "--message NAME". What decodes must encode
+ * again and then decode to the same bytes; nothing may be touched beyond the input. */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/assert.h"
 #include "wire/message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+#ifndef FUZZ_MESSAGE
+#define FUZZ_MESSAGE replayed
+static uint16_t replayed;
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    const char *name = *argc > 2 && strcmp((*argv)[1], "--message") == 0 ? (*argv)[2] : "";
+    const struct message_rule *rule = NULL;
+    for (uint16_t type = 0; type < MESSAGE_TYPES && !rule; type++) {
+        rule = message_rule(type);
+        replayed = type;
+        if (rule && strcasecmp(rule->name, name) != 0)
+            rule = NULL;
+    }
+    ASSERT(rule != NULL); /* no such message */
+    *argc -= 2;
+    *argv += 2;
+    return 0;
+}
+#endif
 
 enum { UNIVERSE = 500, ROOM = 1 << 18 };
 

@@ -17,6 +17,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* What a target does first, if it has anything to do; it may take arguments away from the front. */
+__attribute__((weak)) int LLVMFuzzerInitialize(int *argc, char ***argv);
+
 /* Returns 0, or -errno if the file could not be read. */
 static int replay_file(const char *path, size_t size) {
     FILE *file = fopen(path, "rb");
@@ -62,6 +65,8 @@ static int replay_folder(const char *folder) {
 }
 
 int main(int argc, char **argv) {
+    if (LLVMFuzzerInitialize)
+        LLVMFuzzerInitialize(&argc, &argv);
     int fed = 1;
     uint8_t nothing[1] = {0};
     LLVMFuzzerTestOneInput(nothing, 0);

@@ -24,7 +24,7 @@ bool wodi_bytes_say(struct wodi_bytes *b, const struct word *w);
 uint8_t *wodi_bytes_room(struct wodi_bytes *b, size_t len);
 void wodi_bytes_took(struct wodi_bytes *b, size_t len);
 static inline struct bytes wodi_bytes_left(const struct wodi_bytes *b) {
-    return b->at ? bytes_of(b->at + b->from, b->len - b->from) : bytes_of(NULL, 0);
+    return bytes_of(b->at + b->from, b->len - b->from);
 }
 
 struct side_work {

@@ -12,7 +12,7 @@ struct spool {
 void spool_fini(struct spool *s);
 
 static inline struct bytes spool_bytes(const struct spool *s) {
-    return s->at ? bytes_of(s->at + s->from, s->to - s->from) : bytes_of(NULL, 0);
+    return bytes_of(s->at + s->from, s->to - s->from);
 }
 
 /* -ENOMEM: nothing was added. */

@@ -234,7 +234,7 @@ long spec_program_store(const struct spec_program *p, struct room out) {
 
 uint32_t strings_count(struct bytes list) {
     uint32_t n = 0;
-    const uint8_t *end = list.len ? list.at + list.len : list.at; /* which may be nothing at all */
+    const uint8_t *end = list.at + list.len;
     for (const uint8_t *at = list.at; at < end; n++) {
         at = memchr(at, 0, (size_t)(end - at));
         if (at++ == NULL)

@@ -20,13 +20,8 @@
 #include "base/units.h"
 #include "os/crew.h"
 #include "os/process.h"
+#include "sanitized.h"
 #include "tap.h"
-
-#if defined __SANITIZE_ADDRESS__
-#define SANITIZED 1
-#else
-#define SANITIZED 0
-#endif
 
 enum { ENSEMBLE_MAX = 40, ENSEMBLE_AT_ONCE = 3, ENSEMBLE_TICK_MS = 2 };
 

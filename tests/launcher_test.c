@@ -15,21 +15,11 @@
 #include "os/links.h"
 #include "os/loop.h"
 #include "os/process.h"
+#include "sanitized.h"
 #include "tap.h"
 #include "wire/message.h"
 #include "wire/setup.h"
 #include "wire/spec.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 
 enum { NODE = 3, PATIENCE_S = 30, HEARD = 8192 };
 

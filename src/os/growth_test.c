@@ -77,23 +77,35 @@ static void test_the_same(void) {
     away("file");
 }
 
-/* Cut evenly from some place on, at the latest a step after it was said: other rows, the same file, and known again. */
-static void test_evenly(void) {
-    struct survey_config c = growing();
-    struct survey *s;
-    put("file", BYTES, 7);
-    CHECK_EQ(look(&c, "file", &s), 0);
-    survey_even(s);
-    CHECK_EQ(grow_up(s), 0);
+/* How many pieces end at a multiple of their usual length in the file. */
+static uint32_t even_pieces(const struct survey *s, uint32_t piece_bytes) {
     uint64_t at = 0;
     uint32_t even = 0;
     for (uint32_t i = 0; i < survey_pieces(s); i++) {
         at += row_of(s, i).bytes;
-        even += (at - survey_bundle(s)->manifest_bytes) % c.piece_bytes == 0;
+        even += (at - survey_bundle(s)->manifest_bytes) % piece_bytes == 0;
     }
-    CHECK(even > survey_pieces(s) * 9 / 10); /* about none, if not */
-    check_pieces(s);
-    survey_free(s);
+    return even;
+}
+
+/* Cut evenly from some place on, at the latest a step after it was said: other rows, the same file, and known again.
+ * Who looks it over does not wait: on a busy machine that may be over when it is said, and is done again. */
+static void test_evenly(void) {
+    enum { TRIES = 100 };
+    struct survey_config c = growing();
+    struct survey *s;
+    bool in_time = false;
+    put("file", BYTES, 7);
+    for (int i = 0; i < TRIES && !in_time; i++) {
+        CHECK_EQ(look(&c, "file", &s), 0);
+        survey_even(s);
+        CHECK_EQ(grow_up(s), 0);
+        in_time =
+            even_pieces(s, c.piece_bytes) > survey_pieces(s) * 9 / 10; /* about none, if not */
+        check_pieces(s);
+        survey_free(s);
+    }
+    CHECK(in_time);
     away("file");
 }
 

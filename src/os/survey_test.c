@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/units.h"
+#include "sanitized.h"
 #include "survey_rig.h"
 #include "tap.h"
 
@@ -627,14 +628,6 @@ static void test_lends(void) {
 }
 
 /* ---- Memory ------------------------------------------------------------------------------------ */
-
-#if defined __SANITIZE_ADDRESS__
-#define SANITIZED 1
-#elif defined __has_feature
-#define SANITIZED __has_feature(address_sanitizer)
-#else
-#define SANITIZED 0
-#endif
 
 /* The most memory this process has had, in KiB. */
 static long peak_kib(void) {

@@ -98,6 +98,7 @@ static void test_evenly(void) {
     put("file", BYTES, 7);
     for (int i = 0; i < TRIES && !in_time; i++) {
         CHECK_EQ(look(&c, "file", &s), 0);
+        CHECK(survey_grows(s));
         survey_even(s);
         CHECK_EQ(grow_up(s), 0);
         in_time =
